@@ -67,7 +67,7 @@ class Memory:
             caller = f" of agent {self.agent}"
         else:
             caller = ""
-        return f"<Memory {_shortened(str(self.home))}{caller}>"
+        return f"<Memory {_without_beginning(str(self.home))}{caller}>"
 
     def __enter__(self) -> Self:
         return self
@@ -676,7 +676,7 @@ class Memory:
         else:
             folder = os.fspath(path)
         sources = ingest.named_sources(source, folder, self._session.settings)
-        plans, outcomes = ingest.run(self._session, sources, dry_run=dry_run, again=again)
+        plans, outcomes = ingest.run(self._session, sources, dry_run=dry_run, takes_removed=again)
         return {plan.source: outcome for plan, outcome in zip(plans, outcomes, strict=True)}
 
     def export(self, *, category: str | None = None, scope: str | None = None) -> Iterator[str]:
@@ -687,10 +687,10 @@ class Memory:
 
         Raises InvalidInput for a category or scope there is not.
         """
-        from memoranda.transfer.jsonl import exported
+        from memoranda.transfer.jsonl import exported_lines
 
         check_memory(category, scope=scope)
-        return exported(self._session, category, scope)
+        return exported_lines(self._session, category, scope)
 
     def import_(self, lines: Iterable[str | bytes], *, skip_bad: bool = False) -> Tally:
         """Take in lines of `export`; doing it twice is doing it once. Returns the counts.
@@ -766,7 +766,7 @@ def open_memory(
 _REPR_LENGTH = 60
 
 
-def _shortened(text: str) -> str:
+def _without_beginning(text: str) -> str:
     """Shorten a long path by dropping its beginning."""
     if len(text) <= _REPR_LENGTH:
         return text

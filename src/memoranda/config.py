@@ -421,7 +421,7 @@ def with_key(path: Path, key: str, value: Any) -> str:
         text = config_text.change(path, {key: value})
     else:
         text = config_text.round_trip_change(path, parts)
-    _File(path, config_text.parsed(path, text)).settings(path.parent, {})
+    _File(path, config_text.parse(path, text)).settings(path.parent, {})
     return text
 
 

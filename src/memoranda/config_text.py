@@ -5,7 +5,7 @@ line, so all other lines stay as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ def read(path: Path) -> dict[str, Any]:
     """The keys and values of the file at `path`; none if it does not exist. Raises ConfigError."""
     text = _text(path)
     if text:
-        return parsed(path, text)
+        return parse(path, text)
     return {}
 
 
-def stored(rows: dict[str, Any], key: str) -> Any:
+def stored_value(rows: dict[str, Any], key: str) -> Any:
     """The value of a key such as `daemon.interval` in the rows of a file, or None if it is not set."""
     value: Any = rows
     for part in key.split("."):
@@ -45,7 +45,7 @@ def _text(path: Path) -> str:
         raise ConfigFileError(path, why) from None
 
 
-def parsed(path: Path, text: str) -> dict[str, Any]:
+def parse(path: Path, text: str) -> dict[str, Any]:
     """The keys and values of a configuration text.
 
     `path` is named in errors. Raises ConfigError.
@@ -149,10 +149,20 @@ def _without_empty(rows: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in rows.items() if value not in (None, {})}
 
 
+def _first_beginning(
+    lines: Sequence[str], numbers: Iterable[int], beginnings: tuple[str, ...]
+) -> int | None:
+    """The first of these line numbers whose line begins with one of `beginnings`."""
+    for number in numbers:
+        if lines[number].startswith(beginnings):
+            return number
+    return None
+
+
 def _change_line(lines: list[str], section: str, key: str, value: Any) -> None:
     """Set, add or remove (None) the line of `key` in a block mapping named `section`."""
     new_lines = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
-    top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
+    top = _first_beginning(lines, range(len(lines)), (f"{section}:",))
     if top is None:
         if new_lines:
             lines += [f"{section}:\n", *(f"  {line}" for line in new_lines)]
@@ -165,7 +175,7 @@ def _change_line(lines: list[str], section: str, key: str, value: Any) -> None:
         indent = first[: len(first) - len(first.lstrip())]
         after = nested[-1] + 1
     spellings = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
-    present = next((at for at in nested if lines[at].startswith(spellings)), None)
+    present = _first_beginning(lines, nested, spellings)
     indented = [indent + line for line in new_lines]
     if present is None:
         lines[after:after] = indented

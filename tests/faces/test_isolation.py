@@ -31,13 +31,14 @@ from memoranda.engine.profile import profile
 from memoranda.errors import MemorandaError
 from memoranda.faces.tool import Reply
 from memoranda.query import Query
-from memoranda.transfer.jsonl import exported
+from memoranda.transfer.jsonl import exported_lines
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron"]
 CANARIES = ("quokka", "narwhal", "axolotl", "pangolin")
 """Words of Bob's notes: contents, titles, names, folders, tags, keys, namespaces, entities."""
 HEAD = "---\nscope: agent:bob\n"
+PROMPTS = ("memory_guide", "continue_conversation", "search_knowledge_base")
 THEIRS = {
     "notes/quokka plan.md": f"{HEAD}title: narwhal title\ntags: [axolotl]\naliases: [amber]\n---\n"
     "amber quokka [[birch]]\n",
@@ -244,6 +245,15 @@ class Calls:
                 "memory_add_observations",
                 {"observations": [{"entityName": pick([word, guess]), "contents": [self.text()]}]},
             ),
+            (
+                "memory_delete_observations",
+                {"deletions": [{"entityName": guess, "observations": [word, guess]}]},
+            ),
+            (
+                "create_memory_project",
+                {"project_name": guess, "project_path": pick([guess, f"notes/{self.folder()}"])},
+            ),
+            ("delete_project", {"project_name": guess}),
             ("memory_delete_entities", {"entityNames": [guess]}),
             ("memory_delete_relations", {"relations": [edge]}),
             ("memory_read_graph", {"limit": 5}),
@@ -307,7 +317,10 @@ class Calls:
             ("verb:template", {"path": pick([self.path(), "notes/shared/ember"])}),
             ("verb:completion", {"value": pick(["", "notes/", guess])}),
             ("verb:undo", {}),
-            ("verb:prompt", {"topic": guess}),
+            (
+                "verb:prompt",
+                {"prompt": pick(PROMPTS), "argument": pick([guess, "30d"])},
+            ),
             ("verb:log_of", {"ref": pick([self.path(), self.name(), f"notes/{self.path()}"])}),
             ("verb:runs", {}),
             ("verb:revisions", {}),
@@ -372,7 +385,7 @@ VERBS: dict[str, Callable[[MemorySession, dict[str, Any]], Any]] = {
     "backlinks": lambda memory, given: memory.backlinks(given["ref"]),
     "context": lambda memory, given: memory.context_for(given["query"]),
     "review": lambda memory, given: memory.review(),
-    "export": lambda memory, given: [*exported(memory, None, None)],
+    "export": lambda memory, given: [*exported_lines(memory, None, None)],
     "last_change": lambda memory, given: memory.last_change("daemon"),
     "written_today": lambda memory, given: written_today(memory),
     "by_writer": lambda memory, given: by_writer(memory),
@@ -415,8 +428,9 @@ class Home:
         if plain is not None:
             return plain(memory, given)
         if verb == "prompt":
-            prompt = self.all.prompts["search_knowledge_base"]
-            return prompt.render(memory, {prompt.arguments[0][0]: given["topic"]})
+            prompt = self.all.prompts[given["prompt"]]
+            values = {name: given["argument"] for name, _, _ in prompt.arguments}
+            return prompt.render(memory, values)
         template = self.all.templates[0]
         if verb == "template":
             return template.read(memory, {"project": "notes", "path": given["path"]})
@@ -577,8 +591,12 @@ def fuzz(twins: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, seed: int, c
                 twins[0].answer("bob", *call)
             twins[0].settle(number)
             assert twins[0].versions() == before, bob
-        is_ranked = tool == "verb:context" or (tool == "search_notes" and "query" in arguments)
-        compared = [in_any_order(answer) if is_ranked else answer for answer in answers]
+        compared: list[Any] = list(answers)
+        if tool == "search_notes" and "query" in arguments:
+            compared = [in_any_order(answer) for answer in answers]
+        elif tool == "verb:context":
+            # Scores come from the words of all notes, and say what the room is for
+            compared = [len(answer) > len('""') for answer in answers]
         assert compared[0] == compared[1], (seed, number, tool, arguments)
         if not any(canary in json.dumps(arguments).lower() for canary in CANARIES):
             said = [
@@ -591,6 +609,20 @@ def fuzz(twins: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, seed: int, c
         # It may be gone
         text = THEIRS[path].replace("links: [31111111-2222-4333-8444-555566667777]\n", "")
         assert (twins[0].root / path).read_text().endswith(text[-20:]), path
+
+
+@pytest.mark.promise("trust-isolation")
+def test_every_tool_prompt_and_template_is_among_the_calls(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.memory.close()
+    calls = Calls(1)
+    asked = [calls.next() for _ in range(5_000)]
+    names = {tool.removeprefix("agent:") for tool, _ in asked}
+    assert names >= {*home.all.tools, *home.agent.tools}
+    assert {given["prompt"] for tool, given in asked if tool == "verb:prompt"} == {
+        *home.all.prompts
+    }
+    assert len(home.all.templates) == 1
 
 
 @pytest.mark.promise("trust-isolation")

@@ -128,7 +128,7 @@ def test_an_archived_memory_is_there_and_follows_its_file(ground):
     info = ground.one("a")
     ground.upkeep.archive(info, "decay", "decay")
     assert ground.take() == (0, 0, 2)
-    assert ground.take(again=True) == (0, 0, 2)
+    assert ground.take(takes_removed=True) == (0, 0, 2)
     ground.put(a="one, rewritten", c="one")
     assert ground.take() == (1, 1, 1)
     note = ground.memory.read(info.id)
@@ -151,7 +151,7 @@ def test_what_was_removed_is_brought_back_only_on_demand(ground):
     # The text is known
     ground.put(other="one")
     assert ground.take() == (0, 0, 2)
-    assert ground.take(again=True) == (1, 0, 1)
+    assert ground.take(takes_removed=True) == (1, 0, 1)
     assert ground.texts() == ["one", "two"]
     assert ground.take() == (0, 0, 2)
 

@@ -16,7 +16,7 @@ from memoranda.jobs import dream, lifecycle
 from memoranda.jobs.job import Round
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.query import Query, memory_query
-from memoranda.transfer.jsonl import exported
+from memoranda.transfer.jsonl import exported_lines
 
 ARCHIVED = memory_query(archived=True)
 
@@ -173,7 +173,7 @@ def test_an_export_holds_the_archive_and_an_import_brings_it_there(
     home: Home, tmp_path: Any
 ) -> None:
     one = decayed(home)
-    (line,) = [json.loads(each) for each in exported(home.memory)]
+    (line,) = [json.loads(each) for each in exported_lines(home.memory)]
     assert (line["id"], line["phase"]) == (one, "archived")
 
 

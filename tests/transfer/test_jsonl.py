@@ -16,7 +16,7 @@ from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
 from memoranda.note.markdown import Record
 from memoranda.note.model import CATEGORIES, FURTHER, Draft
-from memoranda.transfer.jsonl import BadRecord, Import, Tally, exported
+from memoranda.transfer.jsonl import BadRecord, Import, Tally, exported_lines
 from transfer.conftest import MOMENT, files
 
 ONE = "550e8400-e29b-41d4-a716-446655440000"
@@ -28,7 +28,7 @@ def opened(home, **more):
 
 
 def lines(memory, **which):
-    return [*exported(memory, **which)]
+    return [*exported_lines(memory, **which)]
 
 
 def take(memory, text, *, skip_bad=False, said=None, warned=None):

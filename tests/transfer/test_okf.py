@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.note.frontmatter import split
-from memoranda.transfer.okf import About, bundle_path, packed, plan_bundle, unpacked, write_bundle
+from memoranda.transfer.okf import About, bundle_path, packed, plan_bundle, unpack, write_bundle
 
 ABOUT = About(
     "Note",
@@ -62,12 +62,12 @@ def is_conformant(data):
 def test_every_text_comes_back_as_it_was(text):
     data = text.encode("utf-8", "surrogatepass")
     document = packed(data, ABOUT)
-    assert unpacked("x.md", document) == ("notes", "a/b c.md", data)
+    assert unpack("x.md", document) == ("notes", "a/b c.md", data)
 
 
 @given(st.binary(max_size=200))
 def test_every_file_comes_back_as_it_was(data):
-    assert unpacked("x.md", packed(data, ABOUT)).data == data
+    assert unpack("x.md", packed(data, ABOUT)).data == data
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_each_document_is_a_concept_of_the_format(text):
 
 def test_what_another_program_changed_in_a_document_comes_in():
     document = packed(b"---\ntags: [a]\n---\nold\n", ABOUT).replace(b"old", b"new")
-    assert unpacked("x.md", document).data == b"---\ntags: [a]\n---\nnew\n"
+    assert unpack("x.md", document).data == b"---\ntags: [a]\n---\nnew\n"
 
 
 def test_a_document_of_another_program_is_taken_as_it_is():
     data = (
         b"---\ntype: Metric\nverified: {by: human:x, at: 2026-01-01T00:00:00Z}\nodd: 1\n---\n# D\n"
     )
-    assert unpacked("m/x.md", data) == ("", "m/x.md", data)
+    assert unpack("m/x.md", data) == ("", "m/x.md", data)
 
 
 def test_no_note_takes_a_name_that_the_format_has():

@@ -86,10 +86,10 @@ def run() -> NoReturn:
     gc.set_threshold(_OBJECTS)
     starting = lambda: None
     # Otherwise a script ignores the signal on purpose.
-    usual = _signal.getsignal(_signal.SIGINT)
-    if usual is _signal.default_int_handler:
+    default_handler = _signal.getsignal(_signal.SIGINT)
+    if default_handler is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
-        starting = lambda: _signal.signal(_signal.SIGINT, usual)
+        starting = lambda: _signal.signal(_signal.SIGINT, default_handler)
     status = main(starting=starting)
     from memoranda.cli import output
 
@@ -199,7 +199,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         message, hint = usage_words(error)
         return _failed(invocation, message, "usage", 2, hint)
     except MemorandaError as error:
-        return _refused(invocation, error)
+        return _report_error(invocation, error)
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:
@@ -222,7 +222,7 @@ def _invoke(arguments: list[str], invocation: Invocation) -> int:
         return ended.exit_code
 
 
-def _refused(invocation: Invocation, error: MemorandaError) -> int:
+def _report_error(invocation: Invocation, error: MemorandaError) -> int:
     """Report an expected error, with what may help. Returns its exit status."""
     from memoranda.cli import output
     from memoranda.errors import NotFound, ProjectNotFound, choices
@@ -254,8 +254,13 @@ def command_group() -> Group:
             output.text(f"memory {__version__}")
             context.exit()
 
-    more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
-    version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
+    option_settings: dict[str, Any] = {
+        "callback": show_version,
+        "help": "Show the version and exit.",
+    }
+    version = click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, **option_settings
+    )
     titles: dict[str, str] = {}
     for title, _, names in _MODULES:
         titles |= dict.fromkeys(names.split(), title)

@@ -41,9 +41,9 @@ _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES = 1_000_000
 _LOGS_KEPT = 5
 # Seconds a daemon may take to end.
-_ENDS_WITHIN = 10.0
+_SECONDS_TO_END = 10.0
 # Seconds a browser may take to open.
-_OPENING = 10.0
+_SECONDS_TO_OPEN = 10.0
 
 
 @command("serve", example="memory serve --once")
@@ -182,17 +182,17 @@ def _stop(call: Invocation, settings: Settings) -> None:
     from memoranda.sources.layout import Layout
 
     try:
-        process = daemon_client.stop(Layout(settings.home).daemon_lock, _ENDS_WITHIN)
+        process = daemon_client.stop(Layout(settings.home).daemon_lock, _SECONDS_TO_END)
     except (OSError, TimeoutError) as error:
         raise Failure(f"the daemon has not ended: {error}", "storage") from None
     if process is None:
         call.answer("No daemon runs.", stopped=None)
         return
     if daemon_client.why_not_started(settings):
-        again = ""
+        notice = ""
     else:
-        again = " The next client starts another one."
-    call.answer(f"The daemon (process {process}) has ended.{again}", stopped=process)
+        notice = " The next client starts another one."
+    call.answer(f"The daemon (process {process}) has ended.{notice}", stopped=process)
 
 
 @command("page", keys=("address",), example="memory page --no-open")
@@ -218,8 +218,8 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     settings = call.settings
     layout = Layout(settings.home)
 
-    def show(at: str) -> Thread | None:
-        address = f"{at}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
+    def show(base_address: str) -> Thread | None:
+        address = f"{base_address}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
         call.answer(address, address=address)
         output.write(flush=True)
         has_screen = (
@@ -241,7 +241,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
         opening = show(running)
         if opening:
             # Threads end with this process, so wait for this one.
-            opening.join(_OPENING)
+            opening.join(_SECONDS_TO_OPEN)
         return None
     from memoranda.serve.http import Place, place_of
 
@@ -281,7 +281,7 @@ def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool 
     output.text(unit_file(system, arguments, log).rstrip("\n"))
 
 
-def _spelled(span: timedelta) -> str:
+def _span_text(span: timedelta) -> str:
     """A time span as the command takes it: `1h0m0s`, `5m0s`, `30s`."""
     minutes, seconds = divmod(int(span.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
@@ -352,7 +352,7 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
 
         def ready() -> None:
             if service.show is None:
-                interval = _spelled(service.span)
+                interval = _span_text(service.span)
                 _announce(f"Memory daemon running ({where}, interval: {interval})")
             else:
                 service.show(address)
@@ -447,7 +447,7 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
         if is_autostarted or not running.is_autostarted:
             raise
         with suppress(TimeoutError):
-            daemon_client.stop(lock, _ENDS_WITHIN)
+            daemon_client.stop(lock, _SECONDS_TO_END)
         stack.enter_context(daemon_lock(lock))
     return stack
 

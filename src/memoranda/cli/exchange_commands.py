@@ -56,13 +56,13 @@ _KINDS = (
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
 # Bytes read at once.
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
 # Seconds between two looks at the folder.
-_LOOKS = 1.0
+_SECONDS_BETWEEN_LOOKS = 1.0
 # Looks after which the files are compared even if the ledger has no new change.
-_ANYWAY = 60
+_LOOKS_BEFORE_COMPARING = 60
 
 
 @command("export", keys=("exported", "file"), example="memory export --output notes.jsonl")
@@ -96,11 +96,8 @@ def export(
     if file in ("", "-"):
         file = None
     if form is not None:
-        if form != "okf":
-            raise Usage(f'invalid value "{form}" for --to: must be okf')
-        if file is None or category is not None or scope is not None or redact:
-            raise Usage("--to okf needs --output DIR, and takes --project alone besides")
-        return _export_bundle(call, user_path(file), projects)
+        has_filter = category is not None or scope is not None or redact
+        return _export_bundle(call, _bundle_folder(form, file, has_filter=has_filter), projects)
     with call.memory(watch=True) as memory:
         names = [memory.project(name).name for name in projects]
         secrets: list[None] = []
@@ -119,6 +116,15 @@ def export(
             _export_to(call, memory, file, lines)
         if secrets:
             _warn_of_secrets(len(secrets), are_redacted=redact)
+
+
+def _bundle_folder(form: str, folder: Text, *, has_filter: bool) -> Path:
+    """The folder for a bundle of the Open Knowledge Format. Raises Usage."""
+    if form != "okf":
+        raise Usage(f'invalid value "{form}" for --to: must be okf')
+    if folder is None or has_filter:
+        raise Usage("--to okf needs --output DIR, and takes --project alone besides")
+    return user_path(folder)
 
 
 def _warn_of_secrets(count: int, *, are_redacted: bool) -> None:
@@ -146,13 +152,17 @@ def _export_lines(
     redacts: bool,
     secrets: list[None],
 ) -> Iterator[str]:
-    """The lines of these projects [all]; a category is one of memories alone."""
-    from memoranda.transfer.jsonl import exported
+    """The lines of an export of these projects, or of all.
+
+    category: only memories of this category, and no notes of other projects.
+    secrets: gets a None for each text with a secret, so that its length counts them.
+    """
+    from memoranda.transfer.jsonl import exported_lines
     from memoranda.transfer.note_lines import exported_notes
 
     note = lambda: secrets.append(None)
     if not projects or CATEGORY_PROJECT in projects:
-        yield from exported(memory, category, scope, redacts=redacts, secret=note)
+        yield from exported_lines(memory, category, scope, redacts=redacts, secret=note)
     if category is None:
         yield from exported_notes(memory, projects, scope, redacts=redacts, secret=note)
 
@@ -291,7 +301,7 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
             tally = importing.plan(say, output.notice)
             conversations = Tally()
             notes.run(conversations, output.notice, say)
-            return _imported(call, "Would import", tally, conversations)
+            return _answer_imported(call, "Would import", tally, conversations)
         if not skip_bad:
             importing.check()
             notes.run(Tally(), output.notice, lambda line: None)
@@ -300,10 +310,10 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
         with _importing(lambda: tally.imported + tally.updated, "memories") as progress:
             importing.run(tally, output.notice, progress)
             notes.run(conversations, output.notice)
-        _imported(call, "Imported", tally, conversations)
+        _answer_imported(call, "Imported", tally, conversations)
 
 
-def _imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
+def _answer_imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
     """Answer with what was taken in: of memories alone in their word."""
     counts = {
         name: number + asdict(conversations)[name] for name, number in asdict(memories).items()
@@ -346,7 +356,7 @@ def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
         return
     try:
         with tempfile.TemporaryFile(dir=Layout(home).private) as spooled:
-            while block := stream.read(_BLOCK):
+            while block := stream.read(_BLOCK_BYTES):
                 spooled.write(block)
             yield spooled
     except OSError as error:
@@ -365,7 +375,7 @@ def _move_in(
 
             lines = _read_graph(path)
             plan = plan_graph(_graph(memory, path), lines)
-            text = _counted(lines)[0]
+            text = _graph_counts(lines)[0]
         else:
             plan = _plan(
                 memory,
@@ -432,8 +442,7 @@ def _plan(
     from memoranda.faces.bank.bank import find_repository, is_bank_id, repository_id
 
     def named(folder: Path) -> tuple[str, str]:
-        """The kind and id of the bank that a plain folder of Markdown files becomes, as the tools
-        find it.
+        """The kind and id of the bank that a plain folder of Markdown files becomes.
 
         A folder such as a repository's `memory-bank/` is the bank of its repository. Without a
         repository it is the bank of a project with its name.
@@ -545,7 +554,7 @@ def graph_import(call: Invocation, file: str) -> None:
         before = graph_lines(target)
         target.merge(lines.entities, lines.relations)
         is_new = graph_lines(target) != before
-    text, counts = _counted(lines)
+    text, counts = _graph_counts(lines)
     call.answer(f"{'Imported' if is_new else 'Nothing new in'} {text}", **counts)
 
 
@@ -561,7 +570,7 @@ def _read_graph(file: str) -> GraphText:
     return lines
 
 
-def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
+def _graph_counts(lines: GraphText) -> tuple[str, dict[str, int]]:
     """The number of entities, relations and bad lines, in words and as keys of a document."""
     entities = {entity.name for entity, _ in lines.entities}
     relations = {relation.triple for relation in lines.relations}
@@ -619,7 +628,7 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
     sources = ingest.named_sources(wanted, path, call.settings)
     with call.memory() as memory, output.progress("Ingesting") as progress:
         plans, done_outcomes = ingest.run(
-            memory, sources, dry_run=dry_run, again=again, progress=progress
+            memory, sources, dry_run=dry_run, takes_removed=again, progress=progress
         )
     outcomes = {plan.source: outcome for plan, outcome in zip(plans, done_outcomes, strict=True)}
     if not call.json:
@@ -719,7 +728,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         looks = 0
         while True:
             now = memory.journal_stamp()
-            if before != now or looks >= _ANYWAY:
+            if before != now or looks >= _LOOKS_BEFORE_COMPARING:
                 before = now
                 looks = 0
                 with output.progress("Mirroring") as progress:
@@ -728,7 +737,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
             if not watch:
                 return 1 if outcome.left else 0
             looks += 1
-            threading.Event().wait(_LOOKS)
+            threading.Event().wait(_SECONDS_BETWEEN_LOOKS)
 
 
 def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
@@ -774,8 +783,8 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
         raise InvalidInput("moving a home is the owner's; run this without an agent's name")
     with output.progress("Moving") as progress:
         moved = move(source, target, dry_run=dry_run, progress=progress)
-    source = _shown(source)
-    target = _shown(target)
+    source = _place_without_password(source)
+    target = _place_without_password(target)
     summary = _size_of_copy(moved.files, moved.changes, moved.texts)
     verb = "Would move" if dry_run else "Moved"
     lines = [f"{verb} {summary} from {source} to {target}"]
@@ -796,7 +805,7 @@ def _size_of_copy(files: int, changes: int, texts: int) -> str:
     return f"{plural(files, 'file')}, {plural(changes, 'change')}, {plural(texts, 'older text')}"
 
 
-def _shown(place: str) -> str:
+def _place_without_password(place: str) -> str:
     """A folder, or the address of a database without a password."""
     from urllib.parse import parse_qsl, urlencode, urlsplit
 

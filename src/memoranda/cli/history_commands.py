@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -95,16 +95,10 @@ def log(
         if hides_traces and limit:
             # Some of these are of traces, and not shown
             looked_at += _count_of_traces(memory, limit, agent, start)
-        if run is not None:
-            runs = _changes_of_run(memory, ref, run, looked_at, agent=agent, since=start)
-        elif call.json:
-            changes = memory.log(ref, limit=looked_at, agent=agent, since=start)
-            runs = [[change] for change in changes]
-        else:
-            runs = memory.log_by_run(ref, limit=looked_at, agent=agent, since=start)
+        selection = _Selection(ref, run, agent, start, looked_at)
+        runs = _runs_of(memory, selection, are_grouped=not call.json)
         if hides_traces:
-            runs = [changes for changes in runs if changes[0].project != TRACE_PROJECT]
-            runs = runs[: limit or None]
+            runs = _without_traces(runs, limit)
         if call.json:
             return call.document(entries=[documents.change(change) for change, *_ in runs])
         text = _log_text(call, memory, runs, has_patches=patch) or "No changes found."
@@ -126,6 +120,45 @@ def _log_text(
         if has_patches:
             lines += _patches(call, memory, changes)
     return "\n".join(lines)
+
+
+class _Selection(NamedTuple):
+    """The changes that `log` asks for.
+
+    ref: the note they are about. None means any.
+    run: the number of a job's run.
+    since: the earliest time.
+    limit: the largest number of runs; 0 means all.
+    """
+
+    ref: str | None
+    run: int | None
+    agent: str | None
+    since: datetime | None
+    limit: int
+
+
+def _runs_of(
+    memory: MemorySession, selection: _Selection, *, are_grouped: bool
+) -> Sequence[Sequence[Change]]:
+    """List the selected changes by run of a job, newest first.
+
+    are_grouped: whether the changes of a run are listed together. Otherwise each change is alone.
+    """
+    ref, run, agent, since, limit = selection
+    if run is not None:
+        return _changes_of_run(memory, ref, run, limit, agent=agent, since=since)
+    if are_grouped:
+        return memory.log_by_run(ref, limit=limit, agent=agent, since=since)
+    return [[change] for change in memory.log(ref, limit=limit, agent=agent, since=since)]
+
+
+def _without_traces(runs: Sequence[Sequence[Change]], limit: int) -> Sequence[Sequence[Change]]:
+    """The first `limit` runs that are not about traces of sessions; 0 means all of them."""
+    shown_runs = [changes for changes in runs if changes[0].project != TRACE_PROJECT]
+    if limit:
+        return shown_runs[:limit]
+    return shown_runs
 
 
 def _changes_of_run(
@@ -441,7 +474,9 @@ def _confirm_erasure(notes: Sequence[str]) -> None:
 
 
 def _erasure_lines(erasure: Erased) -> list[str]:
-    """The lines about an erasure: what was removed, where it was looked for, and what is left."""
+    """Lines about an erasure: what was removed, where it was looked for, and where something
+    remains.
+    """
     lines = [f"Erased {note}" for note in erasure.notes]
     lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
     ending = "some of it is left" if erasure.remains else "nothing of it is left"

@@ -57,7 +57,7 @@ def _reply(
 
         waiting = keep_asked(event, settings.home, now())
     limit.is_kept.set()
-    reply = hooks.answered(event, settings, call.caller)
+    reply = hooks.answer_to(event, settings, call.caller)
     if waiting and reply is not None:
         forget(waiting)
     return reply

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import cache, partial
@@ -29,8 +29,8 @@ from memoranda.clients.install import (
     FileChange,
     Installer,
     Target,
-    checked,
     checked_name,
+    checked_text,
     present,
     snippet,
 )
@@ -117,14 +117,14 @@ def install(
 
     if native_memory and not any((ids, all_)):
         ids = ("claude-code",)
-    clients = _chosen(ids, all_, project, print_=print_, agents_md=agents_md)
+    clients = _clients_to_connect(ids, all_, project, print_=print_, agents_md=agents_md)
     request = InstallRequest(project, hooks, native_memory, replace, dry_run)
     connecting = Connecting(call, request, server, [*program, *_globals(call)])
     if print_:
         rows = connecting.print_entries(clients, are_named=bool(ids))
     else:
         rows = connecting.connect_all(clients)
-    texts = [_told(client, row) for client, row in zip(clients, rows, strict=True)]
+    texts = [_result_line(client, row) for client, row in zip(clients, rows, strict=True)]
     started = None
     if _is_any_connected(rows) and not (dry_run or print_):
         if not http:
@@ -155,8 +155,10 @@ def _is_any_connected(rows: Sequence[dict[str, Any]]) -> bool:
 
 
 def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -> Server:
-    """The server that clients are connected to. Raises Usage for a token without an address, and
-    InvalidInput for an address, or the name of a variable, that no client could use.
+    """The server to connect clients to.
+
+    Raises Usage for a token without an address. Raises InvalidInput for an address, or the name of
+    a variable, that no client could use.
     """
     if token_variable is not None and url is None:
         raise Usage("--token-env needs --http")
@@ -166,11 +168,11 @@ def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -
             f'invalid address "{server.url}": use http(s)://HOST[:PORT]/mcp, without user, '
             "password and query"
         )
-        checked(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
+        checked_text(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
     if server.token:
         # The message does not repeat it: it may be the token.
         message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
-        checked(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
+        checked_text(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
     return server
 
 
@@ -290,7 +292,7 @@ class Connecting:
             self._request.is_for_project,
             hooks=self._request.has_hooks,
             program=self._program,
-            more=self._memory_files(client),
+            more_edits=self._memory_files(client),
         )
 
     def _beside_plugin(self, former: Sequence[Target]) -> dict[str, Any]:
@@ -324,10 +326,10 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
     from memoranda.transcripts.tier import found_on_this_machine
 
     is_on = call.settings.transcripts
-    agents_found = found_on_this_machine()
-    if is_wanted is None and (is_on or not agents_found):
+    file_counts = found_on_this_machine()
+    if is_wanted is None and (is_on or not file_counts):
         return []
-    agents = ", ".join(f"{title} ({count})" for title, count in agents_found.items())
+    agents = ", ".join(f"{title} ({count})" for title, count in file_counts.items())
     template_lines = (
         Path(__file__).with_name("install-transcripts.txt").read_text("utf-8").splitlines()
     )
@@ -346,7 +348,7 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
 
 
 def _what_is_recorded(call: Invocation) -> list[str]:
-    """Lines about what is recorded from now on, where, how to turn each part off, and what runs."""
+    """Lines that say what is recorded from now on, where, and how to turn each part off."""
     text = Path(__file__).with_name("install-recorded.txt").read_text("utf-8")
     return ["", *Template(text).substitute(home=call.settings.shown_home).splitlines()]
 
@@ -375,7 +377,7 @@ def uninstall(
         raise Usage("requires a CLIENT, or --all")
     server = Server(checked_name(name))
     installer = Installer(call.settings.home)
-    clients = _chosen(ids, all_, project, agents_md=agents_md)
+    clients = _clients_to_connect(ids, all_, project, agents_md=agents_md)
     rows = []
     texts = []
     for client in clients:
@@ -385,7 +387,7 @@ def uninstall(
         row = _row(client, remove)
         rows.append(row)
         if ids or row["result"] != "unchanged":
-            texts.append(_told(client, row))
+            texts.append(_result_line(client, row))
     texts += former_name.advice()
     call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
     return int(any(row["result"] == "refused" for row in rows))
@@ -416,7 +418,7 @@ def _entries_to_remove(
     if not all(installer.wrote(target, present(target)[0]) for target in settings):
         # Somebody else told the client where its memories are: that stays.
         memory_files = []
-    ours = _targets(client, server, False, hooks=True, program=["memory"], more=memory_files)
+    ours = _targets(client, server, False, hooks=True, program=["memory"], more_edits=memory_files)
     return [*ours, *_former(client)]
 
 
@@ -441,7 +443,7 @@ def _check_known(ids: Sequence[str], clients_by_id: Mapping[str, Client]) -> Non
             raise Failure(message, guesses=near(name, clients_by_id))
 
 
-def _chosen(
+def _clients_to_connect(
     ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False, agents_md: bool = False
 ) -> list[Client]:
     """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
@@ -453,12 +455,22 @@ def _chosen(
         # The form most clients share
         chosen = [clients_by_id["cursor"]]
     else:
-        chosen = [client for client in clients_by_id.values() if client.is_here(os.environ)]
-        if project:
-            chosen = [client for client in chosen if client.project]
+        chosen = _clients_here(clients_by_id.values(), has_project=project)
     if agents_md:
         chosen.append(table.agents_md(Path.cwd()))
     return chosen
+
+
+def _clients_here(clients: Iterable[Client], *, has_project: bool) -> list[Client]:
+    """The clients on this machine.
+
+    has_project: only those that can be configured for one project.
+    """
+    return [
+        client
+        for client in clients
+        if client.is_here(os.environ) and (client.project or not has_project)
+    ]
 
 
 def _targets(
@@ -468,9 +480,9 @@ def _targets(
     *,
     hooks: bool,
     program: Sequence[str],
-    more: Sequence[Edit] = (),
+    more_edits: Sequence[Edit] = (),
 ) -> list[Target]:
-    """The files of the client with their contents. `more` belongs in the file of its hooks.
+    """The files of the client with their contents. `more_edits` belongs in the file of its hooks.
 
     Raises Failure.
     """
@@ -478,7 +490,7 @@ def _targets(
     edits = [table.entry(client, server)]
     if file is None:
         raise Failure(f"{client.title} has no file for projects")
-    calls = [*(table.hooks(client, program) if hooks and not project else ()), *more]
+    calls = [*(table.hooks(client, program) if hooks and not project else ()), *more_edits]
     if calls and client.hook_file(os.environ) == file:
         return [Target(client, file, client.format, [*edits, *calls])]
     return [
@@ -518,8 +530,9 @@ def _present(target: Target) -> list[Any]:
 
 
 def _memories(client: Client, home: Path) -> list[Edit]:
-    """The edits that make the client keep its own memories in a project of the home, if it supports
-    that.
+    """The edits that make the client keep its own memories in a project of the home.
+
+    Empty if the client does not support that.
     """
     if "memories" not in client.hooks:
         return []
@@ -536,8 +549,8 @@ def _changes(
     replace: bool,
     dry_run: bool,
 ) -> dict[str, Any]:
-    """Carry out one client's changes, as keys of its row; all are tried before the first file is
-    written.
+    """Carry out one client's changes, and return the keys of its row. All are tried before the
+    first file is written.
     """
     steps = [(target, installer.add) for target in adding]
     steps += [(target, installer.remove) for target in removing]
@@ -550,7 +563,7 @@ def _changes(
         return target is not removing[0] and not installer.knows(target)
 
     rows: list[tuple[Target, FileChange]] = []
-    hooks_left: dict[str, str] = {}
+    remaining_hooks: dict[str, str] = {}
     for dry in (True, dry_run):
         rows.clear()
         for target, act in steps:
@@ -565,8 +578,8 @@ def _changes(
                         "reason": problem,
                         "snippet": snippet(target.format, target.edits) if adding else None,
                     }
-                hooks_left = {"hooks_left": problem}
-    return _changes_document(rows, bool(adding), dry_run) | hooks_left
+                remaining_hooks = {"hooks_left": problem}
+    return _changes_document(rows, bool(adding), dry_run) | remaining_hooks
 
 
 def _changes_document(
@@ -603,7 +616,7 @@ def _diff_of(file: str, change: FileChange) -> str:
     return diff
 
 
-def _told(client: Client, row: dict[str, Any]) -> str:
+def _result_line(client: Client, row: dict[str, Any]) -> str:
     """The result for a client, for a person."""
     if row["result"] == "printed":
         heading = f"# {row['file']}\n" if row["file"] else ""

@@ -117,7 +117,7 @@ class Invocation:
         that not every call looks at every file."""
         from memoranda.engine.memory import MemorySession
 
-        with self._opened(MemorySession, projects, watch=watch) as memory:
+        with self._open(MemorySession, projects, watch=watch) as memory:
             yield memory
 
     @contextmanager
@@ -127,7 +127,7 @@ class Invocation:
         """
         from memoranda.engine.read_session import ReadSession
 
-        with self._opened(ReadSession) as memory:
+        with self._open(ReadSession) as memory:
             _finish_left_work(memory)
             yield memory
 
@@ -136,12 +136,12 @@ class Invocation:
         """Open the memory for a command that changes notes: it loads no other verbs that write."""
         from memoranda.engine.note_session import NoteSession
 
-        with self._opened(NoteSession) as memory:
+        with self._open(NoteSession) as memory:
             _finish_left_work(memory)
             yield memory
 
     @contextmanager
-    def _opened(
+    def _open(
         self,
         session_class: type[_Session],
         projects: Mapping[str, os.PathLike[str]] | None = None,

@@ -79,13 +79,13 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
     with call.memory() as memory:
         from memoranda.jobs.lifecycle import upgrade_named
 
-        infos, actions, back = upgrade_named(memory, refs, category, dry_run=dry_run)
+        infos, actions, restored_ids = upgrade_named(memory, refs, category, dry_run=dry_run)
         texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
         if dry_run:
             texts = [_lines(line for line in actions if line)]
         rows = [documents.note(memory, info, content_of(memory, info)) for info in infos]
         changed = (
-            action is not None or info.id in back
+            action is not None or info.id in restored_ids
             for info, action in zip(infos, actions, strict=True)
         )
         call.answer_each(
@@ -178,11 +178,11 @@ def tidy(call: Invocation, *, dry_run: bool) -> int:
             outcomes = lifecycle.tidy(memory, dry_run=dry_run, progress=progress)
         actions = list(chain.from_iterable(outcome.actions for outcome in outcomes))
         questions = len(memory.review(limit=_MOST_COUNTED))
-        lines = [action.line() if dry_run else _done(action) for action in actions]
+        lines = [action.line() if dry_run else _action_line(action) for action in actions]
         if not lines:
             lines = ["Nothing to do."]
         if questions:
-            lines.append(f"{_counted(questions)} for you: memory review")
+            lines.append(f"{_question_count(questions)} for you: memory review")
         lessons = _lessons(memory)
         if lessons:
             lines.append(f"{lessons} from your sessions to remember or not: {_LESSONS}")
@@ -224,12 +224,12 @@ _DONE = {
 }
 
 
-def _done(action: Action) -> str:
+def _action_line(action: Action) -> str:
     """A finished action, as one line."""
     return f"{_DONE.get(action.verb, action.verb):<9} {action.id[:8]} {action.reason}"
 
 
-def _counted(questions: int) -> str:
+def _question_count(questions: int) -> str:
     if questions == 1:
         return "1 question"
     return f"{questions}{'+' if questions == _MOST_COUNTED else ''} questions"
@@ -265,13 +265,13 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
 def _answer(call: Invocation, text: str, outcomes: Sequence[Outcome], **data: Any) -> int:
     """Answer with what was done and report what went wrong. Returns the exit status."""
     failed = [outcome for outcome in outcomes if outcome.error is not None]
-    messages = [f"{this_outcome.job}: {this_outcome.failure}" for this_outcome in failed]
+    messages = [f"{failed_outcome.job}: {failed_outcome.failure}" for failed_outcome in failed]
     if failed:
         code = next(
             (
-                this_outcome.error.code
-                for this_outcome in failed
-                if isinstance(this_outcome.error, MemorandaError)
+                failed_outcome.error.code
+                for failed_outcome in failed
+                if isinstance(failed_outcome.error, MemorandaError)
             ),
             "internal",
         )
@@ -513,46 +513,46 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
     """
     with call.memory() as memory:
         items = memory.review(limit=limit + 1 if limit else 0, kind=kind)
-        page, more = (items[:limit], len(items) > limit) if limit else (items, False)
+        page, has_more = (items[:limit], len(items) > limit) if limit else (items, False)
         if not call.json and sys.stdin.isatty() and sys.stdout.isatty():
-            return _ask(memory, page, more=more)
+            return _ask(memory, page, has_more=has_more)
         rows = [documents.question(item) for item in page]
         lines = []
         for item in page:
             lines += question_lines(item)
-        if more:
+        if has_more:
             last = [f"More: memory review --limit {2 * limit}"]
         else:
             last = []
-        call.answer("\n".join([*lines, *last]) or "Nothing to review.", items=rows, more=more)
+        call.answer("\n".join([*lines, *last]) or "Nothing to review.", items=rows, more=has_more)
 
 
-def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
+def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> None:
     """Ask one question after another until none is left or `q` is pressed."""
     import click
 
     # The position of a question, and the change its answer made
     answered: list[tuple[int, int]] = []
-    at = 0
-    while at < len(items):
-        item = items[at]
-        output.text(_question(item, f"{at + 1} of {len(items)}{'+' if more else ''}"))
+    index = 0
+    while index < len(items):
+        item = items[index]
+        output.text(_question(item, f"{index + 1} of {len(items)}{'+' if has_more else ''}"))
         key = click.getchar()
         if key in "q\x03\x04\x1b":
             break
         if key == "u":
-            at = _take_back(memory, answered, at)
+            index = _take_back(memory, answered, index)
         elif key == "s":
-            at += 1
+            index += 1
         elif key in dict(item.choices):
             try:
                 memory.decide(item, key)
-                answered.append((at, memory.changed))
+                answered.append((index, memory.changed))
                 output.text(f"-> {dict(item.choices)[key]}")
             except MemorandaError as error:
                 # The memory changed in between; go on with the next question.
                 output.failure(output.error_sentence(error))
-            at += 1
+            index += 1
         else:
             output.text("Press one of the keys shown.")
     remedy = " memory undo takes the last answer back." if answered else ""
@@ -566,19 +566,19 @@ def _question(item: ReviewItem, number: str) -> str:
     return "\n".join([*lines, f"  ({_KEYS})"])
 
 
-def _take_back(memory: MemorySession, answered: list[tuple[int, int]], at: int) -> int:
+def _take_back(memory: MemorySession, answered: list[tuple[int, int]], index: int) -> int:
     """Take the last answer back, and remove it from `answered`.
 
-    Returns the position of its question, or `at` if that is not possible.
+    Returns the position of its question, or `index` if that is not possible.
     """
     if not answered:
         output.text("Nothing answered yet.")
-        return at
+        return index
     try:
         memory.undo(answered[-1][1])
     except CannotUndo as error:
         output.failure(output.error_sentence(error))
-        return at
+        return index
     output.text("Taken back.")
     position, _ = answered.pop()
     return position

@@ -195,7 +195,7 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
         infos = [memory.find_any(ref) for ref in refs]
         moment = as_of_moment(memory, as_of)
         if moment is not None:
-            infos = [memory.version_at(this_note, moment) for this_note in infos]
+            infos = [memory.version_at(note, moment) for note in infos]
         texts = []
         rows = []
         zone = memory.settings.zone
@@ -238,12 +238,12 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
         call.answer_each([row["text"].rstrip("\n") for row in rows], rows, "\n\n")
 
 
-def _moment(memory: MemorySession, at: str) -> datetime:
+def _moment(memory: MemorySession, time_text: str) -> datetime:
     try:
-        return to_utc(datetime.fromisoformat(at.strip()), memory.settings.zone)
+        return to_utc(datetime.fromisoformat(time_text.strip()), memory.settings.zone)
     except (ValueError, OverflowError):
         hint = "Use the number of a change, 2026-05-07T10:00, yesterday or 7d."
-        return moment_of(memory.as_of, at, "--at time", hint)
+        return moment_of(memory.as_of, time_text, "--at time", hint)
 
 
 def as_of_moment(memory: ReadVerbs, text: Text) -> datetime | None:
@@ -279,10 +279,10 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
         else:
             verb = "Deleted"
         rows = [{"id": info.id, "path": home_path(info)} for info in infos]
-        call.answer_each([f"{verb} {_named(info)}" for info in infos], rows)
+        call.answer_each([f"{verb} {_label_of(info)}" for info in infos], rows)
 
 
-def _named(info: NoteInfo) -> str:
+def _label_of(info: NoteInfo) -> str:
     if info.project in MEMORY_PROJECTS:
         return f"memory: {info.id}"
     return f"note: {place(info)}"

@@ -43,19 +43,19 @@ def text_changed(memory: MemorySession, place: str, change: Change) -> Revision:
     return revisions[0]
 
 
-def text_at(memory: MemorySession, place: str, at: str, moment: datetime | None) -> str:
-    """The text of the note at `place` as change number `at` left it, or as it stood at `moment`.
+def text_at(memory: MemorySession, place: str, time_text: str, moment: datetime | None) -> str:
+    """The text of the note at `place` after the change numbered `time_text`, or at `moment`.
     Raises Failure.
     """
     for change in memory.log(place, limit=0):
         if moment is None:
-            is_early_enough = change.number <= number_of(at)
+            is_early_enough = change.number <= number_of(time_text)
         else:
             is_early_enough = parse_stamp(change.time) <= moment
         if is_early_enough:
             after = text_changed(memory, place, change).after
             if after is None:
-                raise Failure(f"the text of {place} at {at} is no longer kept", "not_found")
+                raise Failure(f"the text of {place} at {time_text} is no longer kept", "not_found")
             return after
     hint = f"memory log {place} lists its changes."
-    raise Failure(f"there was no text of {place} at {at}", "not_found", hint)
+    raise Failure(f"there was no text of {place} at {time_text}", "not_found", hint)

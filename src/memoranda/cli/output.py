@@ -23,10 +23,10 @@ from memoranda.text.unicode import flat, json_escape, one_line, visible
 if TYPE_CHECKING:
     import logging
 
-_WARNINGS = 10
+_MOST_WARNINGS = 10
 _GAP = "  "
 # Columns the last cell of a table has at least, however narrow the terminal.
-_LEAST = 12
+_LEAST_COLUMNS = 12
 # SGR codes of ANSI terminals.
 _STYLES = {
     "head": "1",
@@ -168,7 +168,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
     lines = [paint(_GAP.join(padded(head)).rstrip(), "head")]
     for row in cells:
-        shown_cells = [*padded(row)[:-1], fit(row[-1], max(room, _LEAST))]
+        shown_cells = [*padded(row)[:-1], fit(row[-1], max(room, _LEAST_COLUMNS))]
         lines.append(
             _GAP.join(
                 [paint(shown_cells[0], "id"), paint(shown_cells[1], "kind"), *shown_cells[2:]]
@@ -229,11 +229,11 @@ def notice(line: str) -> None:
 
 def warnings(texts: Sequence[str]) -> None:
     """Print the first few warnings on stderr, each on its line, and the number of the others."""
-    for warning in texts[:_WARNINGS]:
+    for warning in texts[:_MOST_WARNINGS]:
         notice(flat(f"warning: {warning}"))
-    more = len(texts) - _WARNINGS
-    if more > 0:
-        notice(f"warning: {more} more like these")
+    hidden_count = len(texts) - _MOST_WARNINGS
+    if hidden_count > 0:
+        notice(f"warning: {hidden_count} more like these")
 
 
 def failure(message: str, *, lines: bool = False) -> None:
@@ -268,8 +268,10 @@ def flush() -> None:
 
 
 def write(content: str = "", *, flush: bool = False) -> None:
-    """Put `content` on stdout as it is, and with `flush` all that waits there. Raises Failure;
-    BrokenPipeError when the reader is gone."""
+    """Write `content` to stdout. Raises Failure, and BrokenPipeError if the reader is gone.
+
+    flush: also write everything that waits.
+    """
     if sys.stdout is None:
         raise Failure("cannot write the output: stdout is closed", "storage")
     try:

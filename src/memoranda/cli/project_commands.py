@@ -47,7 +47,7 @@ _CONVENTION_KEYS = (
 )
 _ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
 # How many names to show of each kind of file that is not a note.
-_SHOWN = 8
+_SHOWN_NAMES = 8
 
 project = group(
     "project",
@@ -115,9 +115,9 @@ def project_add(
         lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"]
         if is_new and call.on_terminal:
             lines.append(f"{folder} was not there, and was made.")
-        more = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
-        facts = _facts(memory, added) if more else {}
-        call.answer("\n".join(lines + more), project=row, **facts)
+        detail_lines = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
+        facts = _facts(memory, added) if detail_lines else {}
+        call.answer("\n".join(lines + detail_lines), project=row, **facts)
 
 
 def _add_native(call: Invocation) -> None:
@@ -199,7 +199,7 @@ def _found_lines(memory: MemorySession, project: Project) -> list[str]:
     if lines:
         lines.append(
             "Nothing in the folder was changed."
-            f" Links that lead nowhere: memory project check {_quoted(project.name)}"
+            f" Links that lead nowhere: memory project check {_quote(project.name)}"
         )
     return lines
 
@@ -243,10 +243,10 @@ def _left_out_line(row: LeftOut) -> str:
 
 
 def _some(rows: Sequence[str]) -> str:
-    names = ", ".join(one_line(row) for row in rows[:_SHOWN])
-    more = len(rows) - _SHOWN
-    if more > 0:
-        return f"{names} and {more} more"
+    names = ", ".join(one_line(row) for row in rows[:_SHOWN_NAMES])
+    hidden_count = len(rows) - _SHOWN_NAMES
+    if hidden_count > 0:
+        return f"{names} and {hidden_count} more"
     return names
 
 
@@ -264,7 +264,7 @@ def _access_lines(access: ProjectAccess) -> list[str]:
     return lines
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     if re.fullmatch(r"[\w.\-]+", name):
         return name
     return f"'{name}'"
@@ -344,7 +344,7 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
         links = unresolved_links(memory, name)
         facts = _facts(memory, project)
         facts.pop("access")
-        links_shown = links[: limit or None]
+        shown_links = links[: limit or None]
         rows = [
             {
                 "path": link.path,
@@ -353,7 +353,7 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
                 "state": link.state,
                 "reason": link.reason,
             }
-            for link in links_shown
+            for link in shown_links
         ]
         lines = _found_lines(memory, project)[:-1]
         if len(links) == 1:
@@ -363,10 +363,10 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
         lines.append(f"{number[:1].upper()}{number[1:]} nowhere.")
         lines += [
             one_line(f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}")
-            for link in links_shown
+            for link in shown_links
         ]
-        if len(links) > len(links_shown):
-            lines.append(f"… and {len(links) - len(links_shown):,} more: --limit 0")
+        if len(links) > len(shown_links):
+            lines.append(f"… and {len(links) - len(shown_links):,} more: --limit 0")
         call.answer("\n".join(lines), **facts, links=rows, total=len(links))
 
 

@@ -86,8 +86,8 @@ def noun(infos: Sequence[NoteInfo]) -> str:
 
 
 def noun_of(memory: ReadVerbs, query: Query, total: int) -> str:
-    """The word for the `total` notes that `query` lists: memories if all of them are, otherwise
-    notes.
+    """The word for the `total` notes that `query` lists: `memories` if all of them are, else
+    `notes`.
     """
     memories = query.replace(projects=(CATEGORY_PROJECT,))
     if query.projects is not None and CATEGORY_PROJECT not in query.projects:

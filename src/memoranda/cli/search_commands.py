@@ -49,13 +49,13 @@ _LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 # How many near notes are offered where nothing matches.
-_NEAREST = 5
+_NEAREST_NOTES = 5
 # How many passages of transcripts are shown.
 _PASSAGES = 10
 # Fewer words than this are not a question.
-_QUESTION = 3
+_WORDS_OF_QUESTION = 3
 # Columns from which a terminal shows all that a list knows of a note.
-_WIDE = 110
+_WIDE_COLUMNS = 110
 
 
 phase_option = option(
@@ -134,7 +134,7 @@ def _show_list(
         word = "Changed"
     else:
         word = "Created"
-    is_narrow = call.on_terminal and output.columns() < _WIDE
+    is_narrow = call.on_terminal and output.columns() < _WIDE_COLUMNS
     rows: list[tuple[str, ...]] = []
     for info, (ref, phase, kind, text) in zip(infos, cells(call, memory, infos, 40), strict=True):
         time = minute(info.changed if changed else info.created, zone)
@@ -249,7 +249,9 @@ def search(
             as_of=as_of_moment(memory, as_of),
         )
         query, text = narrowed(query, written, now=now, zone=zone)
-        infos, hits = _found(memory, query, text, limit, most, ranked=ranked, explain=explain)
+        infos, hits = _search_notes(
+            memory, query, text, limit, most, ranked=ranked, explain=explain
+        )
         passages = _in_transcripts(memory, written, limit) if traces else []
         if call.json:
             _search_document(call, memory, written, infos, hits, passages)
@@ -294,10 +296,12 @@ def _search_document(
 ) -> None:
     listed = documents.found_notes(memory, infos, hits)
     if passages:
-        more = {"transcripts": [hit.row() for hit in passages]}
+        transcript_keys = {"transcripts": [hit.row() for hit in passages]}
     else:
-        more = {}
-    call.document(query=text, memories=listed.rows, total=listed.total, **hits.bound, **more)
+        transcript_keys = {}
+    call.document(
+        query=text, memories=listed.rows, total=listed.total, **hits.bound, **transcript_keys
+    )
 
 
 def _mention_traces(memory: ReadVerbs, query: Query) -> None:
@@ -308,12 +312,12 @@ def _mention_traces(memory: ReadVerbs, query: Query) -> None:
             output.notice(f"Not shown: {total} traces (--traces)")
 
 
-def _found(
+def _search_notes(
     memory: ReadVerbs,
     query: Query,
     text: str,
     limit: int,
-    most: int | None,
+    max_tokens: int | None,
     *,
     ranked: bool,
     explain: bool,
@@ -323,7 +327,7 @@ def _found(
         ranking = memory.search(
             query.replace(text=text),
             limit=limit or NO_LIMIT,
-            max_tokens=most or None,
+            max_tokens=max_tokens or None,
             explain=explain,
         )
         return [hit.note for hit in ranking], ranking
@@ -331,7 +335,7 @@ def _found(
     return infos, Hits([], total)
 
 
-def _counted(hits: Hits) -> str:
+def _count_line(hits: Hits) -> str:
     return f"{hits.total}{' or more' if hits.is_lower_bound else ''}"
 
 
@@ -347,9 +351,9 @@ def _show_found(
 
     If nothing was found, print the nearest by words.
     """
-    total = _counted(hits)
+    total = _count_line(hits)
     # More words are rather a question, which is asked of any note that holds some
-    if hits.relaxed and infos and len(text.split()) < _QUESTION:
+    if hits.relaxed and infos and len(text.split()) < _WORDS_OF_QUESTION:
         output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')
     if not infos and text.strip():
         infos = _nearest(memory, query, text)
@@ -379,7 +383,7 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
     parts = list(chain.from_iterable(map(pairs, words(text))))
     for asked_words in (text, " OR ".join(f'"{part}"' for part in parts)):
         if asked_words:
-            hits = memory.search(query.replace(text=asked_words), limit=_NEAREST)
+            hits = memory.search(query.replace(text=asked_words), limit=_NEAREST_NOTES)
             if hits.hits:
                 return [hit.note for hit in hits]
     return []
@@ -406,12 +410,15 @@ def context(
     with call.reading() as memory:
         names = tuple(memory.project(name).name for name in projects)
         question = " ".join(words)
-        most = max_tokens or DEFAULT_TOKENS
+        token_limit = max_tokens or DEFAULT_TOKENS
         result = memory.context_for(
-            question, max_tokens=most, projects=names or None, as_of=as_of_moment(memory, as_of)
+            question,
+            max_tokens=token_limit,
+            projects=names or None,
+            as_of=as_of_moment(memory, as_of),
         )
         call.answer(
-            result or f"Nothing found that fits into {most} tokens.",
+            result or f"Nothing found that fits into {token_limit} tokens.",
             question=question,
             context=result,
         )
@@ -451,10 +458,12 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
         for source, target, _ in relations(memory):
             linked |= {source, target}
         notes, _ = memory.list(query, limit=0)
-        alone = [info for info in notes if info.row not in linked]
-        infos = alone[: limit or None]
+        orphan_notes = [info for info in notes if info.row not in linked]
+        infos = orphan_notes[: limit or None]
         if call.json:
-            return call.listed("memories", documents.notes(memory, infos, len(alone)))
+            return call.listed("memories", documents.notes(memory, infos, len(orphan_notes)))
         if not infos:
             return call.answer("Every note is linked.")
-        _show_list(call, memory, infos, f"Showing {len(infos)} of {len(alone)} {noun(alone)}")
+        _show_list(
+            call, memory, infos, f"Showing {len(infos)} of {len(orphan_notes)} {noun(orphan_notes)}"
+        )

@@ -55,7 +55,7 @@ def _settings(call: Invocation) -> Settings:
 
 
 def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
-    value = config_text.stored(rows, key.name)
+    value = config_text.stored_value(rows, key.name)
     if key.default.startswith("("):
         default = None
     else:
@@ -79,7 +79,7 @@ def _value(text: str, default: str) -> Any:
     return text
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, bool):
@@ -94,7 +94,7 @@ def config_get(call: Invocation, name: str) -> None:
     """Print the value of a setting: from config.yaml, or the default."""
     key = _key(name)
     row = _row(config_text.read(_settings(call).file), key)
-    call.answer(_shown(row["value"]), **row)
+    call.answer(_value_text(row["value"]), **row)
 
 
 @command(
@@ -136,7 +136,7 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
                 reason = error.reason
             raise Failure(f"cannot set {key.name}: {reason}", error.code) from None
     row = _row(config_text.read(settings.file), key)
-    call.answer(f"{key.name}: {_shown(row['value']) or key.default}", **row)
+    call.answer(f"{key.name}: {_value_text(row['value']) or key.default}", **row)
 
 
 @command("list", keys={"file": (), "settings": _KEYS}, example="memory config list")
@@ -145,14 +145,16 @@ def config_list(call: Invocation) -> None:
     file = _settings(call).file
     rows = config_text.read(file)
     known_keys = [
-        (this_key, _row(rows, this_key)) for this_key in keys() if "{" not in this_key.name
+        (settings_key, _row(rows, settings_key))
+        for settings_key in keys()
+        if "{" not in settings_key.name
     ]
     cells = []
     for key, row in known_keys:
         if row["set"]:
-            value = _shown(row["value"])
+            value = _value_text(row["value"])
         else:
-            value = f"{_shown(row['default']) or key.default.strip('()')} (default)"
+            value = f"{_value_text(row['default']) or key.default.strip('()')} (default)"
         cells.append((key.name, value, key.meaning))
     if call.json:
         return call.document(file=str(file), settings=[row for _, row in known_keys])
@@ -206,15 +208,15 @@ def _access(call: Invocation) -> Access:
     return Access(call.settings.home, call.own_clock or clock.now)
 
 
-def _token_row(this_token: StoredToken, access: Access) -> dict[str, Any]:
-    if this_token.revoked:
+def _token_row(token: StoredToken, access: Access) -> dict[str, Any]:
+    if token.revoked:
         state = "revoked"
-    elif access.by_id(this_token.id):
+    elif access.by_id(token.id):
         state = "valid"
     else:
         state = "expired"
-    row = {key: getattr(this_token, key, None) for key in _TOKEN_KEYS}
-    return row | {"begins": this_token.shown, "projects": list(this_token.projects), "state": state}
+    row = {key: getattr(token, key, None) for key in _TOKEN_KEYS}
+    return row | {"begins": token.shown, "projects": list(token.projects), "state": state}
 
 
 @command(
@@ -302,7 +304,7 @@ def token_add(
 def token_list(call: Invocation) -> None:
     """List the tokens, revoked and expired ones included."""
     access = _access(call)
-    rows = [_token_row(this_token, access) for this_token in access.tokens()]
+    rows = [_token_row(token, access) for token in access.tokens()]
     lines = [
         table_row(
             _TOKENS, "Id", "Name", "Begins", "Scope", "Agent", "Member", "Used", "State", "Projects"
@@ -341,10 +343,8 @@ def token_revoke(call: Invocation, name: str) -> None:
     )
 
 
-def _space_row(this_space: Space) -> dict[str, Any]:
-    return dict(
-        zip(_SPACE_KEYS, (this_space.name, this_space.place, this_space.members), strict=True)
-    )
+def _space_row(space: Space) -> dict[str, Any]:
+    return dict(zip(_SPACE_KEYS, (space.name, space.place, space.members), strict=True))
 
 
 @command("add", "NAME", "[DIR]", keys={"space": _SPACE_KEYS}, example="memory space add team")
@@ -366,14 +366,14 @@ def space_list(call: Invocation) -> None:
     """List the spaces with their members and folders."""
     spaces = list(_access(call).spaces().values())
     lines = [table_row(_SPACE_ROW, "Name", "Members", "Folder")]
-    for this_space in spaces:
-        members = ", ".join(f"{name} ({role})" for name, role in sorted(this_space.members.items()))
-        lines.append(table_row(_SPACE_ROW, this_space.name, members or "-", this_space.place))
+    for space in spaces:
+        members = ", ".join(f"{name} ({role})" for name, role in sorted(space.members.items()))
+        lines.append(table_row(_SPACE_ROW, space.name, members or "-", space.place))
     if spaces:
         text = "\n".join(lines)
     else:
         text = "No spaces. Make one: memory space add NAME"
-    call.answer(text, spaces=[_space_row(this_space) for this_space in spaces])
+    call.answer(text, spaces=[_space_row(space) for space in spaces])
 
 
 @command("remove", "NAME", keys={"space": _SPACE_KEYS}, example="memory space remove team")

@@ -132,8 +132,10 @@ class Names(click.ParamType):
 
 
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
-    """Values of a kind the home knows that begin with `prefix`, each with a tab and a preview if
-    there is one.
+    """Complete a value that the home knows, such as an id or a tag.
+
+    Returns the values of `kind` that begin with `prefix`, each with a tab and a preview if it has
+    one.
     """
     from memoranda.engine.completion import offers
     from memoranda.note.model import BUILT_IN_PROJECTS
@@ -217,8 +219,8 @@ class PositionalWords(click.Argument):
 @cache
 def _global_options() -> dict[str, click.Option]:
     return {
-        name: click.Option([f"--{name}"], help=text, **more)
-        for name, text, more in (
+        name: click.Option([f"--{name}"], help=text, **settings)
+        for name, text, settings in (
             (
                 "home",
                 "The memory home, or postgresql://… [MEMORY_HOME, else ~/.memory].",
@@ -244,7 +246,7 @@ class _Documented(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
-            rest = super().parse_args(ctx, args)
+            remaining_args = super().parse_args(ctx, args)
         except click.UsageError as error:
             if error.ctx is None:
                 error.ctx = ctx
@@ -261,7 +263,7 @@ class _Documented(click.Command):
             now = invocation.now = moment.astimezone(UTC)
             invocation.offset = moment.tzinfo
             invocation.own_clock = lambda: now
-        return rest
+        return remaining_args
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         option = super().get_help_option(ctx)
@@ -275,9 +277,9 @@ class _Documented(click.Command):
         ]
         for title, is_global in (("Options", False), ("Global options", True)):
             rows = [
-                this_option.get_help_record(ctx)
-                for this_option in options
-                if (this_option in self.globals) == is_global
+                option.get_help_record(ctx)
+                for option in options
+                if (option in self.globals) == is_global
             ]
             records = [row for row in rows if row is not None]
             if records:
@@ -304,11 +306,11 @@ class Command(_Documented):
         words: Sequence[str],
         keys: Keys = (),
         complete: Values | None = None,
-        **more: Any,
+        **settings: Any,
     ):
-        self.takes_now, own_agent = more.pop("now", False), more.pop("own_agent", False)
-        self.example: str = more.pop("example", "")
-        super().__init__(name, context_settings=dict(_HELP_NAMES), **more)
+        self.takes_now, own_agent = settings.pop("now", False), settings.pop("own_agent", False)
+        self.example: str = settings.pop("example", "")
+        super().__init__(name, context_settings=dict(_HELP_NAMES), **settings)
         if isinstance(keys, Mapping):
             self.keys = keys
         else:
@@ -363,10 +365,10 @@ class Group(_Documented, click.Group):
         now: bool = False,
         titles: Mapping[str, str] = {},
         alone: Callable[[Invocation], list[str]] | None = None,
-        **more: Any,
+        **settings: Any,
     ):
         super().__init__(
-            name, invoke_without_command=True, context_settings=dict(_HELP_NAMES), **more
+            name, invoke_without_command=True, context_settings=dict(_HELP_NAMES), **settings
         )
         self._modules = modules
         self._titles = titles
@@ -491,15 +493,15 @@ def group(name: str, module: str, commands: str, help: str) -> Group:
     return Group(name, dict.fromkeys(commands.split(), module), help=help)
 
 
-def command(name: str, *words: str, **more: Any) -> Callable[..., Command]:
+def command(name: str, *words: str, **settings: Any) -> Callable[..., Command]:
     """Make the decorated function the command `name`, with its docstring as the help. `words`: its
     positional arguments. The rest: see Command."""
-    return click.command(name, cls=Command, words=words, **more)
+    return click.command(name, cls=Command, words=words, **settings)
 
 
-def option(*names: str, **more: Any) -> Callable[..., Any]:
+def option(*names: str, **settings: Any) -> Callable[..., Any]:
     """An option whose default, if any, the help shows."""
-    return click.option(*names, show_default="default" in more, **more)
+    return click.option(*names, show_default="default" in settings, **settings)
 
 
 def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
@@ -508,7 +510,7 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
 
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
-    """The error in the contract's words, and the lines under it that say where to read on."""
+    """The error in the words of the contract, and the lines below it that say where to read on."""
     message = error.format_message()
     command_path = error.ctx.command_path if error.ctx else "memory"
     hint = f"Run '{command_path} --help' for usage."
@@ -643,14 +645,14 @@ def manual_page(context: click.Context) -> str:
     """The manual page of the group of `context`, as roff."""
     group = context.command
     assert isinstance(group, Group)
-    summary, *rest = _paragraphs(group)
+    summary, *paragraphs = _paragraphs(group)
     usage = "[--home DIR] [--config FILE] [--agent NAME] [--json] COMMAND ..."
     lines = [
         '.TH MEMORY 1 "" memoranda "User Commands"',
         ".SH NAME",
         f"memory \\- {_roff(summary)}",
     ]
-    lines += [".SH SYNOPSIS", ".B memory", _roff(usage), ".SH DESCRIPTION", *map(_roff, rest)]
+    lines += [".SH SYNOPSIS", ".B memory", _roff(usage), ".SH DESCRIPTION", *map(_roff, paragraphs)]
     lines += [
         ".SH GLOBAL OPTIONS",
         *_options_of(context, group.globals),
@@ -663,23 +665,23 @@ def manual_page(context: click.Context) -> str:
 
 def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
     for name in group.list_commands(context):
-        this_command = group.get_command(context, name)
-        assert this_command is not None
-        inner = click.Context(this_command, info_name=name, parent=context)
-        if isinstance(this_command, Group):
-            yield from _manual_of(this_command, inner)
-        elif isinstance(this_command, Command):
-            yield f".SS {_roff(' '.join([inner.command_path, *this_command.collect_usage_pieces(inner)]))}"
-            for at, part in enumerate(_paragraphs(this_command)):
-                yield from [".PP", _roff(part)] if at else [_roff(part)]
+        command_of_name = group.get_command(context, name)
+        assert command_of_name is not None
+        inner = click.Context(command_of_name, info_name=name, parent=context)
+        if isinstance(command_of_name, Group):
+            yield from _manual_of(command_of_name, inner)
+        elif isinstance(command_of_name, Command):
+            yield f".SS {_roff(' '.join([inner.command_path, *command_of_name.collect_usage_pieces(inner)]))}"
+            for number, part in enumerate(_paragraphs(command_of_name)):
+                yield from [".PP", _roff(part)] if number else [_roff(part)]
             options = [
                 opt
-                for opt in this_command.params
-                if isinstance(opt, click.Option) and opt not in this_command.globals
+                for opt in command_of_name.params
+                if isinstance(opt, click.Option) and opt not in command_of_name.globals
             ]
             yield from _options_of(inner, options)
-            if this_command.example:
-                yield from (".PP", "Example:", ".PP", ".RS", _roff(this_command.example), ".RE")
+            if command_of_name.example:
+                yield from (".PP", "Example:", ".PP", ".RS", _roff(command_of_name.example), ".RE")
 
 
 def _options_of(context: click.Context, options: Sequence[click.Option]) -> list[str]:
@@ -694,8 +696,8 @@ def _pairs(rows: dict[str, str]) -> list[str]:
     return lines
 
 
-def _paragraphs(this_command: click.Command) -> list[str]:
-    return [" ".join(part.split()) for part in (this_command.help or "").split("\n\n")]
+def _paragraphs(command: click.Command) -> list[str]:
+    return [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
 
 
 def _roff(text: str) -> str:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from memoranda.index.rows import NoteInfo
 
 # Rows of each part, so that the whole fits ten lines.
-_SHOWN = 3
+_SHOWN_ROWS = 3
 _DUE_WITHIN = timedelta(hours=24)
 _MOST_QUESTIONS = 20
 # Memories up to which the questions are counted: that compares them with each other.
 _MOST_ASKED_ABOUT = 2_000
 # Columns of a line in addition to the text of a note.
-_ROOM = 34
+_COLUMNS_BESIDE_TEXT = 34
 
 
 def has_notes(call: Invocation) -> bool:
@@ -50,7 +50,7 @@ def today_lines(call: Invocation) -> list[str]:
         total = counts.total - counts.projects.get(TRACE_PROJECT, 0)
         lines = [f"{plural(total, 'note')} in {memory.settings.shown_home}. Today:"]
         lines.append(f"  new        {count}{_by_whom(new)}")
-        lines += _rows(memory, new[:_SHOWN])
+        lines += _rows(memory, new[:_SHOWN_ROWS])
         lines.append(f"  changed    {max(0, touched - count)}")
         lines.append(f"  due        {_due(memory, now)}")
         if counts.projects.get(CATEGORY_PROJECT, 0) <= _MOST_ASKED_ABOUT:
@@ -70,7 +70,7 @@ def _by_whom(infos: list[NoteInfo]) -> str:
 
 def _rows(memory: MemorySession, infos: list[NoteInfo]) -> list[str]:
     """The newest notes, a line each."""
-    room = max(20, min(output.columns(), 100) - _ROOM)
+    room = max(20, min(output.columns(), 100) - _COLUMNS_BESIDE_TEXT)
     return [
         f"    {info.id[:8]} {output.fit(kind(info), 12):<12} "
         f"{flat(preview(row_text(info, content), room))}"
@@ -92,11 +92,11 @@ def _due(memory: MemorySession, now: datetime) -> str:
     moment, info = due[0]
     (content,) = contents(memory, [info])
     if len(due) > 1:
-        more = f" (+{len(due) - 1} more)"
+        more_count = f" (+{len(due) - 1} more)"
     else:
-        more = ""
+        more_count = ""
     clock = moment.astimezone(memory.settings.reading_zone).strftime("%H:%M")
-    return flat(f"{clock} {preview(content, 40)}{more}")
+    return flat(f"{clock} {preview(content, 40)}{more_count}")
 
 
 def _questions(memory: MemorySession) -> str:

@@ -454,16 +454,18 @@ def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) ->
     from memoranda import documents
 
     with _entries(call) as entries:
-        entries_found, _ = entries.search(text, None if every else namespace, _ALL_ENTRIES, 0)
-        entries_found = sorted(entries_found, key=lambda entry: (entry.namespace, entry.key))
+        matching_entries, _ = entries.search(text, None if every else namespace, _ALL_ENTRIES, 0)
+        matching_entries = sorted(matching_entries, key=lambda entry: (entry.namespace, entry.key))
         names = [
-            f"{entry.namespace}/{entry.key}" if every else entry.key for entry in entries_found
+            f"{entry.namespace}/{entry.key}" if every else entry.key for entry in matching_entries
         ]
-        if call.on_terminal and entries_found:
-            cells = [(name, entry.value) for name, entry in zip(names, entries_found, strict=True)]
+        if call.on_terminal and matching_entries:
+            cells = [
+                (name, entry.value) for name, entry in zip(names, matching_entries, strict=True)
+            ]
             return call.table(("Key", "Value"), cells)
-        rows = [documents.entry(entry) for entry in entries_found]
+        rows = [documents.entry(entry) for entry in matching_entries]
         # A script reads names, and there are not any
-        if not entries_found and not call.json:
+        if not matching_entries and not call.json:
             return output.notice("No entries.")
         call.answer("\n".join(names), namespace=None if every else namespace, entries=rows)

@@ -76,10 +76,10 @@ def transcripts_status(call: Invocation) -> None:
             for agent, (files, sessions, turns, ended) in tier.status().items()
         ]
         skipped = tier.troubles()
-        agents_here = found_on_this_machine()
+        agents = found_on_this_machine()
         if call.json:
-            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=agents_here)
-        lines = [_whether_on(tier, agents_here)]
+            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=agents)
+        lines = [_whether_on(tier, agents)]
         if rows:
             lines.append(output.table_row(_ROW, "Agent", "Files", "Sessions", "Turns", "Latest"))
         lines += [output.table_row(_ROW, *row.values()) for row in rows]
@@ -87,8 +87,8 @@ def transcripts_status(call: Invocation) -> None:
         call.answer("\n".join(lines))
 
 
-def _whether_on(tier: Transcripts, agents_here: dict[str, int]) -> str:
-    result = ", ".join(f"{title} ({plural(count, 'file')})" for title, count in agents_here.items())
+def _whether_on(tier: Transcripts, agents: dict[str, int]) -> str:
+    result = ", ".join(f"{title} ({plural(count, 'file')})" for title, count in agents.items())
     if tier.is_on:
         return "Transcripts are read in place; nothing of them is a note."
     if result:
@@ -225,7 +225,7 @@ def _moment(value: Any) -> datetime | None:
 
 
 def hit_lines(memory: ReadVerbs, hits: Sequence[TraceHit]) -> list[str]:
-    """Hits for people: where, then the passage, and below it what answers it."""
+    """Hits as lines for people: the place, the passage, and the answer below it."""
     lines = []
     for hit in hits:
         if hit.time:

@@ -107,8 +107,11 @@ def _daemon(memory: MemorySession) -> dict[str, Any]:
         state = daemon_client.ask(layout.socket, daemon_client.STATE, {}, _DAEMON_SECONDS)
     except OSError:
         state = None
-    more = {"autostarted": daemon_client.AUTOSTARTED in lines, "answers": state is not None}
-    return known_state | more | (state or {})
+    process_state = {
+        "autostarted": daemon_client.AUTOSTARTED in lines,
+        "answers": state is not None,
+    }
+    return known_state | process_state | (state or {})
 
 
 def _daemon_line(daemon: dict[str, Any]) -> str:
@@ -260,17 +263,12 @@ def doctor(
     call: Invocation, *, fix: bool, dry_run: bool, citations: bool, folders: tuple[str, ...]
 ) -> int:
     """Check files, links, configuration, index and permissions."""
-    if dry_run and not fix:
-        raise Usage("--dry-run needs --fix")
-    if folders and not citations:
-        raise Usage("--code needs --citations")
-    if citations and fix:
-        raise Usage("--citations has nothing to fix: the notes are yours")
+    _check_doctor_options(fix=fix, dry_run=dry_run, citations=citations, has_folders=bool(folders))
     with call.memory() as memory:
         if citations:
             findings = _citations(memory, folders)
         else:
-            findings = _examined(memory, repairs=fix and not dry_run)
+            findings = _examine(memory, repairs=fix and not dry_run)
     rows = [{key: getattr(finding, key) for key in _FINDING_KEYS} for finding in findings]
     lines = [_finding_line(finding, is_dry_run=dry_run) for finding in findings]
     levels = [finding.level for finding in findings if not finding.fixed]
@@ -279,7 +277,17 @@ def doctor(
     return 1 if "error" in levels else 0
 
 
-def _examined(memory: MemorySession, *, repairs: bool) -> list[Finding]:
+def _check_doctor_options(*, fix: bool, dry_run: bool, citations: bool, has_folders: bool) -> None:
+    """Raise Usage for options of `doctor` that contradict each other."""
+    if dry_run and not fix:
+        raise Usage("--dry-run needs --fix")
+    if has_folders and not citations:
+        raise Usage("--code needs --citations")
+    if citations and fix:
+        raise Usage("--citations has nothing to fix: the notes are yours")
+
+
+def _examine(memory: MemorySession, *, repairs: bool) -> list[Finding]:
     """All that is wrong with the memory; with `repairs`, what loses nothing is repaired."""
     from memoranda.engine.doctor import examine, repair
 

@@ -57,9 +57,7 @@ class Editor(ABC):
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """The text with the member set; one that is there is replaced where it stands. Raises
-        Unsure.
-        """
+        """Set the member, or replace it where it is. Returns the new text. Raises Unsure."""
 
     @abstractmethod
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
@@ -115,12 +113,12 @@ class Document(NamedTuple):
         node = self.root
         for depth, name in enumerate(path):
             if node is None:
-                at = None
+                index = None
             else:
-                at = self.position(node, name)
-            if node is None or at is None:
+                index = self.position(node, name)
+            if node is None or index is None:
                 return node, path[depth:]
-            node = node.items[at].node
+            node = node.items[index].node
         return node, ()
 
     def position(self, node: Node, name: Name) -> int | None:
@@ -138,11 +136,13 @@ class Document(NamedTuple):
                 f"line {self.text.count(chr(10), 0, node.start) + 1} has something else than {sign}"
             )
         if isinstance(name, str):
-            positions = [at for at, item in enumerate(node.items) if item.key == name]
+            positions = [index for index, item in enumerate(node.items) if item.key == name]
             if len(positions) > 1:
                 raise Unsure(f'"{name}" stands there twice')
         else:
-            positions = [at for at, item in enumerate(node.items) if name(self.value(item.node))]
+            positions = [
+                index for index, item in enumerate(node.items) if name(self.value(item.node))
+            ]
         if positions:
             return positions[0]
         return None
@@ -151,12 +151,12 @@ class Document(NamedTuple):
         """The container at `path` and where in it the member is, or None."""
         node, missing = self.container(path)
         if node is None or missing:
-            at = None
+            index = None
         else:
-            at = self.position(node, name)
-        if node is None or at is None:
+            index = self.position(node, name)
+        if node is None or index is None:
             return None
-        return (node, at)
+        return (node, index)
 
     def find(self, path: Sequence[str], name: Name) -> Any:
         """The value of a member, or None."""
@@ -176,7 +176,9 @@ def newline(text: str) -> str:
     return "\n"
 
 
-def changed(tree: Tree, path: Sequence[str], position: int | None, member: Tree | None) -> Tree:
+def with_changed_member(
+    tree: Tree, path: Sequence[str], position: int | None, member: Tree | None
+) -> Tree:
     """A copy of `tree` in which one member of the container at `path` is different.
 
     position: the member to change. None adds a member.
@@ -184,8 +186,11 @@ def changed(tree: Tree, path: Sequence[str], position: int | None, member: Tree 
     """
     items = list(tree)
     if path:
-        at = next(index for index, (key, _) in enumerate(items) if key == path[0])
-        items[at] = path[0], changed(items[at][1], path[1:], position, member)
+        item_index = next(index for index, (key, _) in enumerate(items) if key == path[0])
+        items[item_index] = (
+            path[0],
+            with_changed_member(items[item_index][1], path[1:], position, member),
+        )
     elif position is None:
         items.append(member)
     else:
@@ -238,8 +243,8 @@ def _block(name: Name) -> re.Pattern[str]:
 
 
 class JsonEditor(Editor):
-    """See Editor. The hint of `put` names the containers it made, which go again when nothing else
-    is in them.
+    """Edits JSON (see Editor). The hint of `put` names the containers it created. They are removed
+    with the member if nothing else is in them.
     """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
@@ -266,9 +271,9 @@ class JsonEditor(Editor):
             unit = "  "
         blank = None
         if missing:
-            at = None
+            index = None
         else:
-            at = read.position(node, name)
+            index = read.position(node, name)
         if missing:
             key = missing[0]
         elif isinstance(name, str):
@@ -277,19 +282,22 @@ class JsonEditor(Editor):
             key = None
         if missing:
             value = _nested([*missing[1:], name], value)
-        if at is None:
+        if index is None:
             new, blank = _add(text, node, key, value, unit, end)
         else:
-            item = node.items[at]
+            item = node.items[index]
             inline = "\n" not in text[node.start : node.end]
             value_text = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
             new = text[: item.node.start] + value_text + text[item.node.end :]
-        fresh = _read(json.dumps(value)).tree
+        new_tree = _read(json.dumps(value)).tree
         if key is None:
-            member = fresh
+            member = new_tree
         else:
-            member = (key, fresh)
-        check(_read(new).tree, changed(read.tree, path[: len(path) - len(missing)], at, member))
+            member = (key, new_tree)
+        check(
+            _read(new).tree,
+            with_changed_member(read.tree, path[: len(path) - len(missing)], index, member),
+        )
         return new, Hint(len(missing), blank)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
@@ -302,7 +310,7 @@ class JsonEditor(Editor):
             containers -= 1
             position = read.place(path, name)
             assert position is not None
-        text = _without(text, *position, changed(read.tree, path, position[1], None))
+        text = _without(text, *position, with_changed_member(read.tree, path, position[1], None))
         container, _ = _read(text).container(path)
         assert container is not None
         if inner is None or text[container.start + 1 : container.end - 1].strip(_SPACE):
@@ -326,9 +334,9 @@ def _dump(value: Any, indent: str, unit: str, end: str, *, inline: bool = False)
     return value_text.replace("\n", end + indent)
 
 
-def _line_indent(text: str, at: int) -> str:
+def _line_indent(text: str, position: int) -> str:
     """The blanks at the beginning of the line."""
-    line = text[text.rfind("\n", 0, at) + 1 : at].removeprefix(BOM)
+    line = text[text.rfind("\n", 0, position) + 1 : position].removeprefix(BOM)
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
@@ -372,36 +380,36 @@ def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
     return "\n" not in text.strip(_SPACE) and not is_root
 
 
-def _member_indent(text: str, node: Node, usual: str) -> str:
+def _member_indent(text: str, node: Node, usual_indent: str) -> str:
     """The blanks before a new member, as before the last one if it begins its line."""
     if not node.items:
-        return usual
+        return usual_indent
     start = node.items[-1].start
     before = text[text.rfind("\n", 0, start) + 1 : start]
     if before.strip(" \t"):
-        return usual
+        return usual_indent
     return before
 
 
 def _is_alone(text: str, node: Node) -> bool:
     """Whether a container has one member and nothing else, no comment either."""
-    (first, *rest) = node.items
-    around = text[node.start + 1 : first.start] + text[first.node.end : node.end - 1]
-    return not rest and not around.strip(_SPACE + ",")
+    (first, *other_items) = node.items
+    text_around = text[node.start + 1 : first.start] + text[first.node.end : node.end - 1]
+    return not other_items and not text_around.strip(_SPACE + ",")
 
 
-def _without(text: str, node: Node, at: int, expected: Any) -> str:
+def _without(text: str, node: Node, index: int, expected: Any) -> str:
     """The text without a member of a container, which leaves the tree `expected`. Raises Unsure."""
-    item = node.items[at]
+    item = node.items[index]
     before = len(text[: item.start].rstrip(_SPACE))
-    if at + 1 < len(node.items):
-        behind = len(text) - len(text[item.comma + 1 :].lstrip(_SPACE))
-        tries = [[(item.comma, behind), (item.start, item.node.end)]]
+    if index + 1 < len(node.items):
+        next_start = len(text) - len(text[item.comma + 1 :].lstrip(_SPACE))
+        tries = [[(item.comma, next_start), (item.start, item.node.end)]]
     else:
-        if item.comma >= 0 or at == 0:
+        if item.comma >= 0 or index == 0:
             comma = item.comma
         else:
-            comma = node.items[at - 1].comma
+            comma = node.items[index - 1].comma
         if comma >= 0:
             commas = [(comma, comma + 1)]
         else:
@@ -434,32 +442,32 @@ def _refuse(text: str) -> Any:
 
 def _read(text: str) -> Document:
     """The document in `text`. Raises Unsure."""
-    bare = _COMMENT.sub(_spaces, " " + text[1:] if text.startswith(BOM) else text)
-    plain = _TRAILING.sub(_spaces, bare)
-    value = lambda node: json.loads(plain[node.start : node.end])
-    if not plain.strip(_SPACE):
+    without_comments = _COMMENT.sub(_spaces, " " + text[1:] if text.startswith(BOM) else text)
+    plain_json = _TRAILING.sub(_spaces, without_comments)
+    value = lambda node: json.loads(plain_json[node.start : node.end])
+    if not plain_json.strip(_SPACE):
         return Document(text, None, None, value)
     try:
-        tree = json.loads(plain, object_pairs_hook=tuple, parse_constant=_refuse)
-        return Document(text, _parsed(bare), tree, value)
+        tree = json.loads(plain_json, object_pairs_hook=tuple, parse_constant=_refuse)
+        return Document(text, _parse(without_comments), tree, value)
     except RecursionError:
         raise Unsure("it is nested too deeply") from None
     except ValueError as error:
         raise Unsure(f"line {getattr(error, 'lineno', 1)} is not JSON") from None
 
 
-def _parsed(bare: str) -> Node:
+def _parse(plain_json: str) -> Node:
     """Where the values of a JSON text without comments are. Raises ValueError for a comma behind
     nothing.
     """
-    top = Node(0, len(bare), "[")
+    top = Node(0, len(plain_json), "[")
     label = None
-    inside = [top]
-    for token in _TOKEN.finditer(bare):
+    open_nodes = [top]
+    for token in _TOKEN.finditer(plain_json):
         sign = token[0]
-        node = inside[-1]
+        node = open_nodes[-1]
         if sign in ("}", "]"):
-            inside.pop().end = token.end()
+            open_nodes.pop().end = token.end()
         elif sign == ",":
             if not node.items:
                 raise ValueError("a comma behind nothing")
@@ -475,5 +483,5 @@ def _parsed(bare: str) -> Node:
             node.items.append(Member(key, (label or token).start(), new_node))
             label = None
             if new_node.kind:
-                inside.append(new_node)
+                open_nodes.append(new_node)
     return top.items[0].node

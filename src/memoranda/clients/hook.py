@@ -32,7 +32,7 @@ PAYLOAD_METHOD = "hook/payload"
 NOTHING_TO_SAY = b'"reply":""'
 """The end of a reply that tells a client nothing."""
 # Seconds after which a hook ends though it has not put aside what was asked.
-_GRACE = 5.0
+_GRACE_SECONDS = 5.0
 _ACTIONS = ("tool", "failed")
 LIMIT = 4 << 20
 """Bytes of an event that are read; a longer one is ignored."""
@@ -61,7 +61,7 @@ class HookLimit:
         self._timer.cancel()
 
     def _end(self) -> None:
-        last = time.monotonic() + _GRACE
+        last = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < last and not self.is_kept.wait(0.02):
             if self.is_reading and not is_sent(0):
                 break
@@ -129,7 +129,7 @@ def _read(end: float | None) -> bytes:
     raise TimeoutError
 
 
-def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
+def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
     """The answer to the client, perhaps empty. None if the event could not be handled.
 
     agent: who acts, if the caller said so.
@@ -174,7 +174,7 @@ def _may_say_something(event: HookEvent, settings: Settings) -> bool:
 
 
 def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
-    """The daemon's answer to an event that `answered` sent. Raises TypeError, ValueError for what
+    """The daemon's answer to an event that `answer_to` sent. Raises TypeError, ValueError for what
     is not one.
     """
     from memoranda.clients.hook_events import CLIENTS, HookEvent

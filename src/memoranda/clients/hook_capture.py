@@ -29,12 +29,12 @@ from memoranda.text.gate import redact
 from memoranda.text.unicode import visible
 
 # Bytes read from the beginning of a transcript, and from its end.
-_HEAD = 64_000
-_TAIL = 256_000
+_HEAD_BYTES = 64_000
+_TAIL_BYTES = 256_000
 # Characters kept of a prompt, of an answer and of a command.
-_PROMPT = 300
-_ANSWER = 1_000
-_COMMAND = 120
+_PROMPT_CHARACTERS = 300
+_ANSWER_CHARACTERS = 1_000
+_COMMAND_CHARACTERS = 120
 # Lines of one part of an extract.
 _MOST_OF_PART = 12
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replace", "write_file")
@@ -95,25 +95,25 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
 
 def _extract(event: HookEvent, session: SessionRows) -> str:
     """A session in a few lines; "" for one in which nothing was said."""
-    prompts, answers, files, commands = _seen(event.transcript)
+    prompts, answers, files, commands = _read_ends(event.transcript)
     asked = [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]]
     last_answer = session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
     if not "".join([*asked, last_answer]).strip():
         return ""
-    asked_lines = _lines(asked, _PROMPT)
+    asked_lines = _lines(asked, _PROMPT_CHARACTERS)
     parts = (
         # The first prompt says what the session is about.
         ("Asked", asked_lines[:1] + asked_lines[1:][-5:]),
-        ("Files edited", _lines(files, _COMMAND)),
-        ("Commands", _lines(commands, _COMMAND)),
-        ("Last answer", _lines([last_answer], _ANSWER)),
+        ("Files edited", _lines(files, _COMMAND_CHARACTERS)),
+        ("Commands", _lines(commands, _COMMAND_CHARACTERS)),
+        ("Last answer", _lines([last_answer], _ANSWER_CHARACTERS)),
     )
     return "\n\n".join(_part(title, lines) for title, lines in parts if lines)
 
 
-def _lines(texts: list[str], most: int) -> list[str]:
-    """Each different text in one line of at most `most` characters."""
-    return [_line(text, most) for text in dict.fromkeys(texts) if text.strip()]
+def _lines(texts: list[str], most_characters: int) -> list[str]:
+    """Each different text in one line of at most `most_characters` characters."""
+    return [_line(text, most_characters) for text in dict.fromkeys(texts) if text.strip()]
 
 
 def _part(title: str, lines: list[str]) -> str:
@@ -122,8 +122,8 @@ def _part(title: str, lines: list[str]) -> str:
     return f"{title}:\n\n```text\n{excerpt}\n```"
 
 
-def _line(text: str, most: int) -> str:
-    return cut(" ".join(visible(text).split()), most)
+def _line(text: str, most_characters: int) -> str:
+    return cut(" ".join(visible(text).split()), most_characters)
 
 
 class _Seen(NamedTuple):
@@ -135,7 +135,7 @@ class _Seen(NamedTuple):
     commands: list[str]
 
 
-def _seen(transcript: str) -> _Seen:
+def _read_ends(transcript: str) -> _Seen:
     """Read the beginning and the end of a transcript."""
     seen = _Seen([], [], [], [])
     for entry in _entries(transcript):
@@ -210,9 +210,11 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return
-            data = os.pread(file.fileno(), _HEAD, 0)
-            if status.st_size > _HEAD:
-                data += b"\n" + os.pread(file.fileno(), _TAIL, max(_HEAD, status.st_size - _TAIL))
+            data = os.pread(file.fileno(), _HEAD_BYTES, 0)
+            if status.st_size > _HEAD_BYTES:
+                data += b"\n" + os.pread(
+                    file.fileno(), _TAIL_BYTES, max(_HEAD_BYTES, status.st_size - _TAIL_BYTES)
+                )
     except (OSError, ValueError):
         return
     for line in data.split(b"\n"):

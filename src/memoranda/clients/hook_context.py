@@ -51,9 +51,9 @@ _HOW = (
     "store what will matter later: decisions, preferences, facts."
 )
 # Characters of one line that a session is told.
-_LINE = 220
+_LINE_CHARACTERS = 220
 # Characters of one line of the profile.
-_PROFILE_LINE = 400
+_PROFILE_LINE_CHARACTERS = 400
 _LATELY = timedelta(days=7)
 # A client's first session is told this many notes from this far back: it has no last session.
 _MOST_LATELY = 10
@@ -79,10 +79,10 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
         since = session.last_seen()
         _tell_new_session(teller, memory, event, now)
     if since is not None:
-        news = _added(memory, since, now)
+        news = _notes_of_others(memory, since, now)
         teller.section("Added by others since your last session", news, START_TOKENS)
     elif not session.is_known:
-        by_agents = [(info, by) for info, by in _added(memory, now - _LATELY, now) if by]
+        by_agents = [(info, by) for info, by in _notes_of_others(memory, now - _LATELY, now) if by]
         teller.section("Added by other agents lately", by_agents[:_MOST_LATELY], 400)
     teller.end()
     is_empty = not teller.notes and session.is_known
@@ -105,7 +105,7 @@ def _tell_new_session(
             mark = PINNED
         marked.append((entry.info, mark))
     texts = {entry.info.row: entry.text for entry in entries}
-    teller.section("About the user", marked, 600, texts=texts, longest=_PROFILE_LINE)
+    teller.section("About the user", marked, 600, texts=texts, longest=_PROFILE_LINE_CHARACTERS)
     names = project_names(event.cwd)
     title = ""
     if names:
@@ -142,7 +142,7 @@ def for_prompt(
 
 
 def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages: str) -> str:
-    """`passages`, in which each note that cites code says so where that changed or went."""
+    """Mark the passages of notes that cite code which has changed or is gone."""
     infos = [hit.note for hit in hits]
     bodies = contents(memory, infos)
     if not any("`" in body for body in bodies):
@@ -221,20 +221,20 @@ class _Teller:
         self,
         title: str,
         infos: Iterable[tuple[NoteInfo, str]],
-        most: int,
+        most_tokens: int,
         *,
         texts: Mapping[int, str] = {},
-        longest: int = _LINE,
+        longest: int = _LINE_CHARACTERS,
     ) -> None:
         """Add notes under a title.
 
         title: the title.
         infos: the notes, each with a remark.
-        most: how many tokens to use at most.
+        most_tokens: how many tokens to use at most.
         texts: by row, the text to tell in place of the whole note.
         longest: how many characters of each note to tell at most.
         """
-        unused = max(0, self._room - most)
+        unused = max(0, self._room - most_tokens)
         if title and f"{title}:" not in self.lines:
             heads = [f"{title}:"]
         else:
@@ -323,7 +323,9 @@ def _projects_at(memory: MemorySession, cwd: str) -> tuple[str, ...]:
     return tuple(result)
 
 
-def _added(memory: MemorySession, since: datetime, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
+def _notes_of_others(
+    memory: MemorySession, since: datetime, now: datetime
+) -> Iterator[tuple[NoteInfo, str]]:
     """Notes made since by anybody but this agent, newest first, with who made them."""
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):

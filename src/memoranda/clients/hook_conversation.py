@@ -13,7 +13,7 @@ from memoranda.clients.hook_words import FENCED, own_words
 from memoranda.text.dialogue import Turn, as_dialogue
 
 # Bytes at the end of a transcript that are read: a hook has little time.
-_TAIL = 64_000
+_TAIL_BYTES = 64_000
 # Turns before the prompt that its search takes into account.
 _TURNS = 4
 # Of this many turns before the prompt, so much of each is part of the query.
@@ -30,10 +30,10 @@ def conversation(prompt: str, transcript: str) -> str:
     The prompt alone if the transcript has no earlier turns.
     """
     prompt_text = prompt[:_CHARACTERS]
-    earlier = _last_turns(transcript, prompt)
-    if not earlier:
+    earlier_turns = _last_turns(transcript, prompt)
+    if not earlier_turns:
         return prompt_text
-    return as_dialogue([*earlier, Turn("User", prompt_text)])
+    return as_dialogue([*earlier_turns, Turn("User", prompt_text)])
 
 
 def _last_turns(transcript: str, prompt: str) -> list[Turn]:
@@ -82,7 +82,7 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return
-            data = os.pread(file.fileno(), _TAIL, max(0, status.st_size - _TAIL))
+            data = os.pread(file.fileno(), _TAIL_BYTES, max(0, status.st_size - _TAIL_BYTES))
     except (OSError, ValueError):
         return
     for line in data.split(b"\n"):

@@ -24,11 +24,11 @@ four.
 _REMEMBER = ("remember", "记住")
 
 # The most characters read of each field that a client sends.
-_TEXT = 20_000
-_ANSWER = 4_000
-_GIVEN = 60_000
-_OUTPUT = 8_000
-_NAME = 500
+_TEXT_CHARACTERS = 20_000
+_ANSWER_CHARACTERS = 4_000
+_INPUT_CHARACTERS = 60_000
+_OUTPUT_CHARACTERS = 8_000
+_NAME_CHARACTERS = 500
 _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 
 
@@ -209,10 +209,10 @@ def event_in(
     if not client:
         return None
     dialect = CLIENTS[client]
-    name = _text(payload, "hook_event_name", _NAME) or name
+    name = _text(payload, "hook_event_name", _NAME_CHARACTERS) or name
     cwd = _working_folder(dialect, payload)
     kind = dialect.events.get(name)
-    session = _text(payload, dialect.keys.get("session", "session_id"), _NAME)
+    session = _text(payload, dialect.keys.get("session", "session_id"), _NAME_CHARACTERS)
     if client == "copilot-cli":
         # Its older versions name no session.
         session = session or cwd
@@ -229,10 +229,10 @@ def event_in(
         name,
         session,
         cwd,
-        _text(payload, "prompt", _TEXT),
-        _text(payload, "source", _NAME),
+        _text(payload, "prompt", _TEXT_CHARACTERS),
+        _text(payload, "source", _NAME_CHARACTERS),
         _text(payload, "transcript_path", 4096),
-        _text(payload, "last_assistant_message", _ANSWER),
+        _text(payload, "last_assistant_message", _ANSWER_CHARACTERS),
     )
     if kind == PROMPT and not _is_of_person(event):
         return None
@@ -276,14 +276,14 @@ def _tool_event(
     tool_input = payload.get(dialect.keys.get("given", "tool_input"), "")
     if not isinstance(tool_input, str):
         tool_input = json.dumps(tool_input, ensure_ascii=False)
-    tool = _text(payload, dialect.keys.get("tool", "tool_name"), _NAME)
-    event = event._replace(tool=tool, given=tool_input[:_GIVEN])
+    tool = _text(payload, dialect.keys.get("tool", "tool_name"), _NAME_CHARACTERS)
+    event = event._replace(tool=tool, given=tool_input[:_INPUT_CHARACTERS])
     if event.kind == TOOL:
         return event
     output = _failure(payload)
     if not output:
         return None
-    return event._replace(output=output[-_OUTPUT:])
+    return event._replace(output=output[-_OUTPUT_CHARACTERS:])
 
 
 _RESULTS = ("tool_response", "toolResult", "tool_output", "output", "result")
@@ -317,8 +317,8 @@ def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
     text = text_of(result)
     if not isinstance(result, dict):
         return text, None
-    further = result.get("textResultForLlm") or result.get("llmContent")
-    return text or str(further or ""), _state_of(result)
+    other_result = result.get("textResultForLlm") or result.get("llmContent")
+    return text or str(other_result or ""), _state_of(result)
 
 
 def _reads_as_failure(text: str) -> bool:
@@ -353,10 +353,10 @@ def is_long_enough(text: str) -> bool:
     return len(text) + 3 * sum(map(is_cjk, text[:PROMPT_CHARACTERS])) >= PROMPT_CHARACTERS
 
 
-def _text(payload: Mapping[str, Any], key: str, most: int) -> str:
+def _text(payload: Mapping[str, Any], key: str, most_characters: int) -> str:
     value = payload.get(key)
     if isinstance(value, str):
-        return value[:most]
+        return value[:most_characters]
     return ""
 
 

@@ -15,10 +15,10 @@ def action_of(event: HookEvent) -> Action:
 
 def may_be_known(event: HookEvent, home: Path) -> bool:
     """Whether it is worth opening the memory for this event: looked up in its indexes alone."""
-    about = ActionTerms(action_of(event))
-    if not about.terms:
+    terms = ActionTerms(action_of(event))
+    if not terms.terms:
         return False
     from memoranda.engine.glance import may_know
     from memoranda.transcripts.glance import may_teach
 
-    return may_teach(home, about.terms) or may_know(home, about.words)
+    return may_teach(home, terms.terms) or may_know(home, terms.words)

@@ -13,7 +13,7 @@ import time
 from memoranda.clients import hook
 
 # Bytes; the daemon takes no larger request.
-_REQUEST_LIMIT = 1 << 20
+_MOST_REQUEST_BYTES = 1 << 20
 # Another program that runs the hooks of Claude Code says so by variables with these prefixes.
 _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 # Names of clients and of events, which are put into the request unchanged.
@@ -43,7 +43,7 @@ def relayed(arguments: list[str]) -> str | None:
         request = _request(names, hook.read_event(end))
         if not request:
             return None
-        reply = _asked(socket_path, request, end)
+        reply = _ask(socket_path, request, end)
     except TimeoutError:
         # The time is up, so that the client gets nothing.
         return ""
@@ -90,7 +90,7 @@ def _request(names: list[str], payload: bytes) -> bytes:
     """
     # JSON has line ends only where blanks may be.
     payload = payload.strip().replace(b"\n", b" ").replace(b"\r", b" ")
-    if not payload.startswith(b"{") or len(payload) > _REQUEST_LIMIT - 1_000:
+    if not payload.startswith(b"{") or len(payload) > _MOST_REQUEST_BYTES - 1_000:
         return b""
     client, name = [*names, ""][:2]
     head = (
@@ -100,7 +100,7 @@ def _request(names: list[str], payload: bytes) -> bytes:
     return head.encode() + payload + b"}}\n"
 
 
-def _asked(path: str, request: bytes, end: float) -> bytes:
+def _ask(path: str, request: bytes, end: float) -> bytes:
     """The reply of the daemon to a request; b"" where nothing answers. Raises OSError, and
     TimeoutError where the time is up at `end`, of the monotonic clock.
     """

@@ -17,9 +17,10 @@ from memoranda.clients.hook_words import asked_to_remember
 from memoranda.engine.asked import Asked, put_aside
 
 
-def asked_in(event: HookEvent, hashes_given: set[str], now: datetime) -> Iterator[Asked]:
-    """The words that the prompt of an event asks to remember, without the lines that came from memory, whose
-    hashes are `hashes_given`.
+def asked_in(event: HookEvent, given_hashes: set[str], now: datetime) -> Iterator[Asked]:
+    """The requests to remember something in the prompt of an event.
+
+    given_hashes: hashes of lines that the session got from memory. These lines are not requests.
     """
     texts = asked_to_remember(event.prompt)
     if not texts:
@@ -28,7 +29,7 @@ def asked_in(event: HookEvent, hashes_given: set[str], now: datetime) -> Iterato
     from memoranda.ledger.sessions import without_lines
 
     for text in texts:
-        if without_lines(text, hashes_given):
+        if without_lines(text, given_hashes):
             # The same sentence in the same session is the same memory
             name = "\0".join([event.client, event.session, text])
             identity = str(uuid5(NAMESPACE_URL, f"memoranda-asked:{name}"))
@@ -45,8 +46,8 @@ def keep_asked(event: HookEvent, home: Path, now: datetime) -> list[Path]:
         return []
     from memoranda.ledger.sessions import texts_given
 
-    hashes_given = texts_given(Layout(home).ledger, event.client, event.session)
-    return [put_aside(home, request) for request in asked_in(event, hashes_given, now)]
+    given_hashes = texts_given(Layout(home).ledger, event.client, event.session)
+    return [put_aside(home, request) for request in asked_in(event, given_hashes, now)]
 
 
 def forget(paths: list[Path]) -> None:

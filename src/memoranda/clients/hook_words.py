@@ -26,33 +26,33 @@ _REMEMBER = re.compile(
     re.I | re.M,
 )
 # Characters of a request; the rest is cut.
-_LONGEST = 1_000
+_MOST_REQUEST_CHARACTERS = 1_000
 # Fewer characters are not a request: "remember: x".
-_LEAST = 4
+_LEAST_REQUEST_CHARACTERS = 4
 # Requests of one prompt.
-_MOST = 5
+_MOST_REQUESTS = 5
 
 
 def own_words(prompt: str) -> str:
     """A prompt without what was pasted: code, quotes, blocks in tags, and what came from here."""
     text = FENCED.sub("", prompt)
     parts = []
-    at = 0
+    start = 0
     # Where a tag is closed for the last time: tags without an end cost one look
     last: dict[str, int] = {}
-    while pasted := _PASTED.search(text, at):
-        parts.append(text[at : pasted.start()])
-        at = pasted.end()
+    while pasted := _PASTED.search(text, start):
+        parts.append(text[start : pasted.start()])
+        start = pasted.end()
         tag = pasted["tag"]
         if tag is not None:
             end = f"</{tag}>"
             if tag not in last:
                 last[tag] = text.rfind(end)
-            if last[tag] < at:
+            if last[tag] < start:
                 parts.append(pasted[0])
             else:
-                at = text.index(end, at) + len(end)
-    return "".join([*parts, text[at:]]).strip()
+                start = text.index(end, start) + len(end)
+    return "".join([*parts, text[start:]]).strip()
 
 
 def asked_to_remember(prompt: str) -> list[str]:
@@ -65,8 +65,8 @@ def asked_to_remember(prompt: str) -> list[str]:
         end = match["end"] or match["stop"]
         if (
             end not in ("?", "？")
-            and len(text.strip()) >= _LEAST
+            and len(text.strip()) >= _LEAST_REQUEST_CHARACTERS
             and not text.rstrip().endswith(("吗", "么"))
         ):
-            requests.append((text.strip() + (end or ""))[:_LONGEST])
-    return requests[:_MOST]
+            requests.append((text.strip() + (end or ""))[:_MOST_REQUEST_CHARACTERS])
+    return requests[:_MOST_REQUESTS]

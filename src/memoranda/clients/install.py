@@ -94,7 +94,7 @@ def present(target: Target) -> list[Any]:
 
 
 class Installer:
-    """Changes files of clients for the memory in `home`, where it remembers what it made."""
+    """Changes files of clients for the memory in `home`, and records there what it changed."""
 
     def __init__(self, home: Path):
         self.home, self.folder = home, Layout(home).install
@@ -109,22 +109,24 @@ class Installer:
         def added(old: str | None, notes: dict[str, Any]) -> str | None:
             text = old or ""
             for edit in target.edits:
-                there_present = editor.find(text, edit.path, edit.name)
-                value = self._new_value(target, edit, there_present, notes, replace)
+                present_value = editor.find(text, edit.path, edit.name)
+                value = self._new_value(target, edit, present_value, notes, replace)
                 if value is None:
                     continue
                 # What was noted of an entry that was there before still holds.
-                earlier = {}
-                if there_present is not None:
-                    earlier = notes.get(edit.label, {})
+                earlier_note = {}
+                if present_value is not None:
+                    earlier_note = notes.get(edit.label, {})
                 text, hint = editor.put(text, edit.path, edit.name, value)
-                if there_present is not None:
+                if present_value is not None:
                     hint = Hint()
                 notes[edit.label] = {
-                    "hint": earlier.get("hint", [*hint]),
+                    "hint": earlier_note.get("hint", [*hint]),
                     "value": value,
-                    "created": earlier.get("created", old is None),
-                    "folders": earlier.get("folders", _made_folders(target.file, self._load())),
+                    "created": earlier_note.get("created", old is None),
+                    "folders": earlier_note.get(
+                        "folders", _made_folders(target.file, self._load())
+                    ),
                 }
                 if edit.kept:
                     notes[edit.label]["beside"] = None
@@ -173,14 +175,14 @@ class Installer:
             for edit in reversed(target.edits):
                 note = notes.pop(edit.label, {})
                 created = created or bool(note.get("created"))
-                there_present = editor.find(text, edit.path, edit.name)
-                if there_present is None:
+                present_value = editor.find(text, edit.path, edit.name)
+                if present_value is None:
                     continue
                 # Hooks that came since may need what we added for ours.
                 is_needed = not note or editor.find(text, (), "hooks") != note.get("beside")
                 if edit.kept and is_needed:
                     continue
-                _check_removable(target, edit, there_present, note, replace)
+                _check_removable(target, edit, present_value, note, replace)
                 hint = None
                 if note:
                     hint = Hint(*note["hint"])
@@ -196,7 +198,7 @@ class Installer:
         return bool(self._load().get(str(target.file)))
 
     def wrote(self, target: Target, value: Any) -> bool:
-        """Whether `value` is what was last written into the file as the first of the edits."""
+        """Whether `value` is the value that was last written by the first of the edits."""
         notes = self._load().get(str(target.file), {})
         return bool(notes.get(target.edits[0].label, {}).get("value") == value)
 
@@ -213,7 +215,7 @@ class Installer:
             for _ in range(_ATTEMPTS):
                 records = self._load()
                 notes = records.setdefault(str(target.file), {})
-                file_change = self._changed(target, change, notes)
+                file_change = self._change_file(target, change, notes)
                 if file_change is None:
                     continue
                 used = {file: notes for file, notes in records.items() if notes}
@@ -235,13 +237,15 @@ class Installer:
             raise StorageError(str(target.file), reason(denied))
         return FileChange(old, new)
 
-    def _changed(self, target: Target, change: _Change, notes: dict[str, Any]) -> FileChange | None:
+    def _change_file(
+        self, target: Target, change: _Change, notes: dict[str, Any]
+    ) -> FileChange | None:
         """Change the file once; None where another program changed it meanwhile. Raises Unsure,
         StorageError.
         """
         file = _read(target.file)
         old = _text(file)
-        created = _made(target.file, notes)
+        created = _folders_made_for(target.file, notes)
         new = change(old, notes)
         if new == old:
             return FileChange(old, new)
@@ -304,8 +308,8 @@ def _parents(file: Path) -> list[Path]:
     return [*Path(os.path.realpath(file)).parents]
 
 
-def _made(file: Path, notes: dict[str, Any]) -> list[Path]:
-    """The folders above `file` that were made for it, as its notes say."""
+def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
+    """The folders above `file` that were created for it, by its notes."""
     count = max(
         (note.get("folders", int(note.get("folder", False))) for note in notes.values()), default=0
     )
@@ -317,14 +321,8 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
     records: which of them goes last takes the folder with it."""
     ours: set[Path] = set()
     for name, notes in records.items():
-        ours.update(_made(Path(name), notes))
-    return len(
-        [
-            *takewhile(
-                lambda this_folder: this_folder in ours or not this_folder.exists(), _parents(file)
-            )
-        ]
-    )
+        ours.update(_folders_made_for(Path(name), notes))
+    return len([*takewhile(lambda folder: folder in ours or not folder.exists(), _parents(file))])
 
 
 def _name(edit: Edit) -> str:
@@ -400,7 +398,7 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
     return True
 
 
-def checked(text: str, pattern: str, message: str) -> str:
+def checked_text(text: str, pattern: str, message: str) -> str:
     """`text` if the pattern fits all of it. Raises InvalidInput with the message."""
     if not re.fullmatch(pattern, text):
         raise InvalidInput(message)
@@ -410,4 +408,4 @@ def checked(text: str, pattern: str, message: str) -> str:
 def checked_name(name: str) -> str:
     """A name for the entry. Raises InvalidInput."""
     message = f'invalid name "{name}": use up to 64 letters, digits, - and _'
-    return checked(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)
+    return checked_text(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)

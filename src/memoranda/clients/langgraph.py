@@ -188,7 +188,7 @@ class MemorandaStore(BaseStore):
     def _refresh(self, entries: Iterable[Entry]) -> None:
         """Restart the time to live of items, as one change."""
         now = self._memory.clock()
-        later = list[Any]()
+        later_operations = list[Any]()
         for entry in entries:
             if entry.expires is not None:
                 minutes = self._memory.read(entry.id, project=KV_PROJECT, count=False).header.get(
@@ -196,11 +196,11 @@ class MemorandaStore(BaseStore):
                 )
                 # The key-value tools wrote it: their time to live does not restart
                 if minutes is not None:
-                    later.append(
+                    later_operations.append(
                         (replace(entry, accessed=now, expires=_end(now, float(minutes))), {})
                     )
-        if later:
-            self._entries.import_entries(later, "edit")
+        if later_operations:
+            self._entries.import_entries(later_operations, "edit")
 
 
 def _end(now: datetime, minutes: float | None) -> datetime | None:

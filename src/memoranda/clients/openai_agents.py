@@ -86,9 +86,9 @@ class MemorandaSession(SessionABC):
 
     def _read(self, info: NoteInfo) -> list[Any]:
         text = self._memory.read((info.project, info.path), count=False).content
-        inside = text.partition(_OPENING)[2].rpartition(_CLOSING)[0]
+        json_lines = text.partition(_OPENING)[2].rpartition(_CLOSING)[0]
         try:
-            return [json.loads(line) for line in inside.split("\n") if line]
+            return [json.loads(line) for line in json_lines.split("\n") if line]
         except ValueError as error:
             raise InvalidInput(
                 f"{info.project}/{info.path} is no transcript: {error}. Mend it, or restore it with memory restore."

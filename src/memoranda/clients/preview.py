@@ -25,7 +25,7 @@ class Preview(NamedTuple):
 
 
 class InstalledProgram(NamedTuple):
-    """A program on this machine that can use the memory, and whether it is set up to."""
+    """A program on this machine that can use the memory, and whether it is connected."""
 
     id: str
     title: str

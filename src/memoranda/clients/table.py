@@ -35,7 +35,7 @@ _PLACES = (
     ("gemini", "", "~/.gemini", "tmp/*/memory"),
 )
 # The longest name of an entry that all clients take.
-_NAME = 64
+_MOST_NAME_CHARACTERS = 64
 # Present and former names of the command and of the module that clients start.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
 
@@ -90,8 +90,11 @@ class Client:
 
 
 class Edit(NamedTuple):
-    """One member to set at `path` of a file. `is_ours` says whether a value there is one that was
-    set by us; one that is `kept` stays as it is when it is there already."""
+    """One member to set at `path` of a file.
+
+    is_ours: tells whether a value in the file was set by us.
+    kept: whether a value that the file has already stays.
+    """
 
     label: str
     path: tuple[str, ...]
@@ -196,7 +199,7 @@ def entry(client: Client, server: Server) -> Edit:
         "url": server.url,
         "name": server.name,
     }
-    value = _filled(shape, words | {"token": server.token})
+    value = _fill(shape, words | {"token": server.token})
     name: Name = server.name
     if client.format == "yaml-list":
         name = lambda item: isinstance(item, dict) and item.get("name") == server.name
@@ -209,16 +212,18 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
         return []
     command = shlex.join([*program, "hook", client.id])
     ours = lambda item: any(_is_our_hook(string, client.id) for string in _strings(item))
-    alone = [
+    single_edits = [
         Edit(key, (), key, shape, lambda _: True, True)
         for key, shape in client.hooks.get("alone", {}).items()
     ]
     events = CLIENTS[client.id].events
     entries = [
-        (event, _filled(_hook_entry(client, kind), {"hook": command, "event": event}))
+        (event, _fill(_hook_entry(client, kind), {"hook": command, "event": event}))
         for event, kind in events.items()
     ]
-    return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
+    return single_edits + [
+        Edit(event, ("hooks", event), ours, value, ours) for event, value in entries
+    ]
 
 
 def _hook_entry(client: Client, kind: str) -> Any:
@@ -239,8 +244,10 @@ def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
     former_entries: list[tuple[Path, str, list[Edit]]] = []
     if client.plugin:
         key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
-        at = key.index(former_name.PLUGIN)
-        edit = Edit("former plugin", tuple(key[:at]), key[at], True, lambda _: True)
+        plugin_index = key.index(former_name.PLUGIN)
+        edit = Edit(
+            "former plugin", tuple(key[:plugin_index]), key[plugin_index], True, lambda _: True
+        )
         former_entries.append(
             (expand(client.plugin["file"], os.environ), client.plugin["format"], [edit])
         )
@@ -273,9 +280,9 @@ def command_of(value: Any) -> list[str]:
         return []
     command = value.get("command", value.get("cmd", []))
     words = [command] if isinstance(command, str) else command
-    more = value.get("args", [])
-    if isinstance(words, list) and isinstance(more, list):
-        words = [*words, *more]
+    further_words = value.get("args", [])
+    if isinstance(words, list) and isinstance(further_words, list):
+        words = [*words, *further_words]
     else:
         words = []
     return [word for word in words if isinstance(word, str)]
@@ -289,7 +296,7 @@ def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = P
     if isinstance(value, dict):
         value = value[system]
     places = [
-        expand(this_place, environ) for this_place in ([value] if isinstance(value, str) else value)
+        expand(place_text, environ) for place_text in ([value] if isinstance(value, str) else value)
     ]
     return next((place for place in places if (folder / place).exists()), places[0])
 
@@ -305,12 +312,12 @@ def _strings(value: Any) -> list[str]:
     return list(chain.from_iterable(map(_strings, inner)))
 
 
-def _filled(shape: Any, words: Mapping[str, Any]) -> Any:
+def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
     """The shape with its placeholders filled in."""
     if isinstance(shape, Mapping):
-        return {key: _filled(part, words) for key, part in shape.items()}
+        return {key: _fill(part, words) for key, part in shape.items()}
     if isinstance(shape, list):
-        return [_filled(part, words) for part in shape]
+        return [_fill(part, words) for part in shape]
     if isinstance(shape, str):
         for key, word in words.items():
             if shape == f"{{{key}}}":
@@ -326,9 +333,11 @@ def auto_memory_folder(home: Path) -> Path:
 
 
 def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
-    """Make a project of each folder in which Claude Code, Codex and Gemini CLI keep memories of
-    their own that is not a project yet. Returns them, and the folders left out with the reason. Raises
-    InvalidInput for an agent."""
+    """Make a project of each folder in which Claude Code, Codex or Gemini CLI keeps memories.
+
+    Folders that are a project already are left alone. Returns the new projects, and the folders
+    left out with the reasons. Raises InvalidInput for an agent.
+    """
     if memory.agent is not None:
         raise InvalidInput(
             "only the owner adds the memories of other programs; run it without an agent's name"
@@ -352,12 +361,12 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
 
 
 def _native_folders() -> Iterator[tuple[str, Path, Path]]:
-    """Each folder in which a client keeps its memories, with the client's name and the folder
-    of all of them.
+    """Find the folders in which clients keep memories: (client, folder of all its memories, folder
+    with memories).
     """
-    for client, variable, usual, below in _PLACES:
-        root = Path(os.path.expanduser(os.environ.get(variable) or usual))
-        for folder in sorted(root.glob(below)):
+    for client, variable, default_root, pattern in _PLACES:
+        root = Path(os.path.expanduser(os.environ.get(variable) or default_root))
+        for folder in sorted(root.glob(pattern)):
             if folder.is_dir() and any(folder.rglob("*.md")):
                 yield client, root, folder
 
@@ -369,7 +378,7 @@ def _native_name(client: str, place: Path) -> str:
     user_folder = re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))
     path = "-".join(place.parts[1:-1]).removeprefix(user_folder)
     path = re.sub(r"[^\w .\-]+", "-", path).strip(" .-")
-    longest = _NAME - len(client) - 4
+    longest = _MOST_NAME_CHARACTERS - len(client) - 4
     return f"{client} {path[-longest:].strip(' .-')}".strip()
 
 

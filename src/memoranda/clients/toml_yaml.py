@@ -17,9 +17,9 @@ from memoranda.clients.editing import (
     Name,
     Node,
     Unsure,
-    changed,
     check,
     newline,
+    with_changed_member,
 )
 
 # A key that TOML takes without quotes.
@@ -79,9 +79,9 @@ class TomlEditor(Editor):
         del _at(expected, path)[name]
         # A table that only its child had made goes with it.
         for depth in range(len(path), 0, -1):
-            *above, last = path[:depth]
-            if not _at(expected, path[:depth]) and self.find(text, above, last) is None:
-                del _at(expected, above)[last]
+            *parent_path, last = path[:depth]
+            if not _at(expected, path[:depth]) and self.find(text, parent_path, last) is None:
+                del _at(expected, parent_path)[last]
         _check_toml(text, expected)
         return text
 
@@ -130,12 +130,10 @@ def _blocks(statements: Iterable[_TomlStatement], path: tuple[str, ...]) -> list
     return blocks
 
 
-def _without_block(text: str, at: int, stop: int) -> str:
-    """`text` without what is from `at` to `stop`, and the blank line before it, as `put` makes
-    it.
-    """
+def _without_block(text: str, start_of_block: int, stop: int) -> str:
+    """Remove the block from `start_of_block` to `stop`, and the blank line that `put` made before it."""
     end = newline(text)
-    start = text.rfind("\n", 0, at) + 1 or text.startswith(BOM)
+    start = text.rfind("\n", 0, start_of_block) + 1 or text.startswith(BOM)
     before = text[:start]
     gap = ""
     if stop == len(text) and not text.endswith("\n"):
@@ -185,23 +183,23 @@ def _statements(text: str) -> Iterator[_TomlStatement]:
     TOML together.
     """
     if text.startswith(BOM):
-        at = len(BOM)
+        position = len(BOM)
     else:
-        at = 0
+        position = 0
     raw = ""
-    start = at
-    for line in re.findall(r"[^\n]*\n|[^\n]+", text[at:]):
+    start = position
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text[position:]):
         if not raw:
             if not line.strip() or line.lstrip().startswith("#"):
-                at += len(line)
+                position += len(line)
                 continue
-            start = at + len(line) - len(line.lstrip())
+            start = position + len(line) - len(line.lstrip())
         raw += line
-        at += len(line)
+        position += len(line)
         keys = _keys(raw)
         if keys is not None:
             end = start + len(_without_comment(raw).strip())
-            yield _TomlStatement(start, end, at, keys, raw.lstrip().startswith("["))
+            yield _TomlStatement(start, end, position, keys, raw.lstrip().startswith("["))
             raw = ""
 
 
@@ -282,28 +280,28 @@ class YamlEditor(Editor):
         body = text.removeprefix(BOM)
         read = _yaml(body)
         if read.root is None:
-            at = None
+            index = None
         else:
-            at = read.position(read.root, key)
-        if read.root is None or at is None:
+            index = read.position(read.root, key)
+        if read.root is None or index is None:
             node = None
         else:
-            node = read.root.items[at].node
+            node = read.root.items[index].node
         member = _NewMember(name, value, newline(text))
         container = (key, (member.tree,) if isinstance(name, str) else [member.tree])
         if node is None:
             new = member.with_container(body, read, key)
-            expected = changed(read.tree or (), (), None, container)
+            expected = with_changed_member(read.tree or (), (), None, container)
         elif node.kind == "null":
             new = member.in_empty(body, node, key)
-            expected = changed(read.tree, (), at, container)
+            expected = with_changed_member(read.tree, (), index, container)
         elif node.raw.flow_style:
             new = member.in_brackets(body, node, key, is_new=read.position(node, name) is None)
-            expected = changed(read.tree, path, None, member.tree)
+            expected = with_changed_member(read.tree, path, None, member.tree)
         else:
             position = read.position(node, name)
             new = member.in_block(body, node, position)
-            expected = changed(read.tree, path, position, member.tree)
+            expected = with_changed_member(read.tree, path, position, member.tree)
         check(_yaml(new).tree, expected)
         return start + new, Hint(int(node is None))
 
@@ -317,16 +315,18 @@ class YamlEditor(Editor):
             return text
         node, index = place
         first, last = _span(body, node, index)
-        expected = changed(read.tree, path, index, None)
+        expected = with_changed_member(read.tree, path, index, None)
         if len(node.items) == 1 and not node.raw.flow_style:
             # The key that held the last member is left without a value, or goes if `put` made it.
-            at = next(number for number, item in enumerate(read.root.items) if item.key == key)
-            head = read.root.items[at].start
-            rest: tuple[str, tuple[str, str]] | None = (key, ("tag:yaml.org,2002:null", ""))
+            item_index = next(
+                number for number, item in enumerate(read.root.items) if item.key == key
+            )
+            head = read.root.items[item_index].start
+            empty_item: tuple[str, tuple[str, str]] | None = (key, ("tag:yaml.org,2002:null", ""))
             if _was_made(hint) and _is_bare_key(body, head, first, key):
                 first = head
-                rest = None
-            expected = changed(read.tree, (), at, rest)
+                empty_item = None
+            expected = with_changed_member(read.tree, (), item_index, empty_item)
         new = _without(body, first, last, newline(text))
         check(_yaml(new).tree or (), expected)
         return mark + new
@@ -382,8 +382,8 @@ class _NewMember:
             last = node.start + 1
         if body[last : node.end - 1].strip():
             raise Unsure(f"{key} is written in brackets and ends in a comma or a comment")
-        whole = {self._name: self._value} if isinstance(self._name, str) else [self._value]
-        inner = json.dumps(whole, ensure_ascii=False)[1:-1]
+        container = {self._name: self._value} if isinstance(self._name, str) else [self._value]
+        inner = json.dumps(container, ensure_ascii=False)[1:-1]
         if node.items:
             comma = ", "
         else:
@@ -421,7 +421,7 @@ def _span(body: str, node: Node, index: int) -> tuple[int, int]:
 
 
 def _is_bare_key(body: str, head: int, first: int, key: str) -> bool:
-    """Whether nothing but the key is in its line at `head` and in those before `first`."""
+    """Whether the lines from the one at `head` to the one before `first` hold nothing but the key."""
     line_end = _line_end(body, head + 1)
     written = body[head:line_end].strip().rstrip(": ").strip("\"'")
     return written == key and not body[line_end:first].strip()
@@ -487,11 +487,11 @@ def _yaml_tree(node: Node) -> Any:
     return (node.raw.tag, node.raw.value)
 
 
-def _line_end(text: str, at: int) -> int:
-    """The beginning of the next line; `at` itself when it is one."""
-    if at and text[at - 1] == "\n":
-        return at
-    return text.find("\n", at) + 1 or len(text)
+def _line_end(text: str, position: int) -> int:
+    """The beginning of the next line; `position` itself when it is one."""
+    if position and text[position - 1] == "\n":
+        return position
+    return text.find("\n", position) + 1 or len(text)
 
 
 def _lines(text: str, member: Member) -> tuple[int, int]:
@@ -502,12 +502,12 @@ def _lines(text: str, member: Member) -> tuple[int, int]:
     return first, _line_end(text, member.node.end)
 
 
-def _insert(text: str, at: int, lines: Sequence[str], end: str) -> str:
+def _insert(text: str, position: int, lines: Sequence[str], end: str) -> str:
     """The text with more lines; it ends in a line break if it did before."""
     new = end.join(lines)
-    if text[:at] and not text[:at].endswith("\n"):
-        return text[:at] + end + new + text[at:]
-    return text[:at] + new + end + text[at:]
+    if text[:position] and not text[:position].endswith("\n"):
+        return text[:position] + end + new + text[position:]
+    return text[:position] + new + end + text[position:]
 
 
 def _yaml_block(name: Name, value: dict[str, Any]) -> list[str]:

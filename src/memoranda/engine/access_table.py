@@ -44,7 +44,7 @@ class AccessTable:
         if self._rows is None and not is_there:
             return {}
         try:
-            return self._opened().all()
+            return self._open_rows().all()
         except AccessRefused:
             raise
         except StorageError as error:
@@ -60,17 +60,17 @@ class AccessTable:
             make_private(self.layout.private)
         with (
             changing_shared(self.layout.root, self.layout.access),
-            self._opened().changing() as rows,
+            self._open_rows().changing() as rows,
         ):
             yield rows
 
     def calls_of(self, who: str, day: str) -> int:
         """How many calls were counted of somebody on a day. Raises StorageError."""
-        return self._opened().calls_of(who, day)
+        return self._open_rows().calls_of(who, day)
 
     def count_call(self, who: str, day: str) -> None:
         """Count a call. Raises StorageError."""
-        self._opened().count_call(who, day)
+        self._open_rows().count_call(who, day)
 
     def close(self) -> None:
         """Release the ledger; the next question opens it again."""
@@ -78,7 +78,7 @@ class AccessTable:
             self._rows.database.close()
             self._rows = None
 
-    def _opened(self) -> AccessRows:
+    def _open_rows(self) -> AccessRows:
         """The rows of the ledger, with what a version before kept in a file."""
         if self._rows is None:
             database = LedgerDatabase(self.layout.ledger)

@@ -96,7 +96,7 @@ def store_waiting(memory: HistoryVerbs) -> int:
     if memory.only_reads:
         return 0
     stored = 0
-    for path, request in _waiting(memory.home):
+    for path, request in _waiting_files(memory.home):
         try:
             if not memory.gate_rules().find(request.text, "secret"):
                 store(memory, request)
@@ -109,7 +109,7 @@ def store_waiting(memory: HistoryVerbs) -> int:
     return stored
 
 
-def _waiting(home: Path) -> Iterator[tuple[Path, Asked]]:
+def _waiting_files(home: Path) -> Iterator[tuple[Path, Asked]]:
     """The files that wait, oldest first, and what they say; a damaged one is left out."""
     try:
         paths = [Path(entry.path) for entry in os.scandir(Layout(home).asked)]

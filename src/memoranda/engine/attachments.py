@@ -40,9 +40,9 @@ ATTACHMENT = "attachment"
 # A variable of a template (Templater, Obsidian, shell), which names no file.
 _PLACEHOLDER = lazy_pattern(r"\{\{|<%|\$\{")
 # Notes named that link to an attachment.
-_MOST_LINKING = 20
+_MOST_LINKING_NOTES = 20
 # Bytes of a canvas whose texts are listed.
-_LARGEST_CANVAS = 4 << 20
+_MOST_CANVAS_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
@@ -175,7 +175,7 @@ def _described(memory: ReadVerbs, source: FolderSource, attachment: Attachment) 
     changed = stamp(attachment.changed)
     attached = AttachedFile(source.name, attachment.path, attachment.kind, attachment.size, changed)
     attached.linked_from = _linking(memory, source.name, attachment.path)
-    if attachment.path.lower().endswith(".canvas") and attachment.size <= _LARGEST_CANVAS:
+    if attachment.path.lower().endswith(".canvas") and attachment.size <= _MOST_CANVAS_BYTES:
         _read_canvas(Path(source.root, attachment.path), attached)
     return attached
 
@@ -193,7 +193,7 @@ def _linking(memory: ReadVerbs, project: str, path: str) -> list[str]:
     for info in infos:
         if link.search(memory.engine.file_of(info).data.decode("utf-8", "replace")):
             linking.append(info.path)
-    return linking[:_MOST_LINKING]
+    return linking[:_MOST_LINKING_NOTES]
 
 
 def symlink_to_note(
@@ -281,8 +281,8 @@ class _Reasons:
         if self._source is None or not _may_be_file(edge.target):
             return False
         folder = posixpath.dirname(info.path)
-        usual = self._source.conventions.attachments
-        return self._inventory.attachment(edge.target, folder, usual) is not None
+        attachment_folder = self._source.conventions.attachments
+        return self._inventory.attachment(edge.target, folder, attachment_folder) is not None
 
     def reason(self, info: NoteInfo, edge: Edge) -> str:
         """The reason in one sentence, without its full stop."""
@@ -314,7 +314,7 @@ class _Reasons:
             return f"{note} is left out by {reason}"
         for hidden in self._inventory.left_out:
             folder = Path(self._source.root, hidden.path)
-            if "/" not in path and folder.is_dir() and any(folder.rglob(f"{_escaped(path)}.md")):
+            if "/" not in path and folder.is_dir() and any(folder.rglob(f"{_escape(path)}.md")):
                 return f"it is in {hidden.path}, which is left out by {hidden.reason}"
         return ""
 
@@ -344,7 +344,7 @@ def _plain(path: str) -> str:
     return unicodedata.normalize("NFC", path).removesuffix(".md")
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     """A name as a glob that means it alone."""
     return re.sub(r"([*?\[])", r"[\1]", name)
 

@@ -67,8 +67,8 @@ class _Following:
             number = change.number
 
     def _next_change(self, number: int, place: Location) -> Change | None:
-        """The next change after this number that moved, removed or made a file at a place, or moved
-        a folder of its project.
+        """The next change after `number` that moved, removed or created the file at a place, or
+        moved a folder above it.
         """
         project, path, _ = place
         if project not in self._folder_moves:
@@ -90,7 +90,7 @@ class _Following:
             if (file.project, file.root) != (place[0], place[2]):
                 continue
             if file.do == StepKind.MOVE:
-                place = _moved(file, place)
+                place = _place_after_move(file, place)
             elif file.path == place[1] and file.do == StepKind.REMOVE:
                 arrival = self._made_again(change, file)
                 if arrival is not None:
@@ -113,7 +113,7 @@ def _makes_file(touched: Touched) -> bool:
     return touched.do == StepKind.PUT and touched.old is None
 
 
-def _moved(moved: Touched, place: Location) -> Location:
+def _place_after_move(moved: Touched, place: Location) -> Location:
     """Where a file is after a file or a folder moved."""
     project, path, root = place
     is_folder = moved.old is None

@@ -21,9 +21,9 @@ from memoranda.text.unicode import one_line
 
 MOST = 100
 # Changes looked at for those whose numbers begin in a certain way.
-_LATEST = 1000
+_LATEST_CHANGES = 1000
 # Characters of the text beside a completion.
-_PREVIEW = 50
+_PREVIEW_CHARACTERS = 50
 
 
 @verb
@@ -44,10 +44,13 @@ def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = 
     if kind == "change" and agent is None:
         latest = list[tuple[int, str, str, str]]()
         with suppress(StorageError):
-            latest = latest_changes(layout.ledger, _LATEST)
+            latest = latest_changes(layout.ledger, _LATEST_CHANGES)
         offered = [f"{number}\t{verb} {project}/{path}" for number, verb, project, path in latest]
         return [line for line in offered if line.startswith(prefix)][:MOST]
     if kind == "change":
         return []
     rows = indexed(layout.index, kind, prefix, agent, MOST)
-    return [f"{value}\t{one_line(text).strip()[:_PREVIEW]}".rstrip("\t") for value, text in rows]
+    return [
+        f"{value}\t{one_line(text).strip()[:_PREVIEW_CHARACTERS]}".rstrip("\t")
+        for value, text in rows
+    ]

@@ -28,7 +28,7 @@ KIND = "contradiction"
 # With more values than this, a subject is a list.
 _MOST_VALUES = 3
 # Digits of an id that people type.
-_ID = 8
+_ID_DIGITS = 8
 
 
 class Reader(Protocol):
@@ -70,8 +70,8 @@ class Contradiction(NamedTuple):
         parts = [self.old.claim.subject]
         for statement in (self.old, self.new):
             parts += [statement.info.id, statement.claim.value]
-        whole = "\0".join(parts).encode("utf-8", "surrogatepass")
-        return f"{KIND}:{sha256(whole)[:16]}"
+        joined_parts = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return f"{KIND}:{sha256(joined_parts)[:16]}"
 
 
 def contradictions(memory: Reader) -> Iterator[Contradiction]:
@@ -91,7 +91,7 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
     latest: list[Statement] = []
     for statement in statements:
         # Of equal statements, the latest counts.
-        latest = [earlier for earlier in latest if differ(earlier.claim, statement.claim)]
+        latest = [pair for pair in latest if differ(pair.claim, statement.claim)]
         latest.append(statement)
     if len(latest) > _MOST_VALUES:
         return
@@ -101,7 +101,7 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
 
 
 def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
-    """Those of these notes that the caller sees, and that hold now."""
+    """The notes that are valid now and that the caller sees."""
     infos = memory.index.notes.infos(dict.fromkeys(rows))
     if not infos:
         return {}
@@ -176,7 +176,7 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
 def name_of(info: NoteInfo) -> str:
     """A short name of a note: the beginning of a memory's id, otherwise the permalink."""
     if info.project == CATEGORY_PROJECT:
-        return info.id[:_ID]
+        return info.id[:_ID_DIGITS]
     return flat(info.permalink)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memoranda.config import Settings
 
 # Bytes; the daemon takes no larger request.
-_REQUEST_LIMIT = 1 << 20
+_MOST_REQUEST_BYTES = 1 << 20
 
 
 IDLE = "30m"
@@ -32,13 +32,15 @@ AUTOSTARTED = "started by a client"
 STATE = "daemon/state"
 """The daemon's method that says how it is."""
 # Seconds between two looks at a daemon that is starting.
-_LOOK_AGAIN = 0.02
+_SECONDS_BETWEEN_LOOKS = 0.02
 
 
 def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-    """The result of `method` from the daemon that listens on the socket `path`. None when nobody
-    listens, it is stopped or this very process, the request is too long, or the daemon refuses it.
-    Raises OSError when no answer came within `seconds`."""
+    """Call `method` of the daemon that listens on the socket `path`, and return its result.
+
+    None if nobody listens, or if the daemon is stopped, refuses the call or is this process. None
+    also if the request is too long. Raises OSError without an answer within `seconds`.
+    """
     if not os.path.exists(path):
         return None
     import socket
@@ -67,7 +69,7 @@ def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
     request = (
         json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
     )
-    if len(request) > _REQUEST_LIMIT:
+    if len(request) > _MOST_REQUEST_BYTES:
         raise ValueError("the request is too long")
     daemon.sendall(request)
     data = b""
@@ -150,7 +152,7 @@ def wait_for(path: Path, seconds: float) -> bool:
                 from_folder(path, daemon.connect)
                 return True
             except OSError:
-                time.sleep(_LOOK_AGAIN)
+                time.sleep(_SECONDS_BETWEEN_LOOKS)
     return False
 
 
@@ -180,5 +182,5 @@ def stop(lock: Path, seconds: float) -> int | None:
     while lock_owner(lock) is not None:
         if time.monotonic() > end:
             raise TimeoutError(f"process {process} has not ended within {seconds:.0f} seconds")
-        time.sleep(_LOOK_AGAIN)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
     return process

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from _socket import socket
 
 # A process, a user and a group, as the system gives them.
-_CREDENTIALS = 12
+_CREDENTIALS_BYTES = 12
 
 
 def peer_of(daemon: socket) -> int | None:
@@ -20,7 +20,7 @@ def peer_of(daemon: socket) -> int | None:
 
     if not hasattr(_socket, "SO_PEERCRED"):
         return None
-    peer = daemon.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS)
+    peer = daemon.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS_BYTES)
     return int.from_bytes(peer[:4], sys.byteorder)
 
 

@@ -188,7 +188,7 @@ def _left_state(engine: Engine) -> list[Finding]:
 
 
 def _not_taken_over(engine: Engine) -> list[Finding]:
-    """Files in which a version before kept what is in the ledger now, and that cannot be read."""
+    """Find files of an earlier version whose content belongs in the ledger, but cannot be read."""
     layout = engine.layout
     with suppress(AccessRefused):
         AccessTable(layout.root).all()
@@ -238,8 +238,9 @@ def _mend_ledger(engine: Engine, finding: Finding) -> None:
 
 
 def _ownership(engine: Engine) -> list[Finding]:
-    """Files of the home that belong to somebody else, as after `sudo memory write`, and whether
-    others can read the home."""
+    """Find files of the home that belong to somebody else, as after `sudo memory write`, and check
+    whether others can read the home.
+    """
     root = engine.layout.root
     status = os.stat(root)
     user = os.geteuid()
@@ -323,7 +324,7 @@ def _reading_warnings(memory: ReadVerbs) -> list[Finding]:
 
 
 def _reading_warning(project: str, path: str, warning: str) -> Finding:
-    """The finding for one warning of a note, with its code or without (`model.coded`)."""
+    """The finding for one warning of a note, with its code or without (`model.with_code`)."""
     place = f"{project}/{path}"
     code, text = warning_parts(warning)
     if not code:
@@ -382,8 +383,9 @@ def _unfinished(engine: Engine) -> list[Finding]:
 
 
 def _memories(memory: ReadVerbs) -> list[Finding]:
-    """Ids in the links of memories that no memory has, contents edited by hand, and reminders that
-    will not fire, though somebody gave them a time."""
+    """Check memories: links to ids that do not exist, contents edited by hand, and reminders that
+    have a time but will not fire.
+    """
     zone = memory.settings.reading_zone
     now = memory.clock()
     present, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
@@ -493,8 +495,8 @@ def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
     info = memory.index.notes.get(project, path)
     if info is None:
         return
-    same = memory.index.notes.duplicates().get(info.id, [])
-    original = original_of(same)
+    notes_of_id = memory.index.notes.duplicates().get(info.id, [])
+    original = original_of(notes_of_id)
     if original is None or original.row == info.row:
         return
     if original.etag == info.etag:

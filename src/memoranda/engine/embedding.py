@@ -33,7 +33,7 @@ THOROUGH_CHARACTERS = 8_000
 # Notes cut into passages under the lock.
 _NOTES_AT_ONCE = 10
 # How many of the nearest passages are weighed with the notes that hold words of the question.
-_NEAREST = 60
+_NEAREST_PASSAGES = 60
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
@@ -109,7 +109,7 @@ class Embedding:
 
         def near(text: str, rows: Collection[int]) -> dict[int, float]:
             try:
-                return vectors.cosines(text, rows, _NEAREST, viewer=self.memory.agent)
+                return vectors.cosines(text, rows, _NEAREST_PASSAGES, viewer=self.memory.agent)
             except NoModel as error:
                 self._give_up(error)
                 return {}
@@ -181,7 +181,7 @@ class Embedding:
             is_first_look = False
             if progress is not None and not embedded:
                 total = vectors.counts().waiting
-            texts = self._waiting(vectors, thorough)
+            texts = self._waiting_notes(vectors, thorough)
             if not texts:
                 if embedded or thorough or not self.engine.vectors_collected:
                     self._collect(vectors, thorough)
@@ -208,7 +208,7 @@ class Embedding:
             return vectors.part(_NOTES_AT_ONCE, anew=anew)
 
     @verb
-    def _waiting(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
+    def _waiting_notes(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
         return vectors.waiting(
             *(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS)
         )

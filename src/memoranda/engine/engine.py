@@ -70,11 +70,11 @@ ONLY_SHARED = (
 # How often a change is planned again when an editor was faster.
 _CONFLICT_RETRIES = 4
 # Seconds of catching up with the files while a call waits.
-_PIECE = 0.004
+_SECONDS_OF_CATCHING_UP = 0.004
 # Seconds of work behind the calls before the guard is given back, and until it is taken again.
-_BETWEEN = 0.004
+_SECONDS_BETWEEN_PIECES = 0.004
 # Seconds a call that only reads waits for the lock, to bring the index up to date.
-_READ_WAITS = 1.0
+_SECONDS_A_READ_WAITS = 1.0
 
 
 class Engine:
@@ -369,7 +369,7 @@ class Engine:
         from memoranda.index.sync import Result
 
         try:
-            with nullcontext() if self.is_writing else waits_at_most(_READ_WAITS):
+            with nullcontext() if self.is_writing else waits_at_most(_SECONDS_A_READ_WAITS):
                 return self.freshness.update(progress, is_locked=self.is_writing, whole=whole)
         except (StorageError, OSError, sqlite3.OperationalError) as error:
             is_corrupt = isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)
@@ -385,13 +385,13 @@ class Engine:
 
     def _work_behind(self) -> None:
         """Compare the projects that are late with the disk, in pieces between the calls."""
-        while not self._ended.wait(_BETWEEN):
+        while not self._ended.wait(_SECONDS_BETWEEN_PIECES):
             try:
                 with self.guard:
                     if self.is_closed or not self.freshness.late:
                         self._behind = None
                         return
-                    self.freshness.catch_up(_PIECE)
+                    self.freshness.catch_up(_SECONDS_OF_CATCHING_UP)
             except (MemorandaError, OSError, sqlite3.Error):
                 # A call is at work for long, or the next one says what is wrong
                 continue
@@ -559,11 +559,11 @@ class Engine:
 
     def _lock_outside(self) -> None:
         """Lock the folders outside the home: other homes may use them too."""
-        inside = f"{self.layout.root}/"
+        root_prefix = f"{self.layout.root}/"
         roots = [source.root for source in self.sources.values() if not source.holds_entities]
-        outside = [root for root in roots if not root.startswith(inside)]
-        if outside:
-            self._folders.enter_context(lock_folders(outside))
+        outside_roots = [root for root in roots if not root.startswith(root_prefix)]
+        if outside_roots:
+            self._folders.enter_context(lock_folders(outside_roots))
 
     def make(self, planned: PlannedChange) -> None:
         """Make a change and show it in the index. The lock is held. Raises as `Ledger.write`."""

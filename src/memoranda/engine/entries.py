@@ -237,7 +237,7 @@ class NoteEntries(Entries):
         return replace(entry, created=written.created, accessed=written.created, id=written.id)
 
     def _put(
-        self, change: Transaction, entry: Entry, further: Mapping[str, Any]
+        self, change: Transaction, entry: Entry, other_keys: Mapping[str, Any]
     ) -> tuple[str, bool, bytes]:
         """Add the step that writes `entry`. An entry that was moved by hand is written at its
         present place. Returns its path, whether it is new, and the bytes. Raises Locked,
@@ -260,7 +260,7 @@ class NoteEntries(Entries):
             if free is None:
                 raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
             path = free
-        data = _compose(entry, further, old.file.data.decode("utf-8", "replace") if old else "")
+        data = _compose(entry, other_keys, old.file.data.decode("utf-8", "replace") if old else "")
         file, scope = (old.file, old.scope) if old else (None, GLOBAL)
         change.put(PROJECT, path, data, old=file, scope=scope)
         return path, old is None, data
@@ -295,7 +295,7 @@ class NoteEntries(Entries):
             self._check(namespace)
         self.engine.fresh()
         counts = self.engine.reads.counts()
-        for entry in self._kept(bodies=True):
+        for entry in self._readable_entries(bodies=True):
             if namespace not in (None, entry.namespace):
                 continue
             if lowered in entry.key.lower() or lowered in notes.value_of(entry.body).lower():
@@ -319,10 +319,10 @@ class NoteEntries(Entries):
             )
         return entries, len(matches)
 
-    def _kept(self, *, bodies: bool = False) -> list[Kept]:
+    def _readable_entries(self, *, bodies: bool = False) -> list[Kept]:
         """The entries in the index that the caller may see.
 
-        `_expired` picks those past their time.
+        `_expired_entries` picks those past their time.
         """
         return [
             entry
@@ -330,7 +330,7 @@ class NoteEntries(Entries):
             if self._session.sees(entry.scope)
         ]
 
-    def _expired(self) -> list[Expired]:
+    def _expired_entries(self) -> list[Expired]:
         return [
             entry
             for entry in self.engine.index.entries.expired()
@@ -339,8 +339,8 @@ class NoteEntries(Entries):
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
         self.engine.fresh()
-        return Counter(entry.namespace for entry in self._kept()), Counter(
-            entry.namespace for entry in self._expired()
+        return Counter(entry.namespace for entry in self._readable_entries()), Counter(
+            entry.namespace for entry in self._expired_entries()
         )
 
     @purging
@@ -350,10 +350,15 @@ class NoteEntries(Entries):
         with self.engine.writing():
             self._check(namespace)
             self.engine.fresh()
-            all_entries: list[Kept | Expired] = [*self._kept(), *self._expired()]
+            all_entries: list[Kept | Expired] = [
+                *self._readable_entries(),
+                *self._expired_entries(),
+            ]
             paths = [entry.path for entry in all_entries if entry.namespace == namespace]
             entry_files = [
-                entry_file for path in sorted(paths) if (entry_file := self._read(path, namespace))
+                entry_file
+                for path in sorted(paths)
+                if (entry_file := self._read_entry_file(path, namespace))
             ]
             if entry_files:
                 self._remove("delete", entry_files, f"{entry_files[0].path.rpartition('/')[0]}/")
@@ -362,7 +367,7 @@ class NoteEntries(Entries):
     @verb
     def stats(self) -> Totals:
         self.engine.fresh()
-        kept_entries = self._kept()
+        kept_entries = self._readable_entries()
         totals = Totals(
             self.engine.source(PROJECT).root,
             len(kept_entries),
@@ -370,7 +375,7 @@ class NoteEntries(Entries):
         )
         totals.namespaces = len(
             {entry.namespace for entry in kept_entries}
-            | {entry.namespace for entry in self._expired()}
+            | {entry.namespace for entry in self._expired_entries()}
         )
         if kept_entries:
             totals.oldest = EPOCH + timedelta(
@@ -382,8 +387,8 @@ class NoteEntries(Entries):
         return totals
 
     @verb
-    def purge(self, most: int = PURGED_AT_ONCE) -> int:
-        """Remove up to `most` entries past their time to live, no matter who may see them.
+    def purge(self, limit: int = PURGED_AT_ONCE) -> int:
+        """Remove up to `limit` entries past their time to live, no matter who may see them.
 
         Returns how many were removed.
         """
@@ -393,9 +398,9 @@ class NoteEntries(Entries):
             return 0
         with self.engine.writing():
             entry_files = []
-            for over in index.expired(most):
+            for over in index.expired(limit):
                 with suppress(Unreadable):
-                    entry_file = self._read(over.path, over.namespace)
+                    entry_file = self._read_entry_file(over.path, over.namespace)
                     if entry_file is not None and self._is_over(entry_file.entry):
                         entry_files.append(entry_file)
             if entry_files:
@@ -420,38 +425,39 @@ class NoteEntries(Entries):
         """Keep entries with all they bring along, further fields too, as one change; each takes the
         place of the one with its key. Raises Locked, Unreadable."""
         with self._session.change(verb, fresh=False) as change:
-            paths = [self._put(change, entry, further)[0] for entry, further in entries]
+            paths = [self._put(change, entry, other_keys)[0] for entry, other_keys in entries]
         self.engine.reads.restart(*(default_id(PROJECT, path) for path in paths))
 
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
-        """Note entries that are older than those with their keys in the history, except those with
-        a time to live.
+        """Put entries into the history that are older than the present entries with their keys.
+
+        Entries with a time to live are left out.
         """
         from memoranda.engine.exchange import keep_lost
 
         lost = []
-        for entry, further in entries:
+        for entry, other_keys in entries:
             claim = next(self._claims(entry.namespace, entry.key), None)
             if claim is not None and entry.expires is None and claim.entry.expires is None:
                 touched = Touched(
                     StepKind.PUT, PROJECT, claim.path, new=claim.file.etag, scope=claim.scope
                 )
-                lost.append((touched, _compose(entry, further)))
+                lost.append((touched, _compose(entry, other_keys)))
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
         """The files that hold the entry and that the caller sees: at its own place first, then by
         the index.
         """
-        usual = next(notes.places(namespace, key))
-        entry_file = self._read(usual, namespace)
+        usual_path = next(notes.places(namespace, key))
+        entry_file = self._read_entry_file(usual_path, namespace)
         if entry_file and self._is_claim(entry_file, namespace, key):
             yield entry_file
         self.engine.fresh()
         for path in self.engine.index.entries.paths_with(key):
-            if path != usual:
-                entry_file = self._read(path, namespace)
+            if path != usual_path:
+                entry_file = self._read_entry_file(path, namespace)
             else:
                 entry_file = None
             if entry_file and self._is_claim(entry_file, namespace, key):
@@ -463,7 +469,7 @@ class NoteEntries(Entries):
             key,
         ) and self._session.sees(entry_file.scope)
 
-    def _read(self, path: str, namespace: str) -> _EntryFile | None:
+    def _read_entry_file(self, path: str, namespace: str) -> _EntryFile | None:
         """The entry in the file at `path`, or None. Raises Unreadable."""
         source = self.engine.source(PROJECT)
         try:
@@ -495,19 +501,19 @@ class NoteEntries(Entries):
         may open.
         """
         source = self.engine.source(PROJECT)
-        usual = next(notes.places(namespace, "x"))
+        usual_path = next(notes.places(namespace, "x"))
         try:
-            kind = source.place(usual.rpartition("/")[0]).kind
-            source.place(usual)
+            kind = source.place(usual_path.rpartition("/")[0]).kind
+            source.place(usual_path)
         except MemorandaError:
             raise Unreadable(namespace) from None
         if kind not in ("folder", "missing"):
             raise Unreadable(namespace)
 
-    def _remove(self, verb: str, entry_files: Sequence[_EntryFile], about: str) -> None:
+    def _remove(self, verb: str, entry_files: Sequence[_EntryFile], changed_path: str) -> None:
         """Remove the files, and each folder that is empty then, as one change."""
         names: dict[str, set[str]] = {}
-        with self._session.change(verb, (PROJECT, about), fresh=False) as change:
+        with self._session.change(verb, (PROJECT, changed_path), fresh=False) as change:
             for entry_file in entry_files:
                 if entry_file.locked and verb != EXPIRE:
                     raise Locked(f"{PROJECT}/{entry_file.path}")
@@ -533,7 +539,7 @@ def _accessed(header: Mapping[str, Any], created: datetime) -> datetime:
     return created
 
 
-def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> bytes:
+def _compose(entry: Entry, other_keys: Mapping[str, Any], before: str = "") -> bytes:
     return notes.compose_entry(
         entry.value,
         namespace=entry.namespace,
@@ -543,7 +549,7 @@ def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> byte
         before=before,
         accessed=entry.accessed,
         access_count=entry.access_count,
-        further=further,
+        other_keys=other_keys,
     ).encode()
 
 

@@ -146,18 +146,13 @@ class Erasure:
             if observation is not None:
                 self._check_observation(plan, observation)
             self._add_selected(plan, agent, project, source)
-            trail = self._follow(plan)
-            if observation is None and plan.ids and self._add_reminders(plan):
-                trail = self._follow(plan)
+            trail = self._whole_trail(plan)
             self._check_all_met(trail)
             names = tuple(plan.names)
             if not names:
                 return Erased(names)
-            mentions = list(dict.fromkeys(self._linking(plan)))
-            needles = Needles.of(
-                [observation.encode()] if observation else [*self._texts, *trail.texts],
-                [] if observation else [*plan.ids, *names],
-            )
+            mentions = list(dict.fromkeys(self._notes_linking_to(plan)))
+            needles = self._needles(plan, trail)
             if dry_run:
                 return self._foretell(plan, trail, needles, mentions)
             self.engine.ledger.set_erasing(json.dumps(asdict(plan)))
@@ -174,6 +169,22 @@ class Erasure:
             tuple(mentions),
             out_of_reach,
         )
+
+    def _whole_trail(self, plan: Plan) -> Trail:
+        """Follow the notes of a plan through the history, with the reminders made from them.
+
+        The reminders are added to the plan.
+        """
+        trail = self._follow(plan)
+        if plan.observation is None and plan.ids and self._add_reminders(plan):
+            return self._follow(plan)
+        return trail
+
+    def _needles(self, plan: Plan, trail: Trail) -> Needles:
+        """The texts and names that must not be found anywhere after the erasure."""
+        if plan.observation:
+            return Needles.of([plan.observation.encode()], [])
+        return Needles.of([*self._texts, *trail.texts], [*plan.ids, *plan.names])
 
     def _check_observation(self, plan: Plan, observation: str) -> None:
         """Raise InvalidInput if the note has no such observation."""
@@ -230,12 +241,12 @@ class Erasure:
 
         Their names are not a trace.
         """
-        above: set[Location] = set()
+        parent_folders: set[Location] = set()
         for project, path, root in plan.places:
-            above.update((project, folder, root) for folder in folders_above(path))
+            parent_folders.update((project, folder, root) for folder in folders_above(path))
         history = self.engine.ledger.history
         folders = []
-        for project, path, root in sorted(above):
+        for project, path, root in sorted(parent_folders):
             place = os.path.join(root or self.engine.own_root(project) or "", path)
             if os.path.isdir(place) or history.has_steps_below(project, path):
                 folders.append(path)
@@ -277,16 +288,9 @@ class Erasure:
             return
         project, _, path = ref.partition("/")
         name = self.engine.project_name(project)
-        namespace, _, key = path.partition("/")
-        places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
-        info = next(
-            (
-                location
-                for item in places
-                if name and (location := self.engine.index.notes.get(name, item))
-            ),
-            None,
-        )
+        info = None
+        if name:
+            info = self._note_at(name, path)
         if info is None:
             with suppress(NotFound):
                 info = self.memory.find_any(ref, looseness=Looseness.EXACT)
@@ -296,6 +300,18 @@ class Erasure:
         place = self.memory.locate(ref, looseness=Looseness.EXACT)
         if not self._add_file(plan, place):
             self._gone[place] = ref
+
+    def _note_at(self, project: str, path: str) -> NoteInfo | None:
+        """The note at `path`, or the entry of the key-value store that `NAMESPACE/KEY` names."""
+        places = [path]
+        namespace, _, key = path.partition("/")
+        if project == entry.PROJECT and key:
+            places += entry.places(namespace, key)
+        for place in places:
+            info = self.engine.index.notes.get(project, place)
+            if info is not None:
+                return info
+        return None
 
     def _add_row(self, plan: Plan, ref: str, folder: str, stem: str, key: str) -> None:
         """Add an entry of a JSON file, or what the history knows of it. Raises NotFound."""
@@ -340,7 +356,7 @@ class Erasure:
                 entity = source.entity(path)
                 names = plan.entities.setdefault(os.path.realpath(source.root), [])
                 names.append(entity.name if entity else path.removesuffix(".md"))
-            file = _read(self.engine, place)
+            file = _file_at(self.engine, place)
             if file is not None:
                 plan.files.append((project, path, root, file.etag))
                 self._texts.append(file.data)
@@ -385,7 +401,7 @@ class Erasure:
         plan.ids = sorted(trail.ids)
         return trail
 
-    def _linking(self, plan: Plan) -> Iterator[str]:
+    def _notes_linking_to(self, plan: Plan) -> Iterator[str]:
         """The notes that link to what goes, and the files it was taken in from."""
         if plan.observation is None:
             erased_places = {file[:2] for file in plan.files}
@@ -434,8 +450,8 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
     went, and where something is out of reach. The lock is held."""
     engine = memory.engine
     history = engine.ledger.history
-    later = takewhile(lambda change: change.number > plan.last, history.changes())
-    is_said = any(change.verb == ERASE and change.details for change in later)
+    later_changes = takewhile(lambda change: change.number > plan.last, history.changes())
+    is_said = any(change.verb == ERASE and change.details for change in later_changes)
     changes = texts = 0
     if not is_said:
         _remove(memory, plan)
@@ -460,20 +476,28 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
     return changes, texts, engine.ledger.purge_deleted()
 
 
+def _unchanged_places(engine: Engine, plan: Plan) -> Iterator[Location]:
+    """The places of files that are still as they were when the erasure was planned."""
+    for project, path, root, etag in plan.files:
+        file = _file_at(engine, (project, path, root))
+        if file is not None and file.etag == etag:
+            yield project, path, root
+
+
 def _remove(memory: HistoryVerbs, plan: Plan) -> None:
-    """Take the notes' files and lines away, as long as they are what was to go, and their reads
-    from the log.
+    """Remove the files and lines of the notes, and their reads from the log.
+
+    Files that were changed since the plan stay.
     """
     engine = memory.engine
     keys = {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
     whole_files: list[Location] = []
-    in_lines: list[Location] = []
-    for project, path, root, etag in plan.files:
-        file = _read(engine, (project, path, root))
-        if file is None or file.etag != etag:
-            continue
-        is_in_lines = isinstance(engine.sources.get(project), GraphFileSource)
-        (in_lines if is_in_lines else whole_files).append((project, path, root))
+    paths_in_graphs: dict[str, list[str]] = {}
+    for project, path, root in _unchanged_places(engine, plan):
+        if isinstance(engine.sources.get(project), GraphFileSource):
+            paths_in_graphs.setdefault(project, []).append(path)
+        else:
+            whole_files.append((project, path, root))
     with memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
         for place in whole_files:
             _remove_from_file(memory, plan, change, place)
@@ -487,10 +511,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     # Ids and hashes of what sessions were given
     engine.ledger.forget_sessions()
     log_of(memory).forget(plan.ids)
-    for project in sorted({project for project, _, _ in in_lines}):
-        _remove_from_graph(
-            memory, plan, project, [path for name, path, _ in in_lines if name == project]
-        )
+    for project in sorted(paths_in_graphs):
+        _remove_from_graph(memory, plan, project, paths_in_graphs[project])
     _remove_rows(memory, plan)
     engine.freshness.is_current = False
     engine.fresh(whole=True)
@@ -550,23 +572,32 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """
     if not any(step.do == StepKind.REMOVE for step in change.steps):
         return
-    history = memory.engine.ledger.history
-    sources = memory.engine.sources
     removed_steps = {
         (step.root, step.path): step for step in change.steps if step.do == StepKind.REMOVE
     }
-    above: set[tuple[str, str, str]] = set()
+    parent_folders: set[tuple[str, str, str]] = set()
     for step in removed_steps.values():
-        above.update((step.project, step.root, folder) for folder in folders_above(step.path))
-    for project, root, path in sorted(above, key=lambda touched: -len(touched[2])):
-        inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
-        is_here = (
-            project in sources and sources[project].root == root and project != CATEGORY_PROJECT
+        parent_folders.update(
+            (step.project, step.root, folder) for folder in folders_above(step.path)
         )
-        if not is_here or not inside <= removed_steps.keys():
-            continue
-        if project in memory.engine.layout.built_in or history.has_made_folder(project, path):
+    for project, root, path in sorted(parent_folders, key=lambda touched: -len(touched[2])):
+        places_inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
+        if places_inside <= removed_steps.keys() and _may_remove_folder(
+            memory, project, root, path
+        ):
             removed_steps[root, path] = change.add(StepKind.RMDIR, project, path)
+
+
+def _may_remove_folder(memory: HistoryVerbs, project: str, root: str, path: str) -> bool:
+    """Whether an empty folder goes with the notes that were in it.
+
+    The folders of categories stay, and those in added projects that the owner made.
+    """
+    source = memory.engine.sources.get(project)
+    if source is None or source.root != root or project == CATEGORY_PROJECT:
+        return False
+    is_built_in = project in memory.engine.layout.built_in
+    return is_built_in or memory.engine.ledger.history.has_made_folder(project, path)
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
@@ -593,7 +624,7 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
     engine.index.scrub()
 
 
-def _read(engine: Engine, place: Location) -> File | None:
+def _file_at(engine: Engine, place: Location) -> File | None:
     """The file at a place, or None."""
     try:
         return source_at(engine, place[0], place[2]).read(place[1])

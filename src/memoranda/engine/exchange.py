@@ -63,13 +63,13 @@ _BYTES = 8 << 20
 
 
 def batches(
-    items: Iterable[T], most: int, size_of: Callable[[T], int], largest: int
+    items: Iterable[T], most_items: int, size_of: Callable[[T], int], most_bytes: int
 ) -> Iterator[list[T]]:
     """The items in order, in batches of at most this many, and about so large together."""
     batch: list[T] = []
     size = 0
     for item in items:
-        if batch and (len(batch) >= most or size + size_of(item) > largest):
+        if batch and (len(batch) >= most_items or size + size_of(item) > most_bytes):
             yield batch
             batch = []
             size = 0
@@ -93,9 +93,9 @@ class Exchange:
         """The memories the caller sees, of one category and scope if given, as handles for `page`:
         oldest first, then by id. Eight bytes each."""
         self.engine.fresh()
-        rows_found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
+        rows = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
         self._index_identity = self._index.identity
-        return rows_found
+        return rows
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
@@ -126,13 +126,13 @@ class Exchange:
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
         """The contents of the memories these ids were merged into."""
-        survivors_found = self._index.notes.survivors(ids)
+        infos_by_id = self._index.notes.survivors(ids)
         contents = {
-            info.row: content for info, content in self._with_contents([*survivors_found.values()])
+            info.row: content for info, content in self._with_contents([*infos_by_id.values()])
         }
         return {
             identity: contents[info.row]
-            for identity, info in survivors_found.items()
+            for identity, info in infos_by_id.items()
             if self.memory.sees(info.scope)
         }
 
@@ -156,8 +156,8 @@ class Exchange:
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
-        """Put texts that lost against the memory there into the history, as if each had stood there
-        just before.
+        """Put texts that lost a conflict into the history, as if each had been the text just before
+        the present one.
         """
         lost = [
             (
@@ -267,10 +267,12 @@ def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) ->
                 history.keep_bytes(data)
                 files.append(touched)
         if files:
-            about = (files[0].project, files[0].path)
+            first_place = (files[0].project, files[0].path)
             moment = stamp(session.engine.clock())
             history.append(
-                Change(history.last + 1, moment, VERB, *about, session.agent, session.face, files)
+                Change(
+                    history.last + 1, moment, VERB, *first_place, session.agent, session.face, files
+                )
             )
 
 
@@ -341,8 +343,8 @@ class Contents:
             else:
                 listing = source.list()
                 found_listing.files |= {
-                    f"{self.folder(name)}/{path}": (name, path, at)
-                    for path, at in listing.stamps.items()
+                    f"{self.folder(name)}/{path}": (name, path, file_stamp)
+                    for path, file_stamp in listing.stamps.items()
                 }
                 found_listing.unreadable += [
                     f"{self.folder(name)}/{path}" for path in listing.unreadable
@@ -390,36 +392,36 @@ class Contents:
         None if the copy leaves it out: the home's own records, hidden files, and projects that are
         gone or belong to another process.
         """
-        is_known = (
-            touched.project in self.engine.sources and touched.project not in self.engine.extra
-        )
-        if (
-            not is_known
-            or touched.project == PRIVATE
-            or touched.root
-            or touched.do == StepKind.LINES
-        ):
-            for name, source in self.engine.sources.items():
-                if (
-                    source.holds_entities
-                    and touched.file
-                    and os.path.realpath(touched.file) == os.path.realpath(source.root)
-                ):
-                    if name in self.engine.extra:
-                        return None
-                    return self.folder(name)
+        if not self._is_in_folder(touched):
+            return self._name_of_graph_file(touched.file)
+        if climbs(path) or not self._is_copied(touched, path):
             return None
-        parts = path.split("/")
-        if touched.project in self.engine.layout.built_in:
-            is_kept = all(is_kept_name(touched.project, part) for part in parts)
-        else:
-            is_folder = touched.do in (StepKind.MKDIR, StepKind.RMDIR) or (
-                touched.do == StepKind.MOVE and touched.old is None
-            )
-            is_kept = is_folder or self.engine.sources[touched.project].is_note(path)
-        if is_kept and not climbs(path):
-            return f"{self.folder(touched.project)}/{path}"
+        return f"{self.folder(touched.project)}/{path}"
+
+    def _is_in_folder(self, touched: Touched) -> bool:
+        """Whether a step changed a whole file in the folder of a project of this home."""
+        if touched.project == PRIVATE or touched.root or touched.do == StepKind.LINES:
+            return False
+        return touched.project in self.engine.sources and touched.project not in self.engine.extra
+
+    def _name_of_graph_file(self, file: str | None) -> str | None:
+        """The name in a copy of the graph file at `file`. None if it is not a project's here."""
+        if not file:
+            return None
+        real_path = os.path.realpath(file)
+        for project, source in self.engine.sources.items():
+            if source.holds_entities and os.path.realpath(source.root) == real_path:
+                return None if project in self.engine.extra else self.folder(project)
         return None
+
+    def _is_copied(self, touched: Touched, path: str) -> bool:
+        """Whether a copy includes the file or folder that a change touched at `path`."""
+        if touched.project in self.engine.layout.built_in:
+            return all(is_kept_name(touched.project, part) for part in path.split("/"))
+        is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
+        if is_moved_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR):
+            return True
+        return self.engine.sources[touched.project].is_note(path)
 
     @verb
     def read(self, project: str, path: str) -> File:
@@ -452,11 +454,12 @@ class Contents:
 
     @verb
     def have_texts(self) -> None:
-        """Have every text of the history in the home's folder, which for notes in a database holds
-        those used here.
+        """Bring every text of the history into the home's folder.
+
+        If the notes are in a database, the folder holds only the texts that were used here.
         """
         for digest in sorted(
-            digest_found for digest_found in self.engine.ledger.history.referenced() if digest_found
+            text_digest for text_digest in self.engine.ledger.history.referenced() if text_digest
         ):
             self.text(digest)
 
@@ -512,34 +515,20 @@ class IntoDatabase:
             space.check_free()
             places = self._places()
             if dry_run:
-                for _, (name, place) in places.items():
-                    if stat.S_ISREG((status := os.lstat(place)).st_mode):
-                        self.digests[name] = ""
-                        self.size += status.st_size
-                self.texts = len(set(self.session.engine.ledger.history.texts()))
-                self.changes = len(self._history())
+                self._count(places)
                 return
             space.begin()
             self._fill(space, places, progress)
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
-                # The server must return exactly the bytes that were read here.
-                stored = space.read_again()
+                stored_digests = space.read_again()
                 names = {key: name for key, (name, _) in self._places().items()}
-                read = {
-                    key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
-                }
                 answers = self._answers()
-                read |= {key: row.sha256 or "" for key, row in answers.items()}
-                changes = {
-                    number: sha256(change.dump()) for number, change in self._history().items()
-                }
-                is_whole = space.digests_of_changes() == changes
-                if stored != read or not is_whole or len(space.texts()) != self.texts:
-                    why = "what it holds is not what was read; run the move again"
-                    raise StorageError(self.address.rpartition("@")[2], why)
+                self._check_stored(space, stored_digests, answers)
                 self.digests = {
-                    names[key]: digest for key, digest in stored.items() if key not in answers
+                    names[key]: digest
+                    for key, digest in stored_digests.items()
+                    if key not in answers
                 }
                 self.size = sum(
                     stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file"
@@ -550,6 +539,34 @@ class IntoDatabase:
         finally:
             space.close()
 
+    def _count(self, places: dict[Key, tuple[str, str]]) -> None:
+        """Count the files, texts and changes to move, for a dry run."""
+        for name, place in places.values():
+            status = os.lstat(place)
+            if stat.S_ISREG(status.st_mode):
+                self.digests[name] = ""
+                self.size += status.st_size
+        self.texts = len(set(self.session.engine.ledger.history.texts()))
+        self.changes = len(self._history())
+
+    def _check_stored(
+        self, space: NewSpace, stored_digests: dict[Key, str], answers: dict[Key, FileRow]
+    ) -> None:
+        """Raise StorageError unless the server returns exactly the bytes that were read here.
+
+        stored_digests: the SHA-256 of the files as the server has them.
+        answers: the rows of answers to questions, which are not files.
+        """
+        read_digests = {
+            key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
+        }
+        read_digests |= {key: row.sha256 or "" for key, row in answers.items()}
+        changes = {number: sha256(change.dump()) for number, change in self._history().items()}
+        is_whole = space.digests_of_changes() == changes and len(space.texts()) == self.texts
+        if stored_digests != read_digests or not is_whole:
+            why = "what it holds is not what was read; run the move again"
+            raise StorageError(self.address.rpartition("@")[2], why)
+
     def _places(self) -> dict[Key, tuple[str, str]]:
         """Map (project, path) of every file, folder and link to its name in a copy and its place on
         disk.
@@ -559,9 +576,11 @@ class IntoDatabase:
         engine = self.session.engine
         contents = Contents(self.session)
         self.left, self.outside, places_by_key = [], [], dict[Key, tuple[str, str]]()
-        inside = f"{os.path.realpath(engine.layout.root)}/"
+        root_prefix = f"{os.path.realpath(engine.layout.root)}/"
         for name, source in engine.sources.items():
-            if source.holds_entities or not f"{os.path.realpath(source.root)}/".startswith(inside):
+            if source.holds_entities or not f"{os.path.realpath(source.root)}/".startswith(
+                root_prefix
+            ):
                 self.outside.append(name)
                 continue
             for path in self._below(name, source.root):
@@ -614,6 +633,17 @@ class IntoDatabase:
         progress: Callable[[int, int], None] | None,
     ) -> None:
         """Make the database hold what is here: files and answers, then the history."""
+        self._fill_files(space, places, progress)
+        self._fill_changes(space)
+        self._fill_texts(space)
+
+    def _fill_files(
+        self,
+        space: NewSpace,
+        places: dict[Key, tuple[str, str]],
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        """Make the database hold the files at `places`, and the answers to questions."""
         stored_files = space.files()
         answers = self._answers()
         space.remove_files(
@@ -629,7 +659,9 @@ class IntoDatabase:
             copied += len(batch)
             if progress is not None:
                 progress(copied, len(places))
-        history = self.session.engine.ledger.history
+
+    def _fill_changes(self, space: NewSpace) -> None:
+        """Make the database hold the changes of the history."""
         changes = self._history()
         stored_changes = space.digests_of_changes()
         space.remove_changes([number for number in stored_changes if number not in changes])
@@ -640,13 +672,17 @@ class IntoDatabase:
         ]
         for part in batches(differing, _ROWS, lambda _: 0, 1):
             space.put_changes(part)
+        self.changes = len(changes)
+
+    def _fill_texts(self, space: NewSpace) -> None:
+        """Make the database hold the replaced texts of the history."""
+        history = self.session.engine.ledger.history
         own_texts = set(history.texts())
         stored_texts = space.texts()
         space.remove_texts(stored_texts - own_texts)
         for digests in batches(sorted(own_texts - stored_texts), _ROWS, lambda _: 0, 1):
             space.put_texts([(digest, self._older_text(digest)) for digest in digests])
         self.texts = len(own_texts)
-        self.changes = len(changes)
 
     def _rows(
         self,
@@ -723,4 +759,4 @@ def without_state(config: Path) -> str:
 def _stored_keys(config: Path, *keys: str) -> dict[str, None]:
     """Those of the keys that a configuration has, each to be removed."""
     rows = config_text.read(config)
-    return {key: None for key in keys if config_text.stored(rows, key)}
+    return {key: None for key in keys if config_text.stored_value(rows, key)}

@@ -26,7 +26,7 @@ from memoranda.note.model import (
     NOT_UTF8_CODE,
     UTF16_CODE,
     Note,
-    coded,
+    with_code,
 )
 from memoranda.note.project_access import is_in_force
 from memoranda.sources.base import Listing, Stamp, Values, bounded
@@ -65,8 +65,10 @@ _LATE = (
     "The files of project {} are still being compared with the index: what changed before this "
     "server started may be missing here, or shown as it was. A note that is read is as it is on disk."
 )
-NOT_UTF8 = coded(NOT_UTF8_CODE, "bytes that are not UTF-8 are shown as U+FFFD")
-UTF16 = coded(UTF16_CODE, "it is UTF-16 text, which is shown and not changed; convert it to UTF-8")
+NOT_UTF8 = with_code(NOT_UTF8_CODE, "bytes that are not UTF-8 are shown as U+FFFD")
+UTF16 = with_code(
+    UTF16_CODE, "it is UTF-16 text, which is shown and not changed; convert it to UTF-8"
+)
 
 
 class Freshness:
@@ -159,9 +161,7 @@ class Freshness:
         return warnings + [ProjectWarning(text) for text in (self.behind, self.elsewhere) if text]
 
     def has_seen(self, moment: float) -> bool:
-        """Whether the index shows what was on disk at `moment` (time.monotonic), as another call
-        has looked since.
-        """
+        """Whether the index has been compared with the disk since `moment` (time.monotonic)."""
         if moment >= self._looked or self.behind:
             return False
         self._index.pin()
@@ -327,8 +327,9 @@ class Freshness:
                 index.forget_project(name)
 
     def shown(self) -> dict[str, str]:
-        """The folders, by project, that this process watches and that the index showed as they are
-        at its last look.
+        """The folders, by project, that were in step with the index when this process last looked.
+
+        Only folders that this process watches are included.
         """
         if self._watch is None or self.behind:
             return {}
@@ -372,8 +373,10 @@ class Freshness:
                 index.entries.retire(now)
 
     def _open_watch(self, may_be_late: bool) -> None:
-        """Watch all folders; of projects that may be late only those the index knows, as finding
-        all takes long.
+        """Watch all folders.
+
+        may_be_late: whether large projects are compared later. Only their folders in the index are
+            watched then, as finding all of them takes long.
         """
         from memoranda.index.watch import Watch
 
@@ -436,7 +439,7 @@ class Freshness:
             index.unpin()
 
     def look_at(self, project: str, path: str) -> None:
-        """Make the index show this one file as it is now, where its project is late."""
+        """Compare one file with the disk now, if its project has not been compared yet."""
         if project in self.late:
             from memoranda.index.sync import Result
 
@@ -487,8 +490,8 @@ class Freshness:
                 yield
         changes = comparison.end(removed, ())
         yield
-        for at in range(0, len(changes), _APPLIED):
-            while not self._applied(source, changes[at : at + _APPLIED]):
+        for start in range(0, len(changes), _APPLIED):
+            while not self._applied(source, changes[start : start + _APPLIED]):
                 yield
             yield
         if unreadable:

@@ -148,14 +148,12 @@ class Graph(Protocol):
         unique_relations = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> list[GraphRelation]:
-            new = [
-                this_relation for this_relation in unique_relations if not edits.has(this_relation)
-            ]
+            new = [new_relation for new_relation in unique_relations if not edits.has(new_relation)]
             edits.add_relations(new)
             return new
 
         return self._change(
-            "edit", {this_relation.source for this_relation in unique_relations}, plan
+            "edit", {new_relation.source for new_relation in unique_relations}, plan
         )
 
     @verb
@@ -194,10 +192,10 @@ class Graph(Protocol):
         that come with an entity are added if the entity lacks them.
         """
         merged: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
-        for item, more in entities:
+        for item, new_keys in entities:
             _, texts, keys = merged.setdefault(item.name, (item.type, {}, {}))
             texts |= dict.fromkeys(item.observations)
-            keys |= {key: value for key, value in more.items() if key not in keys}
+            keys |= {key: value for key, value in new_keys.items() if key not in keys}
         new = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> None:
@@ -249,7 +247,8 @@ def graph_lines(graph: Graph) -> list[str]:
         keys = graph.keys()
         rows = zip(keys, graph.observations(keys), graph.further(keys), strict=True)
         entities = [
-            entity_line(Entity(key.name, key.type, tuple(texts)), more) for key, texts, more in rows
+            entity_line(Entity(key.name, key.type, tuple(texts)), other_keys)
+            for key, texts, other_keys in rows
         ]
         return [*entities, *map(relation_line, graph.relations())]
 
@@ -305,21 +304,19 @@ class FileGraph(Graph):
             )
             entities = [self.source.entity(hit.note.path) for hit in hits]
             ranked_lines = {
-                this_entity_line.number: this_entity_line
-                for this_entity_line in entities
-                if this_entity_line is not None
+                entity_line.number: entity_line
+                for entity_line in entities
+                if entity_line is not None
             }
         else:
             # The file is not a project of this process, so the index has nothing of it.
-            holding.sort(
-                key=lambda this_entity_line: (-weight(this_entity_line), this_entity_line.number)
-            )
+            holding.sort(key=lambda entity_line: (-weight(entity_line), entity_line.number))
         ranked_lines |= {
-            this_entity_line.number: this_entity_line
-            for this_entity_line in holding
-            if words and this_entity_line.number not in ranked_lines
+            entity_line.number: entity_line
+            for entity_line in holding
+            if words and entity_line.number not in ranked_lines
         }
-        return [_key(this_entity_line) for this_entity_line in ranked_lines.values()]
+        return [_key(entity_line) for entity_line in ranked_lines.values()]
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
@@ -362,7 +359,7 @@ class FileGraph(Graph):
             self._is_current = False
 
     def _fresh(self) -> None:
-        """Show what is on disk, after completing what a writer of this home that died left."""
+        """Read the graph file again, after finishing a change whose writer died."""
         if self._is_current:
             return
         self.source.fresh()

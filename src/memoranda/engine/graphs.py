@@ -124,11 +124,12 @@ class NoteGraph(Graph):
 
     @verb
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
-        """Whether each of these entities lacks one of the unknown keys that come with it."""
+        """Whether each of these entities lacks one of its unknown keys in the present header."""
         infos = self._index.notes.infos([key.handle for key, _ in keys])
         return [
-            key.handle in infos and not _header_keys(more).keys() <= infos[key.handle].header.keys()
-            for key, more in keys
+            key.handle in infos
+            and not _header_keys(other_keys).keys() <= infos[key.handle].header.keys()
+            for key, other_keys in keys
         ]
 
     @verb
@@ -242,13 +243,13 @@ class NoteEdits:
             }
         return relation.triple in self._triples[row.path]
 
-    def create(self, entity: Entity, more: dict[str, Any]) -> None:
+    def create(self, entity: Entity, other_keys: dict[str, Any]) -> None:
         if entity.name not in self._rows:
             self._add(
                 entity.name,
                 type=entity.type,
                 observations=entity.observations,
-                more=more and _header_keys(more),
+                other_keys=other_keys and _header_keys(other_keys),
             )
             return
         # A placeholder becomes an entity; its relations stay
@@ -258,14 +259,19 @@ class NoteEdits:
             text.add_observations(
                 [observation for observation in entity.observations if observation not in present]
             )
-        self.add_keys(entity.name, more)
+        self.add_keys(entity.name, other_keys)
 
     def _add(self, name: str, **parts: Any) -> None:
         """Add a new note made of these parts (see `compose`).
 
         Without a type it is a placeholder.
         """
-        empty: dict[str, Any] = {"type": None, "observations": (), "relations": [], "more": {}}
+        empty: dict[str, Any] = {
+            "type": None,
+            "observations": (),
+            "relations": [],
+            "other_keys": {},
+        }
         self._new[name] = {"name": name, "created": self._created_at(), **empty, **parts}
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
@@ -276,8 +282,8 @@ class NoteEdits:
         with self._changing(name) as text:
             text.drop_observations(texts)
 
-    def add_keys(self, name: str, more: dict[str, Any]) -> None:
-        keys = _header_keys(more)
+    def add_keys(self, name: str, other_keys: dict[str, Any]) -> None:
+        keys = _header_keys(other_keys)
         with self._changing(name) as text:
             if keys and (lacking := {key: keys[key] for key in keys.keys() - text.keys}):
                 text.set_keys(lacking)
@@ -286,14 +292,14 @@ class NoteEdits:
         pairs: dict[str, list[tuple[str, str]]] = {}
         for relation in relations:
             pairs.setdefault(relation.source, []).append((relation.type, relation.target))
-        for name, more in pairs.items():
+        for name, type_target_pairs in pairs.items():
             if name in self._new:
-                self._new[name]["relations"] += more
+                self._new[name]["relations"] += type_target_pairs
             elif self._row(name) is not None:
                 with self._changing(name) as text:
-                    text.add_relations(more)
+                    text.add_relations(type_target_pairs)
             elif self._graph.makes_sources:
-                self._add(name, relations=more)
+                self._add(name, relations=type_target_pairs)
             else:
                 raise NoEntity(name)
 
@@ -365,23 +371,23 @@ class NoteEdits:
         return self._last_created
 
 
-def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
+def _header_keys(other_keys: dict[str, Any]) -> dict[str, Any]:
     """Unknown keys of an entity as keys of its header; one that means something here stands below
     `fields`.
     """
-    meaning = {key: value for key, value in more.items() if key in _OWN_KEYS}
-    return {key: value for key, value in more.items() if key not in meaning} | (
+    meaning = {key: value for key, value in other_keys.items() if key in _OWN_KEYS}
+    return {key: value for key, value in other_keys.items() if key not in meaning} | (
         {"fields": meaning} if meaning else {}
     )
 
 
 def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
     """The reverse of `_header_keys`: the unknown keys of an entity, read from its header."""
-    below = header.get("fields")
+    nested_fields = header.get("fields")
     other_keys = {
         key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"
     }
-    return other_keys | (below if isinstance(below, dict) else {})
+    return other_keys | (nested_fields if isinstance(nested_fields, dict) else {})
 
 
 class ProjectGraph(NoteGraph):
@@ -434,21 +440,21 @@ class ProjectGraph(NoteGraph):
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         self.engine.fresh()
         notes = self._index.notes
-        relations_found: set[GraphRelation] = set()
+        relations: set[GraphRelation] = set()
         if names is None:
             for info in notes.in_order([key.handle for key in self.keys()]):
-                relations_found.update(self._leaving(info))
+                relations.update(self._leaving(info))
         else:
             for info in notes.in_order([row.note for row in self.notes(names)]):
-                relations_found.update(self._leaving(info))
-                relations_found.update(self._arriving(info))
+                relations.update(self._leaving(info))
+                relations.update(self._arriving(info))
             # Notes that link to one of the names, whether a note has it or not.
             rows = self._index.entities.linking(self.project, names, self.session.agent)
             for info in notes.in_order(rows):
-                relations_found.update(
+                relations.update(
                     relation for relation in self._leaving(info) if relation.target in names
                 )
-        return sorted(relations_found, key=lambda relation: (relation.order, relation.triple))
+        return sorted(relations, key=lambda relation: (relation.order, relation.triple))
 
     def _arriving(self, info: NoteInfo) -> list[GraphRelation]:
         edges = self._index.links.incoming(info, self.session.agent)
@@ -525,10 +531,10 @@ class EveryGraph(Graph):
         return [self._graphs[key.project or ""].further([key])[0] for key in keys]
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        relations_found: list[GraphRelation] = []
+        relations: list[GraphRelation] = []
         for graph in self._graphs.values():
-            relations_found += graph.relations(names)
-        return sorted(relations_found, key=lambda relation: relation.order)
+            relations += graph.relations(names)
+        return sorted(relations, key=lambda relation: relation.order)
 
     def version(self) -> Any:
         return [graph.version() for graph in self._graphs.values()]
@@ -542,10 +548,10 @@ class EveryGraph(Graph):
         return read()
 
     def _each(self, read: Callable[[Graph], list[EntityKey]]) -> list[EntityKey]:
-        keys_found: list[EntityKey] = []
+        entity_keys: list[EntityKey] = []
         for name, graph in self._graphs.items():
-            keys_found += [_of(name, key) for key in read(graph)]
-        return sorted(keys_found, key=lambda key: key.order)
+            entity_keys += [_of(name, key) for key in read(graph)]
+        return sorted(entity_keys, key=lambda key: key.order)
 
     def _change(self, *_: Any) -> Any:
         raise InvalidInput("Name one project to write to")
@@ -577,10 +583,10 @@ def graph_project(name: str, file: Path) -> os.PathLike[str]:
 
 def opener(file: Path) -> Callable[[PlaceVerbs, str], Graph]:
     """A function (session, project) -> graph, for a home whose project `graph` is kept in `file`."""
-    alone = GraphFileSource(file.stem, file)
+    source_of_file = GraphFileSource(file.stem, file)
 
     def open_here(session: PlaceVerbs, project: str) -> Graph:
-        own_graph = FileGraph(session, source_of(session, alone.root) or alone)
+        own_graph = FileGraph(session, source_of(session, source_of_file.root) or source_of_file)
         if project.lower() == GRAPH_PROJECT:
             return own_graph
         if project == EVERY:

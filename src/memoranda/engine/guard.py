@@ -38,7 +38,7 @@ from memoranda.sources.files import ThreadLock
 T = TypeVar("T")
 
 # Seconds after which a call whose change nobody made makes it: who was to come in gave up.
-_LOOK_AGAIN = 0.25
+_SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class Again(BaseException):
@@ -150,7 +150,7 @@ class Guard(ThreadLock):
         self._depth = 1
         self.__exit__()
         try:
-            planned.is_over.wait(_LOOK_AGAIN)
+            planned.is_over.wait(_SECONDS_BETWEEN_LOOKS)
         finally:
             self._come_in()
 
@@ -184,7 +184,7 @@ class Guard(ThreadLock):
                 super().__enter__()
 
     def keep(self) -> None:
-        """Note that the running call makes a change that stays, so it must not be repeated.
+        """Record that the running call makes a lasting change, so that it must not be repeated.
 
         Changes that wait are made first.
         """

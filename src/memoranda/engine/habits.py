@@ -18,7 +18,7 @@ from memoranda.sources.folder import FolderSource
 from memoranda.text.pattern import lazy_pattern
 
 # Notes whose headers show the habits of a vault.
-_SAMPLE = 200
+_SAMPLE_NOTES = 200
 # How many notes are looked at, and the part of them that has a key which is a habit.
 _SHARE = 0.25
 # A title that is a day: such a note belongs to the folder of daily notes.
@@ -53,7 +53,7 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
     conventions = source.conventions
     if _BASIC_MEMORY in conventions.programs:
         return None
-    samples = session.index.notes.header_keys(source.name, _SAMPLE)
+    samples = session.index.notes.header_keys(source.name, _SAMPLE_NOTES)
     if not samples and not conventions.programs:
         return None
     counts = Counter(chain.from_iterable(map(set, samples)))
@@ -80,8 +80,10 @@ def usual_folder(session: ReadVerbs, project: str) -> str:
 
 
 def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[str, str] | None:
-    """(folder, file name without extension) of the note of a day, where `title` is a day and the
-    folder's programs keep notes of days."""
+    """(folder, file name without extension) of the note of a day.
+
+    None unless `title` is a day and the folder's programs keep notes of days.
+    """
     source = session.engine.source(project)
     match = _DAY.fullmatch(title.strip())
     if match is None or not isinstance(source, FolderSource):

@@ -115,16 +115,15 @@ class HistoryVerbs(NoteVerbs):
                 run = change.run
             else:
                 run = None
-            if (
-                limit
-                and len(groups) >= limit
-                and change.number < min(runs, default=change.number + 1)
-            ):
-                # The rest of a run has at least the number of its first change.
+            is_full = limit > 0 and len(groups) >= limit
+            # The rest of a run has at least the number of its first change.
+            if is_full and change.number < min(runs, default=change.number + 1):
                 break
-            if (run or change.number) in groups or not limit or len(groups) < limit:
-                groups.setdefault(run or change.number, []).append(change)
-                runs += [run] if run else []
+            group = run or change.number
+            if group in groups or not is_full:
+                groups.setdefault(group, []).append(change)
+                if run:
+                    runs.append(run)
         return list(groups.values())
 
     def _seen_changes(
@@ -137,16 +136,18 @@ class HistoryVerbs(NoteVerbs):
         """The changes of `log`, newest first; with `before` those with a lower number."""
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
-        past = self.past()
+        past_privacy = self.past()
         for change in self._changes_about(place, agent, before):
             if since is not None and parse_stamp(change.time) < since:
                 break
-            is_other = agent is not None and change.agent != agent
-            if is_other or change.verb == FOLD or is_blank(change):
+            if agent is not None and change.agent != agent:
                 continue
-            visible_change = self._seen_part(change, past)
-            is_about = place is None or concerns(visible_change, place)
-            if is_about and self._is_visible(change, past):
+            if change.verb == FOLD or is_blank(change):
+                continue
+            visible_change = self._seen_part(change, past_privacy)
+            if place is not None and not concerns(visible_change, place):
+                continue
+            if self._is_visible(change, past_privacy):
                 yield visible_change
 
     def _changes_about(
@@ -172,10 +173,12 @@ class HistoryVerbs(NoteVerbs):
 
     def undo_in(self, transaction: Transaction) -> Undo:
         """An Undo for a transaction. It names only changes that the caller may see."""
-        past = self.past()
-        return Undo(self, transaction, lambda later: self._is_visible(later, past))
+        past_privacy = self.past()
+        return Undo(
+            self, transaction, lambda later_change: self._is_visible(later_change, past_privacy)
+        )
 
-    def _is_visible(self, change: Change, past: PastPrivacy | None) -> bool:
+    def _is_visible(self, change: Change, past_privacy: PastPrivacy | None) -> bool:
         """Whether the caller may see all files of a change.
 
         For a deletion, other memories that only lost a link do not count. Only the owner sees
@@ -183,29 +186,32 @@ class HistoryVerbs(NoteVerbs):
         """
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
-        about = [
-            file
-            for file in change.files
-            if (file.project, file.path) == (change.project, change.path)
-        ]
-        files = change.files
-        if about and not self.engine.only:
-            if change.verb in _DELETING:
-                files = about
-            elif change.undoes is not None:
-                # Links may have come back into texts that the caller does not see.
-                files = [file for file in change.files if file in about or file.old is None]
-        return all(self.may_see(change, file, past) for file in files)
+        return all(
+            self.may_see(change, file, past_privacy) for file in self._files_that_count(change)
+        )
+
+    def _files_that_count(self, change: Change) -> Sequence[Touched]:
+        """The files of a change that the caller must be allowed to see, to see the change."""
+        place = (change.project, change.path)
+        own_files = [file for file in change.files if (file.project, file.path) == place]
+        if not own_files or self.engine.only:
+            return change.files
+        if change.verb in _DELETING:
+            return own_files
+        if change.undoes is not None:
+            # Links may have come back into texts that the caller does not see.
+            return [file for file in change.files if file in own_files or file.old is None]
+        return change.files
 
     def may_see(
-        self, change: Change | PlacedStep, touched: Touched, past: PastPrivacy | None
+        self, change: Change | PlacedStep, touched: Touched, past_privacy: PastPrivacy | None
     ) -> bool:
         """Whether the caller may see what a change did to this file: its project is there, and the
-        note was never another agent's since. `past` is None for the owner.
+        note was never another agent's since. `past_privacy` is None for the owner.
         """
         if self.engine.only and touched.project not in self.engine.sources:
             return False
-        return past is None or not past.hides(change, touched)
+        return past_privacy is None or not past_privacy.hides(change, touched)
 
     def locate(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> Location:
         """The place of `project/path` or the absolute path of a file, also of one that is gone, or
@@ -251,14 +257,16 @@ class HistoryVerbs(NoteVerbs):
         """
         elsewhere: dict[Location, None] = {}
         for touched in self._seen_steps(self.engine.ledger.history.steps_at(path, ref)):
-            for at in filter(None, (touched.path, touched.to)):
-                if own_location == (touched.project, at, touched.root):
+            for touched_path in filter(None, (touched.path, touched.to)):
+                if own_location == (touched.project, touched_path, touched.root):
                     return own_location
-                is_it = (touched.project.lower(), at) == (project.lower(), path)
-                if touched.root and (is_it or os.path.join(touched.root, at) == ref):
-                    elsewhere[touched.project, at, touched.root] = None
+                is_it = (touched.project.lower(), touched_path) == (project.lower(), path)
+                if touched.root and (is_it or os.path.join(touched.root, touched_path) == ref):
+                    elsewhere[touched.project, touched_path, touched.root] = None
         if len(elsewhere) > 1:
-            raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in elsewhere])
+            raise Ambiguous(
+                ref, [os.path.join(root, touched_path) for _, touched_path, root in elsewhere]
+            )
         return next(iter(elsewhere), own_location)
 
     def _place_by_id(self, ref: str) -> Location | None:
@@ -273,9 +281,9 @@ class HistoryVerbs(NoteVerbs):
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
         """The effects of those steps that the caller may see."""
-        past = self.past()
+        past_privacy = self.past()
         for step in steps:
-            if self.may_see(step, step.touched, past):
+            if self.may_see(step, step.touched, past_privacy):
                 yield step.touched
 
     def last_change(self, besides: str) -> datetime | None:
@@ -283,11 +291,11 @@ class HistoryVerbs(NoteVerbs):
 
         None if the history has no such change. Edits by hand are not in the history.
         """
-        past = self.past()
+        past_privacy = self.past()
         for change in self.engine.ledger.history.changes_besides(besides):
             if is_upkeep(change):
                 continue
-            if past is None or self._is_visible(change, past):
+            if past_privacy is None or self._is_visible(change, past_privacy):
                 return parse_stamp(change.time)
         return None
 
@@ -300,10 +308,10 @@ class HistoryVerbs(NoteVerbs):
         """Take all changes of a run of a job back that still stand, as one change or none. Returns
         it, and those. Raises CannotUndo."""
         with self.engine.writing():
-            past = self.past()
+            past_privacy = self.past()
             history = self.engine.ledger.history
             of_run = [change for change in history.changes_of_run(run) if change.undoes is None]
-            if not of_run or not all(self._is_visible(change, past) for change in of_run):
+            if not of_run or not all(self._is_visible(change, past_privacy) for change in of_run):
                 raise CannotUndo(f"There is no run #{run}.")
             standing = [change for change in of_run if history.undone_by(change) is None]
             if not standing:
@@ -339,7 +347,7 @@ class HistoryVerbs(NoteVerbs):
         self, agent: str, since: datetime | None, project: str | None, session: str | None
     ) -> Iterator[Change]:
         """The changes of an agent that an undo would take back, newest first."""
-        past = self.past()
+        past_privacy = self.past()
         history = self.engine.ledger.history
         for change in history.changes_by(agent):
             if since is not None and parse_stamp(change.time) < since:
@@ -347,7 +355,9 @@ class HistoryVerbs(NoteVerbs):
             is_there = project in (None, change.project)
             is_of_session = session in (None, (change.by or {}).get("session"))
             is_work = change.undoes is None and not is_upkeep(change) and not is_blank(change)
-            if not (is_there and is_of_session and is_work and self._is_visible(change, past)):
+            if not (
+                is_there and is_of_session and is_work and self._is_visible(change, past_privacy)
+            ):
                 continue
             if history.undone_by(change) is None:
                 yield change
@@ -371,9 +381,9 @@ class HistoryVerbs(NoteVerbs):
         assert transaction.done is not None
         return self._seen_part(transaction.done, self.past())
 
-    def _seen_part(self, change: Change, past: PastPrivacy | None) -> Change:
+    def _seen_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
         """A copy of the change with only the files that the caller may see."""
-        files = [file for file in change.files if self.may_see(change, file, past)]
+        files = [file for file in change.files if self.may_see(change, file, past_privacy)]
         return replace(change, files=files)
 
     def keep_reads(self, steps: Sequence[Step]) -> None:
@@ -413,12 +423,12 @@ class HistoryVerbs(NoteVerbs):
     def undo(self, change: int | None = None) -> Change:
         """Take back a change (see `Memory.undo` and contract 001, 18.5)."""
         with self.engine.writing():
-            past = self.past()
+            past_privacy = self.past()
             if change is None:
-                meant = self._latest_standing(past)
+                meant = self._latest_standing(past_privacy)
             else:
                 meant = self.engine.ledger.history.change(change)
-            if meant is None or not self._is_visible(meant, past):
+            if meant is None or not self._is_visible(meant, past_privacy):
                 raise CannotUndo(
                     "There is nothing to undo."
                     if change is None
@@ -428,17 +438,17 @@ class HistoryVerbs(NoteVerbs):
             if refusal:
                 raise CannotUndo(refusal, f"#{meant.number}")
             if any(file.do == StepKind.LINES for file in meant.files):
-                return self._undo_lines(meant, past)
+                return self._undo_lines(meant, past_privacy)
             return self._take_back([meant], f"#{meant.number}")
 
-    def _latest_standing(self, past: PastPrivacy | None) -> Change | None:
+    def _latest_standing(self, past_privacy: PastPrivacy | None) -> Change | None:
         """The latest change that an undo without a number takes back, None for none."""
         history = self.engine.ledger.history
         for change in history.changes():
             # The expiry of an entry is upkeep. It is only undone by its number.
             if change.undoes is not None or is_upkeep(change) or is_blank(change):
                 continue
-            if self._is_visible(change, past) and history.undone_by(change) is None:
+            if self._is_visible(change, past_privacy) and history.undone_by(change) is None:
                 return change
         return None
 
@@ -457,15 +467,15 @@ class HistoryVerbs(NoteVerbs):
             return PASSING
         return ""
 
-    def _undo_lines(self, change: Change, past: PastPrivacy | None) -> Change:
+    def _undo_lines(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
         """Take back a change of lines in a file used in place. Raises CannotUndo."""
         from memoranda.engine.line_undo import undo_lines
 
-        later = Later(self.engine.ledger.history, change.number)
+        later_changes = Later(self.engine.ledger.history, change.number)
 
         def blocked(project: str, path: str) -> CannotUndo:
-            return later.blocked(
-                (project, path, change.root), lambda other: self._is_visible(other, past)
+            return later_changes.blocked(
+                (project, path, change.root), lambda other: self._is_visible(other, past_privacy)
             )
 
         return undo_lines(self, change, blocked)
@@ -476,9 +486,14 @@ class HistoryVerbs(NoteVerbs):
         See `Memory.revisions`.
         """
         with self.engine.guard:
-            near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
+            nearest_run = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             change_meant = next(
-                (near_change for near_change in near if near_change.number == change), None
+                (
+                    earlier_change
+                    for earlier_change in nearest_run
+                    if earlier_change.number == change
+                ),
+                None,
             )
             if change_meant is None:
                 raise NotInHistory(f"#{change}")

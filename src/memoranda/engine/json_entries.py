@@ -75,11 +75,11 @@ class JsonEntryFolder:
         with engine.guard, suppress(OSError):
             for stem in self.files.stems():
                 with suppress(OSError, StorageError, ValueError):
-                    if not self._pending(stem, self.files.read(stem), engine.reads):
+                    if not self._pending_recalls(stem, self.files.read(stem), engine.reads):
                         continue
                     file = JsonFile(self.files, stem)
                     with file.changing():
-                        pending = self._pending(stem, file.content, engine.reads)
+                        pending = self._pending_recalls(stem, file.content, engine.reads)
                         rows = [*file.content.rows]
                         for n, (name, recalls) in pending.items():
                             row = rows[n]
@@ -96,7 +96,9 @@ class JsonEntryFolder:
                             file.replace(rows)
                         engine.reads.restart(*(name for name, _ in pending.values()))
 
-    def _pending(self, stem: str, content: Content, reads: Reads) -> dict[int, tuple[str, int]]:
+    def _pending_recalls(
+        self, stem: str, content: Content, reads: Reads
+    ) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""
         counts = reads.counts()
         names = ((n, self.files.name_of(row, stem)) for n, row in enumerate(content.rows))
@@ -166,7 +168,7 @@ class JsonEntries(Entries):
 
     def _find(self, namespace: str, key: str) -> Entry:
         stem = stem_of(namespace)
-        content = self._read(stem, namespace)
+        content = self._read_content(stem, namespace)
         row = next(
             (candidate for candidate in content.rows if is_entry(candidate, stem, namespace, key)),
             None,
@@ -215,7 +217,7 @@ class JsonEntries(Entries):
         found_matches = (
             self._readable()
             if stem is None or namespace is None
-            else [(stem, self._read(stem, namespace))]
+            else [(stem, self._read_content(stem, namespace))]
         )
         for stem, content in found_matches:
             for row in content.rows:
@@ -279,18 +281,18 @@ class JsonEntries(Entries):
         return totals
 
     @verb
-    def purge(self, most: int = PURGED_AT_ONCE) -> None:
-        """Remove up to `most` expired entries, then record how many remain; unreadable files are
+    def purge(self, limit: int = PURGED_AT_ONCE) -> None:
+        """Remove up to `limit` expired entries, then record how many remain; unreadable files are
         left out.
         """
         entries = 0
         names = set[str]()
         for stem in self._stems():
             try:
-                rows = self._read(stem, stem).rows
-                if most > 0 and any(map(self._is_past, rows)):
-                    most -= self._drop(stem, self._is_past, most, verb=EXPIRE)
-                    rows = self._read(stem, stem).rows
+                rows = self._read_content(stem, stem).rows
+                if limit > 0 and any(map(self._is_past, rows)):
+                    limit -= self._drop(stem, self._is_past, limit, verb=EXPIRE)
+                    rows = self._read_content(stem, stem).rows
             except MemorandaError:
                 continue
             entries += len(rows)
@@ -306,13 +308,13 @@ class JsonEntries(Entries):
     def _readable(self) -> Iterator[tuple[str, Content]]:
         for stem in self._stems():
             with suppress(Unreadable):
-                yield stem, self._read(stem, stem)
+                yield stem, self._read_content(stem, stem)
 
     def _stems(self) -> list[str]:
         with storing("the folder of JSON files"):
             return self._files.stems()
 
-    def _read(self, stem: str, namespace: str) -> Content:
+    def _read_content(self, stem: str, namespace: str) -> Content:
         try:
             return self._files.read(stem)
         except (OSError, ValueError):
@@ -322,7 +324,7 @@ class JsonEntries(Entries):
         self,
         namespace: str,
         is_meant: Callable[[Row], bool],
-        most: int | None = None,
+        limit: int | None = None,
         *,
         verb: str = "delete",
         key: str | None = None,
@@ -338,7 +340,7 @@ class JsonEntries(Entries):
 
         def plan(rows: Sequence[Row]) -> RowEdit:
             meant = [number for number, row in enumerate(rows) if is_meant(row)]
-            dropped.update(meant[:most])
+            dropped.update(meant[:limit])
             return RowEdit(verb, dropped)
 
         self._carry_out(namespace, path, plan)

@@ -66,7 +66,7 @@ def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str,
 def _markdown_link(
     session: ReadVerbs, project: str, path: str, link: WrittenLink, style: str
 ) -> str:
-    """The same link as Markdown. Empty if it does not lead to a note of this folder."""
+    """A wikilink as a Markdown link. Empty if it does not lead to a note of this folder."""
     folder = posixpath.dirname(path)
     if not link.target or link.project is not None:
         return ""

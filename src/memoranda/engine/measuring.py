@@ -23,9 +23,9 @@ from memoranda.text.tokens import stop_words, words
 # A note counts as found when it is among the first hits, up to this number.
 PAGE = 10
 # Characters of a note from which words are drawn.
-_READ = 4_000
+_MOST_CHARACTERS_OF_NOTE = 4_000
 # Words of a sentence that are asked.
-_PHRASE = 8
+_PHRASE_WORDS = 8
 # Notes that say less are not asked for: many others may say the same.
 _LEAST_WORDS = 6
 
@@ -89,24 +89,28 @@ def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem
     infos, _ = memory.list(Query(archived=False, order="path"), limit=0)
     candidates = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
     chance.shuffle(candidates)
-    notes_left = notes
+    remaining_count = notes
     for info in candidates:
-        if not notes_left:
+        if not remaining_count:
             return
-        text = memory.index.notes.text_of(info.row)[1][:_READ]
+        text = memory.index.notes.text_of(info.row)[1][:_MOST_CHARACTERS_OF_NOTE]
         if len(set(words(text)) - stop_words()) >= _LEAST_WORDS:
-            notes_left -= 1
+            remaining_count -= 1
             yield from _items_of(info, text, chance)
 
 
 def _items_of(info: NoteInfo, text: str, chance: Random) -> Iterator[KnownItem]:
-    """Two words of the note, words in a row of it, a question about it, and its title."""
+    """Questions that a note answers: two of its words, a phrase of it, a question about it, and its
+    title.
+    """
     informative = sorted(set(words(text)) - stop_words())
     yield KnownItem("two words", " ".join(chance.sample(informative, 2)), info.row)
-    about = " ".join(chance.sample(informative, 4))
-    yield KnownItem("question", f"What do I know about {about}?", info.row)
+    topic = " ".join(chance.sample(informative, 4))
+    yield KnownItem("question", f"What do I know about {topic}?", info.row)
     written = text.split()
-    start = chance.randrange(max(1, len(written) - _PHRASE))
-    yield KnownItem("part of a sentence", " ".join(written[start : start + _PHRASE]), info.row)
+    start = chance.randrange(max(1, len(written) - _PHRASE_WORDS))
+    yield KnownItem(
+        "part of a sentence", " ".join(written[start : start + _PHRASE_WORDS]), info.row
+    )
     if len(words(info.title)) > 1:
         yield KnownItem("title", info.title, info.row)

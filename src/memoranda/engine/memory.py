@@ -101,7 +101,7 @@ open_session = MemorySession.open
 
 
 def as_writer(memory: ReadSession) -> MemorySession:
-    """The same open memory for the same caller, with all verbs."""
+    """This open memory, for the same caller, with the verbs that change it."""
     return MemorySession(memory.engine, memory.agent, memory.face, memory.by)
 
 

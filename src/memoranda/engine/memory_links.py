@@ -93,11 +93,11 @@ class LinkVerbs(ReadVerbs, WritingSession):
     ) -> NoteContext:
         """Collect the notes linked to a note (see `Memory.related`)."""
         info = self.find(ref, project)
-        edges, more, reached = self.index.links.around(
+        edges, more_count, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
         )
         edges = with_attachments_marked(self, info, edges)
-        return NoteContext(info, self.index.notes.observations(info), edges, more, reached)
+        return NoteContext(info, self.index.notes.observations(info), edges, more_count, reached)
 
     @verb
     def outgoing(self, ref: Ref) -> list[Edge]:
@@ -312,8 +312,8 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
     superseded already.
     """
     infos = [session.find(ref, looseness=Looseness.CASE) for ref in refs]
-    notes_found = {(info.project, info.path): info for info in infos}
-    for info in notes_found.values():
+    infos_by_place = {(info.project, info.path): info for info in infos}
+    for info in infos_by_place.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
         for successor in session.index.notes.successors(info):
@@ -326,7 +326,7 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
                     f"{info.permalink} is superseded by {successor.permalink} already. Supersede that one, or take the "
                     "change back with `memory undo`."
                 )
-    return [*notes_found.values()]
+    return [*infos_by_place.values()]
 
 
 def supersede(

@@ -80,8 +80,13 @@ class Stored:
 
 @dataclass(slots=True)
 class Changed:
-    """A note after an edit; `created` when the edit made it. `updated` names the notes with links
-    to a heading or block that the edit renamed, `broken` those whose links could not follow."""
+    """A note after an edit.
+
+    created: whether the edit created it.
+    updated: the notes with links to a heading or block that the edit renamed, which were changed
+        too.
+    broken: the notes whose links could not be changed.
+    """
 
     note: Note
     edited: Edited
@@ -182,7 +187,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             steps: list[Step] = []
             for draft in drafts:
                 old = memory_links.supersedable(self, draft.supersedes)
-                draft = self._completed(draft, old)
+                draft = self._complete_draft(draft, old)
                 if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
@@ -198,8 +203,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 change.verb = "overwrite"
         return [Stored(change.written(step), step.old is None) for step in steps]
 
-    def _completed(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
-        """The draft in the scope its writer may give it, and with the times it is valid."""
+    def _complete_draft(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
+        """Complete a draft: the scope that its writer may give it, and the times from and to which
+        it is valid.
+        """
         scope = self.check_scope(draft.scope)
         if scope != draft.scope:
             draft = replace(draft, scope=scope)
@@ -248,10 +255,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             # An end beyond every calendar means no end.
             with suppress(OverflowError):
                 expires = moment + self.settings.short_term_ttl
-        extra: dict[str, object] = {"title": draft.title} if draft.title else {}
+        other_keys: dict[str, object] = {"title": draft.title} if draft.title else {}
         if draft.date:
-            extra["date"] = draft.date
-        extra |= draft.metadata
+            other_keys["date"] = draft.date
+        other_keys |= draft.metadata
         # The time its text names (contract 001, 3)
         if category == REMINDERS and not draft.metadata.get("due_at"):
             # 10 ms, for reminders only
@@ -261,7 +268,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             with suppress(InvalidInput):
                 zone = self.settings.reading_zone
                 hour = self.settings.day_hour
-                extra |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
+                other_keys |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
         record = markdown.Record(
             identity,
             draft.text,
@@ -272,7 +279,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             tags=tuple(draft.tags),
             source=draft.source or self.agent,
             expires=expires,
-            further=extra,
+            further=other_keys,
         )
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
         if os.path.lexists(os.path.join(self.engine.source(CATEGORY_PROJECT).root, path)):
@@ -394,10 +401,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """
         notes = self.index.notes
         source = self.engine.source(project)
-        at, (stem, dot, suffix) = path, path.rpartition(".")
+        free_place, (stem, dot, suffix) = path, path.rpartition(".")
         for number in count(2):
-            self.engine.freshness.look_at(project, at)
-            info = notes.get(project, at) or notes.in_other_case(project, at)
+            self.engine.freshness.look_at(project, free_place)
+            info = notes.get(project, free_place) or notes.in_other_case(project, free_place)
             if info is None:
                 break
             if self.sees(info.scope):
@@ -408,10 +415,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                         f'The file {info.path} is that of the note "{info.title}". '
                         "Choose another title or directory."
                     )
-            at = f"{stem} {number}{dot}{suffix}"
-        if info is None and source.place(at).kind != "missing":
-            raise Exists(at, f"{project}/{at}")
-        return at, info, source.read(info.path) if info is not None else None
+            free_place = f"{stem} {number}{dot}{suffix}"
+        if info is None and source.place(free_place).kind != "missing":
+            raise Exists(free_place, f"{project}/{free_place}")
+        return free_place, info, source.read(info.path) if info is not None else None
 
     @verb
     def edit(
@@ -479,7 +486,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """
         name = self.engine.source(project).name if project else self.default_project
         path = links.parse_address(identifier)
-        first, slash, rest = path.partition("/")
+        first, slash, remaining_path = path.partition("/")
         if not slash:
             return name, path
         projects_by_name = {
@@ -487,7 +494,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         }
         named = projects_by_name.get(first.lower())
         if named is not None and (project is None or named == name):
-            return named, rest
+            return named, remaining_path
         is_address = identifier.startswith(links.SCHEME)
         if not is_address or self.engine.source(name).place(first).kind == "folder":
             return name, path
@@ -497,7 +504,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             raise InvalidInput(
                 f"{identifier} names project {source.name}, the call {name}. Name one of them."
             )
-        return source.name, rest
+        return source.name, remaining_path
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
@@ -508,15 +515,15 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def tag_many(
         self, refs: Iterable[Ref], add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> list[Note]:
-        """The same for several notes, each once, as one change: all, or none when one cannot be
+        """Change the tags of several notes as one change: of all, or of none if one cannot be
         changed.
         """
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.markdown import other_tag_keys
 
         with self.change("tag") as change:
-            infos_named = [self.find(ref, looseness=Looseness.CASE) for ref in refs]
-            infos = {info.row: info for info in infos_named}
+            named_infos = [self.find(ref, looseness=Looseness.CASE) for ref in refs]
+            infos = {info.row: info for info in named_infos}
             results: list[Note | Step] = []
             for info in infos.values():
                 file, text = editable(self, info)
@@ -540,7 +547,7 @@ def _check_overwrite(
     overwrite: bool,
     checksum: str | None,
 ) -> None:
-    """Check that the note that is there may be replaced, and is the one with this checksum.
+    """Raise an error unless the present note may be replaced and has this checksum.
 
     Raises NotFound, Conflict, Exists, Locked.
     """
@@ -577,7 +584,7 @@ def _first_line(text: str) -> str:
 
 
 def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
-    """Tags without those to remove, and with those to add that are not there, in any case."""
+    """Remove tags, and add those that are missing. Case does not count."""
     removed_tags = {tag.lower() for tag in remove}
     changed = [tag for tag in tags if tag.lower() not in removed_tags]
     folded = {tag.lower() for tag in changed}
@@ -589,7 +596,7 @@ def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence
 
 
 def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:
-    """The header keys that a note keeps when another text takes its place, whatever that says."""
+    """The header keys that a note keeps when another text replaces it, whatever the new text says."""
     keys: dict[str, object] = {"id": note.id} if note.own_id else {}
     keys["permalink"] = info.permalink
     header = note.header
@@ -626,8 +633,9 @@ def note_keys(text: str) -> set[str]:
 
 
 def _is_other_title(info: NoteInfo, path: str, title: str | None) -> bool:
-    """Whether a note is not meant by `title`, though its own title makes the same file name: `a/b`
-    and `a:b` both become `a-b.md`."""
+    """Whether `title` means another note whose title makes the same file name, as `a/b` and `a:b`
+    both make `a-b.md`.
+    """
     if title is None or file_key(info.title.strip()) == file_key(title.strip()):
         return False
     return file_key(links.file_name(info.title)) == file_key(path.rpartition("/")[2])

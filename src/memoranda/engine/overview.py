@@ -102,15 +102,15 @@ class Overview:
 
     def _section_lines(self, section: Section) -> list[str]:
         """A line for each memory shown of a category, and a line with the number of those left out."""
-        most = self.engine.settings.per_category
+        limit = self.engine.settings.per_category
         if section.category == REMINDERS:
             rows = self._reminder_rows()
-            hidden_count = len(rows) - most
-            rows = rows[:most]
+            hidden_count = len(rows) - limit
+            rows = rows[:limit]
             command = "memory remind --list"
         else:
             rows = [(info, "") for info in section.first]
-            hidden_count = section.total - most
+            hidden_count = section.total - limit
             command = f"memory list --category {section.category}"
         lines: list[str] = []
         texts = contents(self.memory, [info for info, _ in rows])
@@ -190,11 +190,11 @@ class Pending:
 
         days = self.engine.settings.pending_days
         headers = [(info, {**info.header, **(firing or {}).get(info.row, {})}) for info in infos]
-        reminders_found = []
+        reminders = []
         for info, header in headers:
             kept_keys = {key: value for key, value in header.items() if value is not REMOVE}
-            reminders_found.append((info, Reminder.of(kept_keys)))
-        pending = [row for row in reminders_found if row[1].is_pending(now, days)]
+            reminders.append((info, Reminder.of(kept_keys)))
+        pending = [row for row in reminders if row[1].is_pending(now, days)]
         return sorted(pending, key=lambda row: (row[1].shown_due or _NEVER, row[0].id))
 
     def refresh(
@@ -337,16 +337,16 @@ def figures(memory: HistoryVerbs) -> Figures:
 
 def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
     """Who changed something since a moment, those who did so last first."""
-    writers_found: dict[tuple[str | None, str], Writer] = {}
+    writers: dict[tuple[str | None, str], Writer] = {}
     for change in memory.log(limit=0, since=since):
         by = change.by or {}
         client = by.get("client") or change.face or ""
-        writer = writers_found.setdefault(
+        writer = writers.setdefault(
             (change.agent, client), Writer(change.agent, client, change.time)
         )
         writer.verbs[change.verb] += 1
         writer.sessions.update(filter(None, [by.get("session")]))
-    return list(writers_found.values())
+    return list(writers.values())
 
 
 def _size(places: Iterable[Path]) -> int:

@@ -97,10 +97,12 @@ class PastPrivacy:
         return False
 
     def _is_hidden_next(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
-        """Whether the next step on the note hides it, or, after the last step, its place now. Adds to
-        `waiting` where the note goes on.
+        """Whether the next step on the note hides it. After its last step, whether its present
+        place does.
+
+        The steps that follow are added to `waiting`.
         """
-        step = self._following(cursor)
+        step = self._step_after(cursor)
         if step is None:
             return not cursor.is_gone and self._is_private_now(cursor.place)
         if _begins_another(step, cursor.place):
@@ -110,17 +112,17 @@ class PastPrivacy:
         waiting += self._after(step, cursor.place)
         return False
 
-    def _following(self, cursor: _Cursor) -> PlacedStep | None:
+    def _step_after(self, cursor: _Cursor) -> PlacedStep | None:
         """The first step after the cursor on the file at its place, or on a folder above it.
 
         None if none follows.
         """
         steps = self._at(cursor.place)
-        at = bisect_right(
+        next_index = bisect_right(
             steps, (cursor.number, cursor.position), key=lambda step: (step.number, step.position)
         )
         root = cursor.place[2]
-        return next((step for step in steps[at:] if step.touched.root == root), None)
+        return next((step for step in steps[next_index:] if step.touched.root == root), None)
 
     def _at(self, place: Location) -> Sequence[PlacedStep]:
         key = place[:2]
@@ -171,7 +173,7 @@ class PastPrivacy:
 
 
 def _begins_another(step: PlacedStep, place: Location) -> bool:
-    """Whether another note comes to `place` with this step, so that the one before had ended."""
+    """Whether this step brings another note to `place`, so that the earlier note ended there."""
     touched = step.touched
     if touched.do == StepKind.MOVE:
         return f"{place[1]}/".startswith(f"{touched.to}/")

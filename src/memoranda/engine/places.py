@@ -30,8 +30,12 @@ from memoranda.sources.walking import walk
 
 @dataclass(slots=True)
 class Moved:
-    """`notes` is how many moved; `updated` names the notes whose links were changed so that they
-    lead on, `broken` those with links that no longer lead where they led."""
+    """The result of moving notes.
+
+    notes: how many were moved.
+    updated: the notes whose links were changed, so that they still lead to the moved notes.
+    broken: the notes with links that no longer lead where they led.
+    """
 
     project: str
     old_path: str
@@ -95,7 +99,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             if kind != "missing" and not is_same_file:
                 raise Exists(target)
             change.about = (info.project, info.path)
-            links = self._relinking([(info, target)], follow, update_links)
+            links = self._effects_on_links([(info, target)], follow, update_links)
             own_links = links.texts.get(info.row)
             if own_links:
                 data = own_links.data
@@ -130,7 +134,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             self._check_folder_target(source.name, origin, target, destination)
             infos, foreign = self._notes_below(source.name, origin)
             moves = [(info, target + info.path[len(origin) :]) for info in infos]
-            links = self._relinking(moves, follow, update_links)
+            links = self._effects_on_links(moves, follow, update_links)
             texts = {text.info.path: text.data for text in links.texts.values() if text.is_moved}
             change.about = (source.name, f"{origin}/")
             is_whole = not follow and not foreign and self._kind(source.name, target) == "missing"
@@ -218,7 +222,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         for folder in _emptied(source.root, origin, {step.path for step in change.steps}):
             change.add(StepKind.RMDIR, source.name, folder)
 
-    def _relinking(
+    def _effects_on_links(
         self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool
     ) -> Relinking:
         """The effects on links of moving these notes to these paths."""
@@ -249,14 +253,14 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                 )
 
     @verb
-    def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
+    def delete(self, ref: Ref, *more_refs: Ref, project: str | None = None) -> Deleted:
         """Delete notes (see `Memory.delete`).
 
         If the notes are of several projects, the result has the project and paths of the first one.
         """
         with self.change("delete") as change:
             infos: dict[int, NoteInfo] = {}
-            for ref_to_delete in (ref, *more):
+            for ref_to_delete in (ref, *more_refs):
                 info = self.find(ref_to_delete, project, looseness=Looseness.EXACT)
                 infos[info.row] = info
             remove_note(
@@ -282,8 +286,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             paths = [info.path for info in infos]
             for info in infos:
                 change.remove(source.name, info.path, source.read(info.path), scope=info.scope)
-            for this_folder in _emptied(source.root, origin, set(paths)):
-                change.add(StepKind.RMDIR, source.name, this_folder)
+            for emptied_folder in _emptied(source.root, origin, set(paths)):
+                change.add(StepKind.RMDIR, source.name, emptied_folder)
             if not change.steps:
                 raise InvalidInput(
                     f'Folder "{origin}" holds no notes; files that are no notes are not deleted.'
@@ -317,7 +321,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         file: File,
         follow: bool,
         data: bytes | None = None,
-        **more: Any,
+        **step_fields: Any,
     ) -> None:
         """Move a file.
 
@@ -330,7 +334,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             note = None
         has_permalink = note is not None and note.own_permalink
         if data is None and not has_permalink:
-            change.move(project, path, to, old=file, **more)
+            change.move(project, path, to, old=file, **step_fields)
             return
         text = (file.data if data is None else data).decode("utf-8", "surrogateescape")
         if has_permalink:
@@ -338,8 +342,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
             text = SetKeys({"permalink": self.free_permalink(project, to)}).apply(text).text
         encoded = text.encode("utf-8", "surrogateescape")
-        change.put(project, to, encoded, mode=file.mode, **more)
-        change.remove(project, path, file, **more)
+        change.put(project, to, encoded, mode=file.mode, **step_fields)
+        change.remove(project, path, file, **step_fields)
 
     def free_permalink(
         self,
@@ -354,11 +358,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         A number is added if the permalink is among `taken_permalinks`, or if another note that the
         caller sees has it.
         """
-        plain = permalink or links.permalink_for(project, path)
-        numbered = (f"{plain}-{number}" for number in count(1))
+        base_permalink = permalink or links.permalink_for(project, path)
+        numbered = (f"{base_permalink}-{number}" for number in count(1))
         return next(
             candidate
-            for candidate in chain((plain,), numbered)
+            for candidate in chain((base_permalink,), numbered)
             if candidate not in taken_permalinks
             and self.permalink_holder(project, path, candidate) is None
         )
@@ -390,7 +394,7 @@ def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
     for place, folders, files in walk(os.path.join(root, folder), top_down=False):
         relative_path = os.path.relpath(place, root)
         names = [f"{relative_path}/{name}" for name in files]
-        inside = [f"{relative_path}/{name}" for name in folders]
-        if all(name in removed for name in names) and all(name in emptied for name in inside):
+        subfolders = [f"{relative_path}/{name}" for name in folders]
+        if all(name in removed for name in names) and all(name in emptied for name in subfolders):
             emptied[relative_path] = None
     return [*emptied]

@@ -59,26 +59,26 @@ class Files:
         resolved, and `link` is a file that is in the way of a folder. Raises OutsideError if the
         path leads out of the folder, even to a missing file.
         """
-        whole = self._source.spelled(f"{self._base}/{path}".strip("/"))
-        place = self._inside(self._source.place(whole))
+        full_path = self._source.spelled(f"{self._base}/{path}".strip("/"))
+        place = self._inside(self._source.place(full_path))
         if place.kind != "missing" or not path:
             return place
         nearest = PathInfo("folder", self._base)
-        parent, _, rest = whole.rpartition("/")
+        parent, _, missing_path = full_path.rpartition("/")
         while len(parent) > len(self._base):
             raw = self._source.place(parent)
-            above = self._follow(raw)
-            if above.kind != "missing":
-                nearest = above
+            real_parent = self._follow(raw)
+            if real_parent.kind != "missing":
+                nearest = real_parent
                 break
             # Where a link leads to nothing, a file will be below its target.
-            parent, _, name = (above.path if raw.kind == "link" else parent).rpartition("/")
-            rest = f"{name}/{rest}"
+            parent, _, name = (real_parent.path if raw.kind == "link" else parent).rpartition("/")
+            missing_path = f"{name}/{missing_path}"
         if nearest.kind == "folder":
             in_the_way = ""
         else:
             in_the_way = nearest.path
-        return PathInfo("missing", f"{nearest.path}/{rest}".lstrip("/"), link=in_the_way)
+        return PathInfo("missing", f"{nearest.path}/{missing_path}".lstrip("/"), link=in_the_way)
 
     def _inside(self, place: PathInfo) -> PathInfo:
         if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
@@ -109,12 +109,12 @@ class Files:
         return self._inside(self._source.follow(place))
 
     def entries(self, path: str) -> list[tuple[str, PathInfo]]:
-        """The entries that a listing of a folder shows, as (name, place it leads to), sorted by
-        code point.
+        """List a folder: (name, place it leads to) of each entry that is shown, sorted by code
+        point.
 
         Hidden names, `node_modules`, and links that lead nowhere or outside are left out.
         """
-        entries_found = []
+        entries = []
         for entry in self._source.entries(self._source.spelled(f"{self._base}/{path}".strip("/"))):
             name = entry.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
@@ -125,10 +125,8 @@ class Files:
             except (OutsideError, StorageError, UnicodeEncodeError):
                 continue
             if place.kind in ("folder", "file") and self._shows(place):
-                entries_found.append(
-                    (name, PathInfo(place.kind, place.path, place.size, entry.link))
-                )
-        return entries_found
+                entries.append((name, PathInfo(place.kind, place.path, place.size, entry.link)))
+        return entries
 
     def read(self, path: str) -> File:
         """The file's bytes."""
@@ -156,7 +154,7 @@ class Files:
         return {
             path[start:]: bounded(listing.stamps[path])
             for path in sorted(listing.stamps)
-            if self._seen(path)
+            if self._may_see_file(path)
         }
 
     def count_access(self, place: PathInfo) -> None:
@@ -170,7 +168,7 @@ class Files:
         if note is not None:
             self._engine.reads.count_read(note.id)
 
-    def _seen(self, path: str) -> bool:
+    def _may_see_file(self, path: str) -> bool:
         """Whether the caller may see the file; only frontmatter can say otherwise."""
         if self._session.agent is None:
             return True
@@ -184,11 +182,11 @@ class Files:
         folder of such.
         """
         if place.kind == "file":
-            return self._seen(place.path)
+            return self._may_see_file(place.path)
         if place.kind != "folder" or self._session.agent is None or place.path == self._base:
             return True
-        inside = self._source.entries(place.path)
-        return not inside or any(map(self._shows, inside))
+        entries = self._source.entries(place.path)
+        return not entries or any(map(self._shows, entries))
 
     @retry_conflicts
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
@@ -202,17 +200,17 @@ class Files:
             else:
                 place = raw
             if raw.kind == "missing" and path:
-                self._put(change, raw, text, None)
+                self._put_file(change, raw, text, None)
             elif place.kind != "file":
                 raise Exists(path)
-            elif not self._seen(place.path):
+            elif not self._may_see_file(place.path):
                 raise Unusable(path)
             elif not overwrite:
                 raise Exists(path)
             else:
-                self._put(change, place, text, self._source.read(place.path))
+                self._put_file(change, place, text, self._source.read(place.path))
 
-    def _put(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
+    def _put_file(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
         """Write a file; the change is listed under its scope. Raises NotADirectory, InvalidInput
         for a scope the caller does not see."""
         if place.link:
@@ -240,7 +238,7 @@ class Files:
                     raise Unusable(path)
                 if place.kind not in ("file", "missing"):
                     raise Exists(path)
-                self._put(change, place, text, old)
+                self._put_file(change, place, text, old)
         return change.done
 
     @retry_conflicts
@@ -260,7 +258,7 @@ class Files:
             except UnicodeDecodeError:
                 raise NotText(path) from None
             edited = edit.apply(text)
-            self._put(change, place, edited.text, old)
+            self._put_file(change, place, edited.text, old)
         return edited
 
     @retry_conflicts
@@ -286,21 +284,25 @@ class Files:
     def _remove(self, change: Transaction, place: PathInfo) -> None:
         """Remove a file, a link, or a folder with what the caller sees of it: what is in a folder
         first, and then the folder, if nothing is left."""
-        whole: dict[str, bool] = {}
+        is_removed_whole: dict[str, bool] = {}
         waiting = [(place, False)]
         while waiting:
             entry, is_emptied = waiting.pop()
             if entry.kind != "folder":
                 self._remove_one(change, entry)
                 continue
-            inside = self._source.entries(entry.path)
+            entries_inside = self._source.entries(entry.path)
             if not is_emptied:
                 waiting.append((entry, True))
-                waiting += [(inner, False) for inner in reversed(inside) if self._shows(inner)]
+                waiting += [
+                    (inner, False) for inner in reversed(entries_inside) if self._shows(inner)
+                ]
                 continue
-            remaining = [inner for inner in inside if not whole.get(inner.path, False)]
-            whole[entry.path] = all(map(self._is_all_shown, remaining))
-            if whole[entry.path]:
+            remaining = [
+                inner for inner in entries_inside if not is_removed_whole.get(inner.path, False)
+            ]
+            is_removed_whole[entry.path] = all(map(self._is_all_shown, remaining))
+            if is_removed_whole[entry.path]:
                 change.add(StepKind.RMDIR, self._project, entry.path)
 
     def _remove_one(self, change: Transaction, place: PathInfo) -> None:
@@ -325,7 +327,7 @@ class Files:
                 return False
         return True
 
-    def _relinking(self, source: PathInfo, target: str) -> Relinking:
+    def _changed_links(self, source: PathInfo, target: str) -> Relinking:
         """The changes of links that moving a file or folder causes."""
         notes = self._session.index.notes
         infos = []
@@ -390,18 +392,13 @@ class Files:
         with self._session.change("move") as change:
             source = self._place(path)
             target = self._place(to)
-            is_hidden = target.kind != "missing" and not self._shows(target)
+            is_hidden = self._is_hidden(target)
             if not to or (not is_hidden and self._is_taken(target, source)):
                 raise Exists(to)
             if source.kind == "missing" or not self._shows(source):
                 raise NotFound(path, self._project)
-            if is_hidden and not (source.kind == target.kind == "folder"):
-                raise Unusable(to)
-            if target.kind == "missing" and target.link:
-                raise NotADirectory(target.link)
-            if target.path.startswith(f"{source.path}/"):
-                raise InvalidInput("a folder cannot go inside itself.")
-            links = self._relinking(source, target.path)
+            _check_target(source, target, to, is_hidden=is_hidden)
+            links = self._changed_links(source, target.path)
             moved_texts = {text.info.path: text for text in links.texts.values() if text.is_moved}
             is_partly = is_hidden or not self._is_all_shown(source)
             if source.kind == "folder" and (moved_texts or is_partly):
@@ -410,6 +407,10 @@ class Files:
                 self._move(change, source, target.path, moved_texts)
             put_texts(change, links)
             change.about = (self._project, _shown_path(source))
+
+    def _is_hidden(self, place: PathInfo) -> bool:
+        """Whether something is at a place that the caller does not see."""
+        return place.kind != "missing" and not self._shows(place)
 
     def _is_taken(self, target: PathInfo, source: PathInfo) -> bool:
         """Whether something else than the source is at the target."""
@@ -421,6 +422,21 @@ class Files:
         return not is_alike or any(
             entry.path == target.path for entry in self._source.entries(parent)
         )
+
+
+def _check_target(source: PathInfo, target: PathInfo, to: str, *, is_hidden: bool) -> None:
+    """Raise an error if a file, link or folder cannot be moved to `target`.
+
+    to: the target as the caller named it.
+    is_hidden: whether something is at the target that the caller does not see.
+    """
+    # A folder may be moved into a hidden one: their files are united.
+    if is_hidden and not (source.kind == target.kind == "folder"):
+        raise Unusable(to)
+    if target.kind == "missing" and target.link:
+        raise NotADirectory(target.link)
+    if target.path.startswith(f"{source.path}/"):
+        raise InvalidInput("a folder cannot go inside itself.")
 
 
 def _shown_path(place: PathInfo) -> str:

@@ -44,16 +44,18 @@ _PERSON_NAMES = frozenset(("user", "default_user", "the_user", "me", "owner"))
 # Words of a key or namespace that say that its values are about the person.
 _PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
 # Entries of the profile; more would crowd out what else a session is told.
-_MOST = 30
+_MOST_ENTRIES = 30
 # Characters of a value under a key that still is a preference.
-_LONGEST_VALUE = 300
+_MOST_VALUE_CHARACTERS = 300
 # Notes the owner is asked about, and characters of one that a question shows.
 _MOST_CLAIMS = 100
-_LONGEST_CLAIM = 100
+_MOST_CLAIM_CHARACTERS = 100
 
 
 class ProfileEntry(NamedTuple):
-    """A note about the person: why it is one, its text, and whether the owner wrote all of it."""
+    """A note about the person: the reason why it is one, its text, and whether the owner wrote all
+    of it.
+    """
 
     info: NoteInfo
     why: str
@@ -62,7 +64,7 @@ class ProfileEntry(NamedTuple):
 
 
 @verb
-def profile(memory: ReviewVerbs, limit: int = _MOST) -> list[ProfileEntry]:
+def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntry]:
     """The notes about the person, each note once: pinned first, and what the owner wrote
     before what an agent noted. Without what is over, archived, suspicious or private to others.
     """
@@ -99,7 +101,9 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
     yield "preference", listed(types=PREFERENCES)
     yield _LINES, listed(categories=PREFERENCES)
     values = memory.list(holding.replace(projects=(KV_PROJECT,)), limit=10 * limit)[0]
-    lasting = [info for info in values if info.expires is None and info.size < 2 * _LONGEST_VALUE]
+    lasting = [
+        info for info in values if info.expires is None and info.size < 2 * _MOST_VALUE_CHARACTERS
+    ]
     about_person = [info for info in lasting if _words_of_key(info) & _PERSON_WORDS]
     yield "value", about_person
     yield "value", [info for info in lasting if _namespace(info) == "default"]
@@ -177,7 +181,7 @@ def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
 def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
     for entry in _claims(memory):
         info = entry.info
-        text = cut(one_line(entry.text.strip()), _LONGEST_CLAIM)
+        text = cut(one_line(entry.text.strip()), _MOST_CLAIM_CHARACTERS)
         line = f'"{text}", noted by {author(info.provenance)}'
         choices = [(KEEP, "it is so"), (DELETE, "delete the note"), ("n", "leave it unconfirmed")]
         # Its other lines are not about the owner, or it is a line in a file of another program

@@ -244,8 +244,8 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             "write_folder": path_guard.clean(access.write_folder.strip("/"), name),
             "ignore": list(access.ignore),
         }
-        keys_said = {key: value for key, value in keys.items() if value}
-        return {f"access.{name}": keys_said or None}
+        keys_set = {key: value for key, value in keys.items() if value}
+        return {f"access.{name}": keys_set or None}
 
     def _check_graph_file(self, file: Path, shown_path: str, is_default: bool) -> None:
         """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""
@@ -354,7 +354,7 @@ def _check_length(root: Path, folder: str) -> None:
 
 
 def _is_graph_file(root: Path) -> bool:
-    """Whether what is there is meant as a graph file (contract 002, 8)."""
+    """Whether the file at a place is meant as a graph file (contract 002, 8)."""
     from memoranda.sources.graph_lines import holds_graph
 
     try:

@@ -57,8 +57,10 @@ class ReadSession(ReadVerbs):
             settings = config
         else:
             settings = load_settings(home, config)
-        few = frozenset(project_name.lower() for project_name in only)
-        memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
+        project_names = frozenset(project_name.lower() for project_name in only)
+        memory = cls(
+            Engine(settings, projects or {}, clock, watch, project_names, serving), agent, face
+        )
         if face == "cli":
             memory.engine.call_waits = COMMAND_WAITS
         with closed_on_error(memory):

@@ -181,13 +181,13 @@ class ReadVerbs(ProjectList):
             EXACT.
         """
         if isinstance(ref, str):
-            info = self._named(ref, project, looseness)
+            info = self._note_named(ref, project, looseness)
         else:
             info = self._at_place(ref)
         self.engine.count_pending_reads([info])
         return info
 
-    def _named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
+    def _note_named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
         """The note a reference names. Raises as `find`.
 
         A reference may be as lists print it: `project: title`. A note with exactly that name
@@ -294,15 +294,15 @@ class ReadVerbs(ProjectList):
             memory = self.memory_id(ref)
         if memory is not None and memory.id == ref.strip().lower():
             return memory
-        note_named: NoteInfo | None = None
+        named_note: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            note_named = self._at_path_or_named(ref, Looseness.EXACT)
-        if memory is None and note_named is None:
+            named_note = self._at_path_or_named(ref, Looseness.EXACT)
+        if memory is None and named_note is None:
             return self._at_path_or_named(ref, looseness)
-        if memory is None or note_named is None:
-            return memory or cast("NoteInfo", note_named)
-        if memory.row != note_named.row:
-            raise Ambiguous(ref, [memory.id, f"{note_named.project}/{note_named.path}"])
+        if memory is None or named_note is None:
+            return memory or cast("NoteInfo", named_note)
+        if memory.row != named_note.row:
+            raise Ambiguous(ref, [memory.id, f"{named_note.project}/{named_note.path}"])
         return memory
 
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
@@ -327,16 +327,17 @@ class ReadVerbs(ProjectList):
 
     @verb
     def memory_id(self, text: str) -> NoteInfo:
-        """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises
-        NotFound, Ambiguous.
+        """Find the memory of `categories` with this id or unique prefix (contract 001, 1), and
+        count the read. Raises NotFound, Ambiguous.
         """
         note = self._memory_of_id(text)
         self.engine.count_pending_reads([note])
         return note
 
     def _memory_of_id(self, text: str) -> NoteInfo:
-        """The same without the reads that no header has yet. The index alone answers for a whole id
-        when the file is as it says.
+        """Find a memory as `memory_id` does, without counting the read.
+
+        The index alone answers for a whole id if the file is as the index says.
         """
         reference = text
         text = text.strip().lower()
@@ -389,7 +390,7 @@ class ReadVerbs(ProjectList):
         return hits
 
     def _page_of_hits(self, query: Query, limit: int, offset: int, *, explain: bool) -> Hits:
-        """A page of what the index finds, in the order of a model if there is one for that."""
+        """A page of hits from the index, in the order of a reranking model if there is one."""
         find = partial(
             self.index.search,
             query,
@@ -430,8 +431,10 @@ class ReadVerbs(ProjectList):
         return self.engine.gate.rules()
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
-        instructions, and the owner has not said in `review` that it is fine, nor written all of it.
+        """Whether a note is kept out of contexts that nobody asked for.
+
+        It is if it seems to hold injected instructions, unless the owner wrote all of it or called
+        it fine in `review`.
         """
         if not info.suspicious or info.provenance.trust == "owner":
             return False
@@ -595,9 +598,11 @@ class ReadVerbs(ProjectList):
 
     @verb
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
-        """The version of a note that was valid at `moment` (`as_of`): the note itself, or one that
-        it supersedes or that supersedes it, in any number of steps. Raises InvalidInput if none was
-        valid."""
+        """The version of a note that was valid at `moment`.
+
+        A version is the note itself, a note that it supersedes, or one that supersedes it, in any
+        number of steps. Raises InvalidInput if none was valid.
+        """
         info = self.find(ref)
         versions = self.versions(info)
         projects = tuple({version.project for version in versions.values()})
@@ -610,19 +615,21 @@ class ReadVerbs(ProjectList):
         return max(valid, key=lambda version: (version.row == info.row, version.created))
 
     def versions(self, info: NoteInfo) -> dict[int, NoteInfo]:
-        """The note, and by row all that the caller sees of what it supersedes and is superseded by, in
-        however many steps."""
+        """A note with all versions before and after it that the caller sees, by row.
+
+        A version supersedes another one, or is superseded by it, in any number of steps.
+        """
         notes = self.index.notes
         notes_by_row = {info.row: info}
         pending = [info]
         while pending:
             current = pending.pop()
-            near = notes.successors(current)
+            neighbours = notes.successors(current)
             if current.may_say(("supersedes",)):
-                near += notes.predecessors(current)
+                neighbours += notes.predecessors(current)
             new = {
                 neighbour.row: neighbour
-                for neighbour in near
+                for neighbour in neighbours
                 if neighbour.row not in notes_by_row and self.sees(neighbour.scope)
             }
             notes_by_row |= new
@@ -734,8 +741,8 @@ class ReadVerbs(ProjectList):
             if info is None or self.sees(info.scope):
                 return kind
             return "hidden"
-        below = self.index.notes.below(project, path)
-        if below and not any(self.sees(info.scope) for info in below):
+        infos_below = self.index.notes.below(project, path)
+        if infos_below and not any(self.sees(info.scope) for info in infos_below):
             return "hidden"
         return kind
 

@@ -184,14 +184,14 @@ def _with_anchors(
     places += [(number, link) for _, number, link in header_links(split(text).yaml or "")]
     for number, link in places:
         if link.rest:
-            rest = renamed_rest(link, names)
+            renamed_part = renamed_rest(link, names)
         else:
-            rest = None
-        if rest is None or number > len(lines):
+            renamed_part = None
+        if renamed_part is None or number > len(lines):
             continue
         is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
         if not is_whole and relocation.leads(source, link.target, link.project, row):
-            raw = link.raw.replace(link.rest, rest, 1)
+            raw = link.raw.replace(link.rest, renamed_part, 1)
             changes.setdefault(number, {})[link.raw] = raw
     for number, replaced in changes.items():
         lines[number - 1] = _replaced(lines[number - 1], replaced)
@@ -204,7 +204,7 @@ def _with_anchors(
 def _new_text(
     session: HomeSession, relocation: Relocation, source: NoteInfo, *, update: bool
 ) -> tuple[NewText | None, bool]:
-    """The note with links that lead on, if it may be changed, and whether a broken link is left."""
+    """The note with its links changed, if it may be changed, and whether a broken link remains."""
     file = session.engine.file_of(source)
     try:
         text = file.data.decode()
@@ -294,8 +294,8 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
         is_writable = _fits_in_brackets(candidate, after)
         if is_writable and relocation.leads(source, candidate, project, row):
             front = "" if project is None else f"{project}::"
-            rest = "" if is_whole else link_rest(link.raw)
-            return f"{front}{candidate}{rest}{_display(link.raw)}"
+            part_after_name = "" if is_whole else link_rest(link.raw)
+            return f"{front}{candidate}{part_after_name}{_display(link.raw)}"
     return None
 
 
@@ -328,7 +328,7 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
     else:
         path = stem(after.path)
     parts = path.split("/")
-    ends = ["/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1)]
+    ends = ["/".join(parts[first_part:]) for first_part in range(len(parts) - 1, -1, -1)]
     if target.startswith(("./", "../")):
         relative = posixpath.relpath(path, folder or ".")
         yield relative if relative.startswith("../") else f"./{relative}"
@@ -368,11 +368,11 @@ def _new_destination(
     relative = posixpath.relpath(after.path, folder or ".")
     if link.raw.lstrip("<").startswith("./") and not relative.startswith("../"):
         relative = f"./{relative}"
-    plain = [relative, after.path]
+    candidates = [relative, after.path]
     is_beside = posixpath.join(posixpath.dirname(source.path), link.target) == before.path
     if link.target.lstrip("/") == before.path and not is_beside:
-        plain = [f"/{after.path}" if link.target.startswith("/") else after.path, relative]
-    for candidate in plain:
+        candidates = [f"/{after.path}" if link.target.startswith("/") else after.path, relative]
+    for candidate in candidates:
         raw = _encoded(candidate, link)
         path, _ = destination_parts(raw)
         if path and relocation.leads(source, path, None, row):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,7 @@ from datetime import datetime
 from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.past_privacy import PastPrivacy
 from memoranda.engine.transaction import Location, read_or_none, root_of, source_at
 from memoranda.engine.undo import concerns, is_upkeep
 from memoranda.engine.writing import as_file, scope_of
@@ -61,7 +63,7 @@ class Restoring:
         self,
         session: HistoryVerbs,
         ref: str,
-        at: datetime | None,
+        moment: datetime | None,
         change: int | None,
         to: str | None,
     ):
@@ -69,10 +71,10 @@ class Restoring:
         self._engine = session.engine
         self._history = session.engine.ledger.history
         self._ref = ref
-        self._at = at
+        self._at = moment
         self._number = change
         self._to = to
-        self._is_latest = at is None and change is None and to is None
+        self._is_latest = moment is None and change is None and to is None
 
     def restore(self) -> tuple[str, int]:
         """Restore the text. Returns the place, and the number of the change that replaced it.
@@ -80,7 +82,7 @@ class Restoring:
         Raises NotInHistory, CannotUndo, Exists, Unusable, InvalidInput, and as `locate`.
         """
         if self._is_latest:
-            archived = self._archived()
+            archived = self._archived_memory()
             if archived is not None:
                 return self._bring_back(archived)
         session = self._session
@@ -109,7 +111,7 @@ class Restoring:
         session.keep_reads(transaction.steps)
         return target.name, source.number
 
-    def _archived(self) -> NoteInfo | None:
+    def _archived_memory(self) -> NoteInfo | None:
         """The memory in the archive that is meant, None for none."""
         info: NoteInfo | None = None
         with suppress(NotFound, Ambiguous):
@@ -124,37 +126,47 @@ class Restoring:
 
         If the history no longer has that change, the number is the latest.
         """
-        back = self._session.bring_back(archived)
+        restored_note = self._session.bring_back(archived)
         last = self._history.last
         place = (archived.project, archived.path, "")
         changes = self._history.changes_at(archived.project, archived.path, before=last)
-        put_there = (
+        restored_places = (
             change.number for change in changes if change.undoes is None and concerns(change, place)
         )
-        return f"{back.project}/{back.path}", next(put_there, last)
+        return f"{restored_note.project}/{restored_note.path}", next(restored_places, last)
 
     def _older(self, place: Location) -> tuple[Change, Touched]:
         """The change whose replaced text is wanted, and its step. Raises NotInHistory."""
         best: tuple[Change, Touched] | None = None
-        past = self._session.past()
+        past_privacy = self._session.past()
         now = read_or_none(source_at(self._engine, place[0], place[2]), place[1])
+        for change, text in self._replaced_texts(place, past_privacy):
+            if self._at is None:
+                is_now = now is not None and text.old == now.etag
+                if self._number is not None or not is_now:
+                    return change, text
+            elif parse_stamp(change.time) > self._at:
+                # The earliest change after that time replaced what was there then
+                best = (change, text)
+        if best is None:
+            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
+        return best
+
+    def _replaced_texts(
+        self, place: Location, past_privacy: PastPrivacy | None
+    ) -> Iterator[tuple[Change, Touched]]:
+        """Each change that replaced a text at `place`, with the step that did, newest first.
+
+        Changes that the caller did not name, and steps that it may not see, are left out.
+        """
         for change in self._history.changes_at(place[0], place[1]):
             if self._number is not None and change.number != self._number:
                 continue
             for text in change.texts():
-                is_it = _replaced_text_at(text, place)
-                if not (is_it and self._session.may_see(change, text, past)):
-                    continue
-                if self._at is not None and parse_stamp(change.time) > self._at:
-                    # The earliest change after that time replaced what was there then
-                    best = (change, text)
-                elif self._at is None:
-                    is_now = now is not None and text.old == now.etag
-                    if self._number is not None or not is_now:
-                        return change, text
-        if best is None:
-            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
-        return best
+                if _replaced_text_at(text, place) and self._session.may_see(
+                    change, text, past_privacy
+                ):
+                    yield change, text
 
     def _target(self, origin: Location) -> _Target:
         """Where the text goes. Raises InvalidInput for a name that could hold no note."""
@@ -163,10 +175,10 @@ class Restoring:
         if self._to is not None:
             was_note = source.is_note(path)
             to = self._to
-            named_project, rest = self._named_project(to)
+            named_project, path_in_project = self._named_project(to)
             if named_project is not None:
                 project = named_project
-                to = rest
+                to = path_in_project
                 root = root_of(self._engine, project)
             path = path_guard.clean(to, project, hidden=True)
             source = source_at(self._engine, project, root)
@@ -176,11 +188,11 @@ class Restoring:
 
     def _named_project(self, to: str) -> tuple[str | None, str]:
         """The project a destination begins with, None for none, and the rest."""
-        name, _, rest = to.partition("/")
-        if rest:
+        name, _, path_in_project = to.partition("/")
+        if path_in_project:
             for project in self._engine.sources:
                 if project.lower() == name.lower():
-                    return project, rest
+                    return project, path_in_project
         return None, to
 
     def _note_path(self, project: str, to: str, path: str, source: FolderSource) -> str:

@@ -37,13 +37,13 @@ from memoranda.text.unicode import flat
 VERB = "review"
 CLAIM = "claim"
 DELETE = "d"
-_TITLE = 60
+_TITLE_CHARACTERS = 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
 # So few questions of one kind are asked one by one.
-_FEW = 3
+_FEW_QUESTIONS = 3
 # Questions answered at once.
-_MANY = 25
+_MOST_QUESTIONS_AT_ONCE = 25
 # So many questions of a kind are asked one by one; more as one, about this many at most, with this in
 # its key.
 _ALL = ":all:"
@@ -51,7 +51,7 @@ _ALL = ":all:"
 _ASK = "ask"
 AGENT_PREFIX = "agent:"
 # So many new notes of one agent in such a time are one question.
-_BURST = 50
+_NOTES_OF_BURST = 50
 _BURST_LASTS = timedelta(minutes=10)
 # Requests that may wait.
 _MOST_REQUESTS = 100
@@ -59,11 +59,16 @@ _MOST_REQUESTS = 100
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A question to the owner of the kind `kind`. `key` begins with `kind:` and is the same as long
-    as nothing it is about changes. `text` is the question in one line; `refs` are the ids, or other
-    references, of what it is about; `choices` are (letter to press, what it does), the letters
-    neither `s` nor `q` nor `u`. `lines` say what it is about where several are asked about as one,
-    a line each."""
+    """A question to the owner.
+
+    key: begins with `kind:`, and stays the same as long as nothing changes that the question is
+        about.
+    kind: the kind of question.
+    text: the question in one line.
+    refs: the ids, or other references, of the notes it is about.
+    choices: (letter to press, effect). The letters `s`, `q` and `u` have other meanings.
+    lines: one line for each of several questions that are asked as one.
+    """
 
     key: str
     kind: str
@@ -118,7 +123,7 @@ above the engine.
 
 
 def source(kind: str) -> ReviewSource:
-    """The source of one kind of question."""
+    """Where the questions of one kind come from."""
     module, _, name = SOURCES[kind].partition(":")
     return cast(ReviewSource, getattr(import_module(module), name))
 
@@ -202,8 +207,9 @@ class ReviewVerbs(RestoreVerbs):
         return self._open_question(question.key)
 
     def _open_question(self, key: str) -> tuple[ReviewItem, list[ReviewItem]]:
-        """The open question of this key, and the single questions it asks as one, or itself. Raises
-        InvalidInput, NotFound."""
+        """The open question with this key, and the questions it combines, or itself. Raises
+        InvalidInput, NotFound.
+        """
         kind = _kind_of(key)
         items: list[ReviewItem] = []
         if kind in SOURCES:
@@ -213,7 +219,7 @@ class ReviewVerbs(RestoreVerbs):
                 return item, [item]
         for item in _together(kind, items):
             if item.key == key:
-                return item, items[:_MANY]
+                return item, items[:_MOST_QUESTIONS_AT_ONCE]
         if key.startswith(f"{kind}{_ALL}"):
             # Its key has a digest of the questions it asked as one.
             raise InvalidInput(
@@ -242,15 +248,17 @@ def _kind_of(key: str) -> str:
 
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
-    """These questions of a kind, or the one that represents the first of them when they are many."""
+    """The questions of one kind, or a single one that stands in for the first of many."""
     batch = source(kind).batch if kind in SOURCES else None
-    if batch is None or len(items) <= _FEW:
+    if batch is None or len(items) <= _FEW_QUESTIONS:
         return items
-    many = items[:_MANY]
-    key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in many]).encode())[:12]}"
-    count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
-    refs = tuple(chain.from_iterable(item.refs for item in many))
-    lines = tuple(chain.from_iterable(item.lines for item in many))
+    first_items = items[:_MOST_QUESTIONS_AT_ONCE]
+    key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in first_items]).encode())[:12]}"
+    count = (
+        f"{len(first_items)} of {len(items)}" if len(first_items) < len(items) else len(first_items)
+    )
+    refs = tuple(chain.from_iterable(item.refs for item in first_items))
+    lines = tuple(chain.from_iterable(item.lines for item in first_items))
     choices = (("y", batch.yes), ("n", batch.no))
     return [ReviewItem(key, kind, batch.text.format(count), refs, choices, lines)]
 
@@ -264,7 +272,9 @@ def _suspicious(memory: ReviewVerbs) -> list[NoteInfo]:
 def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
     for info in _suspicious(memory):
         title = " ".join(info.title.split())
-        title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
+        title = flat(
+            title if len(title) <= _TITLE_CHARACTERS else f"{title[: _TITLE_CHARACTERS - 1]}…"
+        )
         text = f'"{title}" ({flat(f"{info.project}/{info.path}")}) may hold instructions: {", ".join(info.suspicious)}'
         choices = (KEEP, "it is fine, show it everywhere"), (DELETE, "delete the note")
         yield ReviewItem(suspicion(memory, info), "suspicious", text, (info.id,), choices)
@@ -291,7 +301,7 @@ def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
         rows_by_agent.setdefault(who, []).append((row, parse_stamp(created)))
     for rows in rows_by_agent.values():
         for burst in _runs_of(rows):
-            if len(burst) >= _BURST:
+            if len(burst) >= _NOTES_OF_BURST:
                 yield memory.index.notes.in_order(burst)
 
 

@@ -60,9 +60,9 @@ class HomeSession:
     def check_scope(self, scope: str) -> str:
         """The scope as it is written. Raises InvalidInput for one nobody can read, or another
         agent's (contract 001, 1)."""
-        if not SCOPE.fullmatch(plain := scope.lower()) or not self.sees(plain):
+        if not SCOPE.fullmatch(lower_scope := scope.lower()) or not self.sees(lower_scope):
             raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
-        return plain
+        return lower_scope
 
     @property
     def is_owner(self) -> bool:

@@ -23,11 +23,11 @@ INTRODUCTION_TOKENS = 400
 """At most this many tokens for a client as it connects."""
 # Reminders leave the rest of the budget to other sections.
 _DUE_TOKENS = 100
-_LINE = 220
+_LINE_CHARACTERS = 220
 # Files that are read and indexed within a second on a slow machine.
-_QUICKLY_READ = 500
+_QUICKLY_READ_FILES = 500
 # Notes of one agent about the user that a session is told unconfirmed.
-_MOST_OF_ONE = 4
+_MOST_NOTES_OF_AGENT = 4
 _DAY = timedelta(hours=24)
 
 
@@ -50,20 +50,22 @@ def introduction(memory: ReviewVerbs) -> str:
     ]
     notes = [(entry.info, PINNED if entry.why == PINNED else "") for entry in entries]
     room -= sum(tokens_in(f"{line}\n") for line in due)
-    about = _section(memory, "About the user", notes, [entry.text for entry in entries], room)
-    lines = [*due, *about]
+    about_user_lines = _section(
+        memory, "About the user", notes, [entry.text for entry in entries], room
+    )
+    lines = [*due, *about_user_lines]
     if lines:
         return fenced("\n".join(lines))
     return ""
 
 
 def _is_large(memory: ReviewVerbs) -> bool:
-    """Whether the projects have that many files that a first look at them is slow."""
+    """Whether the projects have so many files that the first comparison with the disk is slow."""
     number = 0
     for source in memory.engine.sources.values():
         for _, _, names in os.walk(source.root):
             number += len(names)
-            if number > _QUICKLY_READ:
+            if number > _QUICKLY_READ_FILES:
                 return True
     return False
 
@@ -77,16 +79,16 @@ def _section(
     title: str,
     notes: Iterable[tuple[NoteInfo, str]],
     texts: Iterable[str],
-    most: int,
+    most_tokens: int,
 ) -> list[str]:
-    """The lines of a section within `most` tokens, the title first; [] if no note fits."""
+    """The lines of a section within `most_tokens` tokens, the title first; [] if no note fits."""
     lines = [f"{title}:"]
-    room = most - tokens_in(f"{title}:\n")
+    room = most_tokens - tokens_in(f"{title}:\n")
     for (info, mark), text in zip(notes, texts, strict=True):
         telling = memory.telling(info)
         if telling is Telling.SILENT:
             continue
-        line = told_line(memory, info, text, telling, mark=mark, longest=_LINE)
+        line = told_line(memory, info, text, telling, mark=mark, longest=_LINE_CHARACTERS)
         room -= tokens_in(f"{line}\n")
         if room < 0:
             break
@@ -111,10 +113,10 @@ def told_line(
     newer note contradicts it, the line also tells what the newer note says.
     """
     day = day_of(info, memory.settings.zone)
-    about = f"{day}, {flat(info.permalink)}"
+    origin = f"{day}, {flat(info.permalink)}"
     for remark in (mark, newer_marks(memory, [info]).get(info.row, "")):
         if remark:
-            about += f", {flat(remark)}"
+            origin += f", {flat(remark)}"
     text = " ".join(
         flat(line.strip()) for line in visible(body[: 3 * longest]).splitlines() if line.strip()
     )
@@ -123,8 +125,8 @@ def told_line(
         text = f"{name}: {text}"
     if telling is Telling.CLAIM and not mark.startswith("by "):
         text = claimed(info.provenance, text)
-        about += ", unconfirmed"
-    return MARKS.sub(PLAIN_MARK, f"- ({about}) {cut(text, longest)}")
+        origin += ", unconfirmed"
+    return MARKS.sub(PLAIN_MARK, f"- ({origin}) {cut(text, longest)}")
 
 
 def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:
@@ -138,7 +140,7 @@ def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[Pr
             facts.append(entry)
             continue
         ids = ids_by_author.setdefault(author(info.provenance), set())
-        if len(ids) < _MOST_OF_ONE or info.id in ids:
+        if len(ids) < _MOST_NOTES_OF_AGENT or info.id in ids:
             ids.add(info.id)
             claims.append(entry)
     return _newest_first(memory, facts) + _newest_first(memory, claims)

@@ -16,7 +16,7 @@ from memoranda.text.pattern import lazy_pattern
 # Signs in an agent's name that could act in a prompt.
 _NAME = lazy_pattern(r"[^\w.-]+")
 # Characters of an agent's name that is told.
-_LONGEST_NAME = 40
+_MOST_NAME_CHARACTERS = 40
 WEB = "web"
 FILE = "file"
 # Who is named where no agent is: an owner's edit of an agent's text leaves it the agent's.
@@ -53,7 +53,7 @@ def author(provenance: Provenance) -> str:
     """Who wrote a note, in a word or two that cannot pass for anything else."""
     agent = provenance.who.removeprefix("agent:")
     if agent != provenance.who:
-        return _NAME.sub(" ", agent).strip()[:_LONGEST_NAME] or "an agent"
+        return _NAME.sub(" ", agent).strip()[:_MOST_NAME_CHARACTERS] or "an agent"
     if provenance.who == "owner":
         if provenance.trust == "owner":
             return "the owner"

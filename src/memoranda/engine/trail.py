@@ -43,9 +43,9 @@ _FILES = (StepKind.PUT, StepKind.REMOVE, StepKind.UNLINK, StepKind.SYMLINK)
 
 def folders_above(path: str) -> Iterator[str]:
     """The folders a path is in, the topmost first."""
-    for at, sign in enumerate(path):
+    for position, sign in enumerate(path):
         if sign == "/":
-            yield path[:at]
+            yield path[:position]
 
 
 class _Waiting:
@@ -143,22 +143,24 @@ class Trail:
         return os.path.realpath(file) in self._is_line
 
     def _visit(self, change: Change) -> None:
-        """Take what is about the notes out of one change, and note what its texts tell."""
+        """Take the steps about the notes out of one change, and note what its texts tell."""
         is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
         gone_places = {
-            at
-            for at in reversed(range(len(change.files)))
-            if is_removal or self._is_hit(change.files[at])
+            file_index
+            for file_index in reversed(range(len(change.files)))
+            if is_removal or self._is_hit(change.files[file_index])
         }
-        for at, touched in enumerate(change.files):
-            if at not in gone_places and self._goes_along(touched, is_partner=bool(gone_places)):
-                gone_places.add(at)
+        for file_index, touched in enumerate(change.files):
+            if file_index not in gone_places and self._goes_along(
+                touched, is_partner=bool(gone_places)
+            ):
+                gone_places.add(file_index)
                 self._enter((touched.project, touched.path, touched.root))
-        for at in gone_places:
-            self._remember_text(change.files[at])
+        for file_index in gone_places:
+            self._remember_text(change.files[file_index])
         remaining = [
-            None if at in gone_places else self._without_entities(file)
-            for at, file in enumerate(change.files)
+            None if file_index in gone_places else self._without_entities(file)
+            for file_index, file in enumerate(change.files)
         ]
         if remaining != change.files:
             self._note(change, remaining)
@@ -180,7 +182,7 @@ class Trail:
 
     def _remember_text(self, touched: Touched) -> None:
         """Keep the text a step replaced, and the ids it names its note by."""
-        data = self._kept(touched.old)
+        data = self._kept_text(touched.old)
         if data is None:
             return
         self.texts.append(data)
@@ -204,13 +206,9 @@ class Trail:
         """
         old_place = (touched.project, touched.path, touched.root)
         new_place = (touched.project, touched.to, touched.root)
-        # Answers to questions: their keys name what they are about
+        # The answer to a question
         if touched.project == PRIVATE:
-            data = touched.path.encode() + (self._kept(touched.old) or b"")
-            return any(
-                name.encode() in data
-                for name in (*self.ids, *(os.path.join(*at[:2]) for at in self._every))
-            )
+            return self._names_note(touched)
         if touched.do != StepKind.MOVE:
             is_hit = touched.do in _FILES and old_place in self._now
             self.met |= {old_place} if is_hit else set()
@@ -223,14 +221,20 @@ class Trail:
         # before, another note lay there
         self._now.discard(old_place)
         if touched.old is None:
-            below = [place for place in self._now if _is_below(place, new_place)]
+            moved_places = [place for place in self._now if _is_below(place, new_place)]
         else:
-            below = []
+            moved_places = []
         # A folder that moved: the line is about the folder
-        for place in below:
+        for place in moved_places:
             self._now.remove(place)
             self._enter((touched.project, touched.path + place[1][len(touched.to) :], touched.root))
         return False
+
+    def _names_note(self, touched: Touched) -> bool:
+        """Whether the key or the text of an answer names one of the notes."""
+        data = touched.path.encode() + (self._kept_text(touched.old) or b"")
+        names = [*self.ids, *(os.path.join(project, path) for project, path, _ in self._every)]
+        return any(name.encode() in data for name in names)
 
     def _enter(self, place: Location) -> None:
         self._now.add(place)
@@ -238,14 +242,14 @@ class Trail:
         self._await_place(place)
 
     def _has_id(self, touched: Touched) -> bool:
-        data = self._kept(touched.old)
+        data = self._kept_text(touched.old)
         if data is not None:
             note = self._engine.parse(touched.project, touched.path, as_file(data))
         else:
             note = None
         return note is not None and note.own_id and note.id in self.ids
 
-    def _kept(self, digest: str | None) -> bytes | None:
+    def _kept_text(self, digest: str | None) -> bytes | None:
         try:
             if digest:
                 return self._history.text(digest, "")
@@ -285,11 +289,13 @@ class Trail:
 
     def _drop_folders(self) -> None:
         """Remove from the history the names of folders that disappeared with the notes."""
-        above: set[Location] = set()
+        parent_folders: set[Location] = set()
         for project, path, root in self._every:
             if project != CATEGORY_PROJECT:
-                above.update((project, folder, root) for folder in folders_above(path))
-        roots = {folder: folder[2] or self._engine.own_root(folder[0]) or "" for folder in above}
+                parent_folders.update((project, folder, root) for folder in folders_above(path))
+        roots = {
+            folder: folder[2] or self._engine.own_root(folder[0]) or "" for folder in parent_folders
+        }
         lost = {
             folder
             for folder, root in roots.items()
@@ -306,7 +312,7 @@ class Trail:
     def _drop_lost_folders(self, change: Change, lost: Collection[Location]) -> None:
         """Take the steps on folders that are lost out of a change, except those still in use."""
         remaining = self.files.get(change.number, [*change.files])
-        for at, file in enumerate(change.files):
+        for file_index, file in enumerate(change.files):
             if file.do == StepKind.MOVE:
                 path = file.to
             else:
@@ -317,7 +323,7 @@ class Trail:
                 touched and not _is_folder(touched) and f"{touched.path}/".startswith(f"{path}/")
                 for touched in remaining
             )
-            remaining[at] = file if is_in_use else None
+            remaining[file_index] = file if is_in_use else None
         if remaining != change.files:
             self._note(change, remaining)
 
@@ -340,19 +346,29 @@ class Trail:
         if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining):
             return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
         pairs = [*zip(change.files, steps, strict=True)]
-        gone_folders: set[tuple[str, str]] = set()
-        for touched, now in pairs:
-            if now is None:
-                gone_folders |= {(touched.project, touched.path), (touched.project, touched.to)}
-        if (change.project, change.path) in gone_folders:
-            about = next(
-                touched
-                for touched in remaining
-                if touched.do not in (StepKind.MKDIR, StepKind.RMDIR)
-            )
-            change = replace(change, project=about.project, path=about.to or about.path)
+        erased_steps = [touched for touched, remaining_step in pairs if remaining_step is None]
+        if _is_about_one_of(change, erased_steps):
+            change = _listed_under_another(change, remaining)
         erased = sum(now != touched and not _is_folder(touched) for touched, now in pairs)
         return replace(change, files=remaining, details={"erased": erased})
+
+
+def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
+    """Whether the place that a change is listed under is the old or new place of one of `steps`."""
+    places: set[tuple[str, str]] = set()
+    for touched in steps:
+        places |= {(touched.project, touched.path), (touched.project, touched.to)}
+    return (change.project, change.path) in places
+
+
+def _listed_under_another(change: Change, steps: Iterable[Touched]) -> Change:
+    """The change, listed under the place of the first of `steps` that is not about a folder."""
+    first_touched = next(
+        touched for touched in steps if touched.do not in (StepKind.MKDIR, StepKind.RMDIR)
+    )
+    return replace(
+        change, project=first_touched.project, path=first_touched.to or first_touched.path
+    )
 
 
 def _is_folder(touched: Touched) -> bool:
@@ -406,7 +422,7 @@ def _telling_words(data: bytes) -> list[bytes]:
 # Header lines that other notes may have alike; their words count.
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
 # A shorter line is too common to show that a text was copied.
-_LEAST_LINE = 16
+_LEAST_LINE_CHARACTERS = 16
 # Lines of a text that are looked for elsewhere.
 _MOST_LINES = 100
 # Notes named that mention what is erased.
@@ -434,7 +450,7 @@ class Needles:
             lines |= dict.fromkeys(
                 line
                 for line in own_lines
-                if len(line) >= _LEAST_LINE and not line.startswith(_SHARED)
+                if len(line) >= _LEAST_LINE_CHARACTERS and not line.startswith(_SHARED)
             )
             for line in own_lines:
                 words.update(_telling_words(line))
@@ -463,15 +479,15 @@ def _stands_whole(data: bytes | mmap.mmap, needle: bytes) -> bool:
     """Whether the needle is somewhere in `data` and no word or address goes on at its ends."""
     goes_on_before = _ADDRESS_SIGN.match(needle[:1]) is not None
     goes_on_after = _ADDRESS_SIGN.match(needle[-1:]) is not None
-    at = data.find(needle)
-    while at >= 0:
-        end = at + len(needle)
-        before = data[max(at - 1, 0) : at]
+    position = data.find(needle)
+    while position >= 0:
+        end = position + len(needle)
+        before = data[max(position - 1, 0) : position]
         is_begun = goes_on_before and _ADDRESS_SIGN.match(before)
         is_continued = goes_on_after and _ADDRESS_SIGN.match(data[end : end + 1])
         if not is_begun and not is_continued:
             return True
-        at = data.find(needle, at + 1)
+        position = data.find(needle, position + 1)
     return False
 
 
@@ -487,13 +503,20 @@ class Found:
     mentions: list[str] = field(default_factory=list)
 
 
+def _kept_texts(engine: Engine) -> Iterator[tuple[str, bytes]]:
+    """The SHA-256 and the bytes of each replaced text that the history keeps."""
+    history = engine.ledger.history
+    for digest in history.texts():
+        yield digest, history.text(digest, digest)
+
+
 def search(
     engine: Engine, needles: Needles, folders: Sequence[str] = (), in_use: Sequence[str] = ()
 ) -> Found:
     """Look for the needles in all files of the home, in the notes and temporary files of projects
     elsewhere, and in the JSON files of `folders`. What the text of another note, or a kept one,
     holds is its author's: looked for nowhere else. Neither are the words of the names `in_use`."""
-    remains_found = Found()
+    findings = Found()
     theirs = dict[str, set[bytes]]()
     ours = dict[str, set[bytes]]()
     mentions = list[str]()
@@ -503,38 +526,37 @@ def search(
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:
-            size, words_found, is_named = _look_into(path, needles, known_words)
+            size, needles_in_file, is_named = _look_into(path, needles, known_words)
         except OSError:
             # The file is gone by now.
             continue
         if size is None:
             continue
-        remains_found.files = remains_found.files + 1
-        remains_found.bytes = remains_found.bytes + size
-        words_held = words_found - known_words
-        if words_held:
-            (ours if is_ours else theirs)[name] = words_held
+        findings.files = findings.files + 1
+        findings.bytes = findings.bytes + size
+        new_words = needles_in_file - known_words
+        if new_words:
+            (ours if is_ours else theirs)[name] = new_words
         if is_named and not is_ours:
             mentions.append(name)
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
-    for digest in engine.ledger.history.texts():
-        text = engine.ledger.history.text(digest, digest)
-        words_held = needles.found_in(text) - known_words
-        common |= words_held
-        if needles.names_in(text, words_held):
+    for digest, kept_text in _kept_texts(engine):
+        new_words = needles.found_in(kept_text) - known_words
+        common |= new_words
+        if needles.names_in(kept_text, new_words):
             mentions.append(f"the kept text {digest[:8]} of another note")
     common |= {word.lower() for word in common}
-    remains_found.remains = [name for name, words_held in ours.items() if words_held - common]
-    remains_found.mentions = list(dict.fromkeys(mentions))[:_MOST_MENTIONS]
-    return remains_found
+    findings.remains = [name for name, new_words in ours.items() if new_words - common]
+    findings.mentions = list(dict.fromkeys(mentions))[:_MOST_MENTIONS]
+    return findings
 
 
 def _look_into(
     path: str, needles: Needles, known_words: set[bytes]
 ) -> tuple[int | None, set[bytes], bool]:
     """Search a file. Returns its size in bytes, the needles in it, and whether a new needle is a
-    whole word.
+    whole word there.
 
     path: the file.
     needles: the texts to search for.
@@ -549,16 +571,16 @@ def _look_into(
     if not status.st_size:
         return 0, set(), False
     if beside_sqlite.is_of_sqlite(path):
-        words_found = set[bytes]()
+        needles_in_file = set[bytes]()
         for piece in beside_sqlite.pieces(path, needles.longest()):
-            words_found |= needles.found_in(piece)
-        return status.st_size, words_found, False
+            needles_in_file |= needles.found_in(piece)
+        return status.st_size, needles_in_file, False
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
-            words_found = needles.found_in(data)
-            is_named = needles.names_in(data, words_found - known_words)
-            return status.st_size, words_found, is_named
+            needles_in_file = needles.found_in(data)
+            is_named = needles.names_in(data, needles_in_file - known_words)
+            return status.st_size, needles_in_file, is_named
     except ValueError:
         # The file is empty by now.
         return 0, set(), False
@@ -593,8 +615,8 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
         if not source.root.startswith(home):
             yield from _files_elsewhere(source)
     for folder in folders:
-        for this_name in sorted(os.listdir(folder)):
-            yield f"{folder}/{this_name}", os.path.join(folder, this_name), False
+        for name in sorted(os.listdir(folder)):
+            yield f"{folder}/{name}", os.path.join(folder, name), False
 
 
 def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:

@@ -64,7 +64,7 @@ def check_access(
 
 
 class WritingSession(HomeSession):
-    """An open home as a caller uses it who may change it."""
+    """An open home for a caller that may change it."""
 
     def check_not_paused(self) -> None:
         """Raise AgentPaused if this caller is an agent the owner paused."""
@@ -94,7 +94,9 @@ class WritingSession(HomeSession):
             transaction = Transaction(self, verb, about)
             yield transaction
             goes_apart = is_outermost and transaction.takes_long and not is_repeated.get()
-            if not goes_apart:
+            if goes_apart:
+                transaction.project_ids = self.index.project_ids()
+            else:
                 transaction.commit(may_wait=is_outermost)
         if goes_apart:
             self._commit_apart(transaction, fresh=fresh)
@@ -126,8 +128,8 @@ class WritingSession(HomeSession):
 
 # Bytes, and files, of a change from which on others go on while it is looked at: some hundredths
 # of a second.
-_LARGE = 100_000
-_MANY = 100
+_LARGE_BYTES = 100_000
+_MANY_FILES = 100
 _TAKING = (StepKind.REMOVE, StepKind.MOVE, StepKind.RMDIR, StepKind.UNLINK)
 _BRINGING = (StepKind.PUT, StepKind.MOVE, StepKind.MKDIR, StepKind.SYMLINK)
 
@@ -178,6 +180,7 @@ class Transaction:
         little as the least trusted of them.
     undoes, details, run: further fields of the ledger's `Change`. By default `run` is the session's.
     done: the ledger's `Change` after the commit. None if there was nothing to do.
+    project_ids: the ids of the index's projects, by name in lower case, for `foresee`.
     """
 
     def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
@@ -190,6 +193,7 @@ class Transaction:
         self.details: dict[str, Any] | None = None
         self.run: int | None = None
         self.done: Change | None = None
+        self.project_ids: dict[str, int] = {}
         self._session = session
         self._engine = session.engine
         self._notes: dict[tuple[str, str], Note] = {}
@@ -198,22 +202,24 @@ class Transaction:
         self._is_admitted = False
 
     def put(
-        self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any
+        self, project: str, path: str, data: bytes, *, old: File | None = None, **step_fields: Any
     ) -> Step:
-        """Write `data` to a file; `old` is what was read there, None for a new file. `more`: see
-        `add`.
-        """
-        return self.add(StepKind.PUT, project, path, data=data, old=old, **more)
+        """Write `data` to a file.
 
-    def remove(self, project: str, path: str, old: File | None, **more: Any) -> Step:
+        old: the file that was read there; None for a new one.
+        step_fields: see `add`.
+        """
+        return self.add(StepKind.PUT, project, path, data=data, old=old, **step_fields)
+
+    def remove(self, project: str, path: str, old: File | None, **step_fields: Any) -> Step:
         """Remove the file that was read as `old`."""
-        return self.add(StepKind.REMOVE, project, path, old=old, **more)
+        return self.add(StepKind.REMOVE, project, path, old=old, **step_fields)
 
     def move(
-        self, project: str, path: str, to: str, *, old: File | None = None, **more: Any
+        self, project: str, path: str, to: str, *, old: File | None = None, **step_fields: Any
     ) -> Step:
         """Move a file, read as `old`, or a folder to a free path of the project."""
-        return self.add(StepKind.MOVE, project, path, to=to, old=old, **more)
+        return self.add(StepKind.MOVE, project, path, to=to, old=old, **step_fields)
 
     def add(
         self,
@@ -222,37 +228,43 @@ class Transaction:
         path: str,
         *,
         source: FolderSource | None = None,
-        **more: Any,
+        **step_fields: Any,
     ) -> Step:
-        """Add a step (`do` and `more`: see `Step`) on a file of `project`. `source` is its source, if
-        that is not the usual one.
+        """Add a step on a file of `project`.
+
+        source: the source of the file, if it is not the project's.
+        do, step_fields: see `Step`.
 
         The text of an entry with a time to live is not kept (contract 004, 4). Raises
         ReadOnlyProject, ProjectNotFound.
         """
         if source is None:
             source = self._engine.folder(project)
-        check_access(self._session, source.name, [path, more.get("to") or path], self.undoes)
+        check_access(self._session, source.name, [path, step_fields.get("to") or path], self.undoes)
         access = self._engine.access_to(source.name)
         if access.agents:
-            more["scope"] = access.scope_of(more.get("scope") or GLOBAL)
+            step_fields["scope"] = access.scope_of(step_fields.get("scope") or GLOBAL)
         if project == KV_PROJECT:
             from memoranda.note.entry import is_passing
 
-            old = more.get("old")
-            more["kept"] = more.get("kept", True) and not (old and is_passing(old.data))
-            more["is_passing"] = is_passing(more.get("data") or b"")
-        (step,) = source.steps(FileEdit(do, path, **more))
+            old = step_fields.get("old")
+            step_fields["kept"] = step_fields.get("kept", True) and not (
+                old and is_passing(old.data)
+            )
+            step_fields["is_passing"] = is_passing(step_fields.get("data") or b"")
+        (step,) = source.steps(FileEdit(do, path, **step_fields))
         self.steps.append(step)
         return step
 
     @property
     def takes_long(self) -> bool:
-        """Whether the change writes so much that others should not wait while that is looked at."""
+        """Whether the change writes so much that others should not wait while its texts are
+        checked.
+        """
         if self.undoes is not None or self._session.run is not None:
             return False
         sizes = [len(step.data) for step in self.steps if step.do == StepKind.PUT and step.data]
-        return len(sizes) > _MANY or sum(sizes) > _LARGE
+        return len(sizes) > _MANY_FILES or sum(sizes) > _LARGE_BYTES
 
     def foresee(self) -> None:
         """Check the texts that the change writes, and compute their index entries ahead.
@@ -260,6 +272,8 @@ class Transaction:
         `remembered` functions keep the results. Needs no part of the home. Raises SecretRefused.
         """
         self._admit()
+        # The id that a new project gets; a wrong one costs the time of another look
+        next_id = 1 + max(self.project_ids.values(), default=0)
         for step in self.steps:
             if step.do != StepKind.PUT or step.data is None or step.project == PRIVATE:
                 continue
@@ -269,7 +283,7 @@ class Transaction:
             note = self._note_of(step, step.data)
             if note is not None:
                 self._engine.gate.suspicious(note.text)
-                foresee(note)
+                foresee(note, self.project_ids.get(step.project.casefold(), next_id))
             old_note = self._note_of(step, step.old.data) if step.old else None
             if old_note is not None:
                 foresee_removal(old_note)
@@ -350,7 +364,7 @@ class Transaction:
             folded=self.folded,
         )
         planned.check = self._check_limits
-        planned.show = self._made
+        planned.show = self._take_up
         return planned
 
     def _may_wait(self, planned: PlannedChange) -> bool:
@@ -374,7 +388,7 @@ class Transaction:
             self.steps, engine.settings, self._session.agent, engine.day_use, engine.clock()
         )
 
-    def _made(self, change: Change) -> None:
+    def _take_up(self, change: Change) -> None:
         """Count a change that is on disk, and show it in the index."""
         engine = self._engine
         engine.day_use.count(change)
@@ -507,6 +521,7 @@ class _Shown:
     def bring_into_index(self) -> None:
         """Update the index. Each note then knows its permalink."""
         index = self._engine.index
+        written: list[tuple[Note, Stamp]] = []
         for key in self.removed:
             index.remove(*key)
         for key, loaded in self._written.items():
@@ -515,7 +530,8 @@ class _Shown:
                 continue
             note, stamp = loaded
             note.provenance = self._provenance.get(key, note.provenance)
-            note.permalink = index.put(note, stamp)
+            written.append((note, stamp))
+        index.put_all(written)
 
 
 def _file_of(step: Step) -> File:

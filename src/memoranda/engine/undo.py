@@ -91,7 +91,7 @@ class Undo:
         self._carried: dict[str, list[str]] = {}
 
     def take_back(self, done_change: Change, together: Collection[int] = ()) -> None:
-        """Add the inverse of each step of `done_change`, last first.
+        """Add the inverse of each step of `done_change`, the last step first.
 
         together: the numbers of the changes that are taken back with it.
 
@@ -137,10 +137,10 @@ class Undo:
                 known_marks = self._marks(*place, as_file(step.data))
                 # No header that could hold it
                 with suppress(ValueError):
-                    step.data = _marked(step.data, list(dict.fromkeys([*known_marks, *marks])))
+                    step.data = _with_marks(step.data, list(dict.fromkeys([*known_marks, *marks])))
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
-        """The actions on a memory that were taken back, as its header lists them."""
+        """The actions on a memory that were taken back, from its header."""
         if project in MEMORY_PROJECTS:
             note = self._engine.parse(project, path, file)
         else:
@@ -169,12 +169,12 @@ class Undo:
             raise self._refusal(str(error)) from None
 
     def _add(
-        self, do: StepKind, touched: Touched, source: FolderSource, path: str, **more: Any
+        self, do: StepKind, touched: Touched, source: FolderSource, path: str, **step_fields: Any
     ) -> None:
         before = self._steps.get((touched.project, path))
         if before is None or do not in (StepKind.PUT, StepKind.REMOVE):
             step = self._transaction.add(
-                do, touched.project, path, source=source, scope=touched.scope, **more
+                do, touched.project, path, source=source, scope=touched.scope, **step_fields
             )
             if do in (StepKind.PUT, StepKind.REMOVE):
                 self._steps[touched.project, path] = step
@@ -186,7 +186,7 @@ class Undo:
             # An earlier change of the same file: its older text counts
             before.do, before.data = (
                 do,
-                more.get("data"),
+                step_fields.get("data"),
             )
 
     def _set_back(self, touched: Touched) -> None:
@@ -268,8 +268,8 @@ class Undo:
         place = os.path.join(source.root, touched.path)
         if not os.path.isdir(place):
             return
-        inside = {f"{touched.path}/{name}" for name in os.listdir(place)}
-        if inside <= gone_paths:
+        paths_inside = {f"{touched.path}/{name}" for name in os.listdir(place)}
+        if paths_inside <= gone_paths:
             self._add(StepKind.RMDIR, touched, source, touched.path)
 
     def _remove_link(self, source: FolderSource, touched: Touched) -> None:
@@ -295,10 +295,15 @@ class Undo:
             for path in (f"{relative_path}/{name}" for name in sorted(names)):
                 if path in foreign:
                     continue
-                back = replace(moved, path=moved.path + path[len(moved.to) :], to=path)
-                self._expect_free(source, back)
+                move_back = replace(moved, path=moved.path + path[len(moved.to) :], to=path)
+                self._expect_free(source, move_back)
                 self._add(
-                    StepKind.MOVE, back, source, path, to=back.path, old=read_or_none(source, path)
+                    StepKind.MOVE,
+                    move_back,
+                    source,
+                    path,
+                    to=move_back.path,
+                    old=read_or_none(source, path),
                 )
 
     def _expect_there(
@@ -322,7 +327,7 @@ class Undo:
         else:
             marks = []
         for number in range(len(marks)):
-            if file and sha256(_marked(file.data, marks[:number])) == etag:
+            if file and sha256(_with_marks(file.data, marks[:number])) == etag:
                 self._carried[os.path.basename(path)] = marks[number:]
                 return file
         raise self._blocked(touched, path)
@@ -337,8 +342,8 @@ class Undo:
             raise self._blocked(touched, touched.path)
 
     def _blocked(self, touched: Touched, path: str) -> CannotUndo:
-        """That something is in the way: which change put it there, unless it is not the caller's to
-        know.
+        """The error that another change is in the way. It names the change only if the caller may
+        see it.
         """
         file = read_or_none(self._source(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
@@ -358,8 +363,10 @@ class Undo:
 
 
 def _remembering(done_change: Change) -> list[Touched]:
-    """The memories that remember that the action of a job was taken back: all it wrote to; of two
-    that were merged the one that went, of two that were linked the first.
+    """The memories that record in their header that the action of a job was taken back.
+
+    They are all that the job wrote to. For a merge it is the memory that was removed, for a link
+    the first of the two.
     """
     if done_change.undoes is not None or done_change.run is None:
         return []
@@ -380,7 +387,7 @@ def _remembering(done_change: Change) -> list[Touched]:
     return touched_memories
 
 
-def _marked(data: bytes, marks: list[str]) -> bytes:
+def _with_marks(data: bytes, marks: list[str]) -> bytes:
     """A memory's text with just these marks. Raises ValueError for a header that cannot hold them."""
     from memoranda.note.edit import SetKeys
     from memoranda.note.frontmatter import REMOVE

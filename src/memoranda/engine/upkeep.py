@@ -63,8 +63,9 @@ class Upkeep:
         self._index = memory.index
 
     def runs_jobs(self) -> bool:
-        """Whether the upkeep of this memory is done by this process, and not on another machine
-        that shares it.
+        """Whether this process does the upkeep of the memory.
+
+        If several machines share it, only one of them does.
         """
         return self.engine.ledger.runs_jobs()
 
@@ -103,17 +104,19 @@ class Upkeep:
         taken_paths: set[str] = set()
         with self.memory.change(verb) as change:
             for record in records:
-                self._put_record(change, record, self._known(record.id), taken_paths)
+                self._put_record(change, record, self._info_of_id(record.id), taken_paths)
 
     @verb
     def is_there(self, identity: str) -> bool:
         """Whether a memory, archived or not, has this id, or took it over."""
         self.engine.fresh()
-        return self._known(identity) is not None or bool(self._index.notes.survivors([identity]))
+        return self._info_of_id(identity) is not None or bool(
+            self._index.notes.survivors([identity])
+        )
 
-    def _known(self, identity: str) -> NoteInfo | None:
-        notes_found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
-        return next((info for info in notes_found if self.memory.sees(info.scope)), None)
+    def _info_of_id(self, identity: str) -> NoteInfo | None:
+        infos = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
+        return next((info for info in infos if self.memory.sees(info.scope)), None)
 
     def _put_record(
         self, change: Transaction, record: Record, before: NoteInfo | None, taken_paths: set[str]
@@ -122,7 +125,9 @@ class Upkeep:
         change uses.
         """
         record = replace(
-            record, scope=self.memory.check_scope(record.scope), category=_checked(record.category)
+            record,
+            scope=self.memory.check_scope(record.scope),
+            category=_check_category(record.category),
         )
         data = writing.encoded(record.text())
         if record.phase == model.ARCHIVED:
@@ -158,14 +163,14 @@ class Upkeep:
         fifth time.
         """
         refs = list(refs)
-        tries_left = 5
+        remaining_tries = 5
         while True:
             infos = list({info.id: info for info in map(self.memory.find_memory, refs)}.values())
-            tries_left -= 1
+            remaining_tries -= 1
             try:
                 return run(infos)
             except (Conflict, NotFound):
-                if not tries_left:
+                if not remaining_tries:
                     raise
 
     def change(
@@ -198,10 +203,12 @@ class Upkeep:
         taken_paths: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
             for info, category in memories:
-                new_keys = dict(keys) | ({"category": _checked(category)} if category else {})
+                new_keys = dict(keys) | (
+                    {"category": _check_category(category)} if category else {}
+                )
                 folder = category or info.category or INBOX
                 self._set(change, info, new_keys, info.project, folder, taken_paths, touch=touch)
-        return self._written(change)
+        return self._written_memories(change)
 
     def _set(
         self,
@@ -214,8 +221,11 @@ class Upkeep:
         *,
         touch: bool = False,
     ) -> None:
-        """Set header keys of a memory that is as it was read, `updated_at` too with `touch`; with
-        `category` in that folder of `project`."""
+        """Set header keys of a memory that is as it was read.
+
+        touch: also set `updated_at`.
+        category: move it to the folder of this category, in `project`.
+        """
         file, text = self._as_read(info)
         new_keys = dict(keys)
         if info.project in MEMORY_PROJECTS or project in MEMORY_PROJECTS:
@@ -256,7 +266,7 @@ class Upkeep:
                 raise Conflict(info.permalink, info.checksum, info.checksum)
             with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
                 self._archive(change, info, by, category)
-            return self._written(change)
+            return self._written_memories(change)
 
     @verb
     def archive_all(
@@ -273,10 +283,10 @@ class Upkeep:
         """
         live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
         if live:
-            about = (live[0].project, live[0].path)
+            first_place = (live[0].project, live[0].path)
         else:
-            about = None
-        with self.memory.change("archive", about, fresh=False) as change:
+            first_place = None
+        with self.memory.change("archive", first_place, fresh=False) as change:
             for info in live:
                 self._archive(change, info, "user", categories.get(info.id))
         return self._after(change, infos)
@@ -323,7 +333,7 @@ class Upkeep:
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
         """These memories as the change left them."""
-        written = {note_written.id: note_written for note_written in self._written(change)}
+        written = {note_written.id: note_written for note_written in self._written_memories(change)}
         return [written.get(info.id, info) for info in infos]
 
     @verb
@@ -344,7 +354,7 @@ class Upkeep:
                 self._as_read(info)
                 if partner.id not in info.links:
                     self._set(change, info, writing.linked_keys(info, partner), touch=True)
-        return self._written(change)
+        return self._written_memories(change)
 
     @verb
     def derive(
@@ -354,14 +364,14 @@ class Upkeep:
         One change. Returns both, the new one first. Raises Conflict, Exists when the id is taken,
         Locked, NotFound."""
         with self.memory.change(verb, fresh=False) as change:
-            if self._known(record.id) is not None:
+            if self._info_of_id(record.id) is not None:
                 raise Exists(record.id)
             change.made_from.append(source.provenance)
             self._put_record(change, replace(record, links=(*record.links, source.id)), None, set())
             self._set(
                 change, source, {"links": [*source.links, record.id]} | dict(keys), touch=True
             )
-        return self._written(change)
+        return self._written_memories(change)
 
     @verb
     def merge(self, survivor: NoteInfo, other: NoteInfo, added: str = "") -> list[NoteInfo]:
@@ -377,7 +387,7 @@ class Upkeep:
                 names(self.memory.parse(CATEGORY_PROJECT, other.path, other_file)),
             )
             pending = self.engine.reads.counts([other.id])[other.id]
-            keys, category = _merged(survivor, other, new_names, pending)
+            keys, category = _merged_header(survivor, other, new_names, pending)
             if added:
                 longer = Append(added).apply(text).text
                 text = writing.follow_content(self.memory, survivor, text, longer)
@@ -398,13 +408,15 @@ class Upkeep:
             for holder in self._index.notes.holding_link(other.id):
                 if holder.row not in (survivor.row, other.row):
                     self._redirect_link(change, holder, other.id, survivor.id)
-        return self._written(change)
+        return self._written_memories(change)
 
     @verb
     def join(self, survivor: NoteInfo, other: NoteInfo, added: str) -> None:
-        """Put `added`, the words of `other`, at the end of `survivor` and delete `other`: one change
-        of two notes of any kind. Where notes link to `other` by its name, it becomes an alias of
-        the survivor, so that these links lead on. Raises Conflict, Locked, NotFound.
+        """Append `added`, the words of `other`, to `survivor`, and delete `other`.
+
+        Both notes change in one change. If notes link to `other` by its name, the name becomes an
+        alias of the survivor, so that the links still lead to it. Raises Conflict, Locked,
+        NotFound.
         """
         with self.memory.change("merge", (survivor.project, survivor.path), fresh=False) as change:
             other_file, _ = self._as_read(other)
@@ -428,7 +440,9 @@ class Upkeep:
             writing.remove_note(self.memory, change, (other, other_file), besides=survivor)
 
     def _names_that_lead_on(self, survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
-        """The header keys by which links that name `other` find the survivor, if there are any."""
+        """The header keys that let links by the name of `other` find the survivor. Empty if there
+        are no such links.
+        """
         if survivor.project in MEMORY_PROJECTS or not self.memory.incoming(other, 1):
             return {}
         names_of_other = [other.title, *other.aliases]
@@ -444,7 +458,7 @@ class Upkeep:
         ids = [new if link == old else link for link in holder.links]
         writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
 
-    def _written(self, change: Transaction) -> list[NoteInfo]:
+    def _written_memories(self, change: Transaction) -> list[NoteInfo]:
         """The index entries of the memories that a change wrote.
 
         Other files are not checked for changes: that would cost more than the change.
@@ -519,7 +533,7 @@ def _folded_keys(info: NoteInfo, row: ReadRow, before: int) -> dict[str, Any]:
     return keys
 
 
-def _checked(category: str) -> str:
+def _check_category(category: str) -> str:
     if category not in CATEGORIES:
         raise InvalidInput(f'invalid category "{category}"')
     return category
@@ -551,7 +565,15 @@ def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> lis
     ]
 
 
-def _merged(
+def _each_once(tags: Iterable[str]) -> list[str]:
+    """The tags without those that differ only in case from an earlier one."""
+    tags_by_key: dict[str, str] = {}
+    for tag in tags:
+        tags_by_key.setdefault(tag.casefold(), tag)
+    return list(tags_by_key.values())
+
+
+def _merged_header(
     survivor: NoteInfo, merged_note: NoteInfo, names: Sequence[str], pending: int
 ) -> tuple[dict[str, Any], str]:
     """The keys the survivor takes over, and its category.
@@ -573,16 +595,14 @@ def _merged(
             *writing.id_list(merged_note.header.get(key), single=is_single),
         ]
 
-    tags: dict[str, str] = {}
-    for tag in (*survivor.tags, *merged_note.tags):
-        tags.setdefault(tag.casefold(), tag)
+    tags = _each_once([*survivor.tags, *merged_note.tags])
     merged = [
         *writing.id_list(survivor.header.get("merged")),
         merged_note.id,
         *writing.id_list(merged_note.header.get("merged")),
     ]
     keys: dict[str, Any] = {
-        "tags": list(tags.values()) or REMOVE,
+        "tags": tags or REMOVE,
         "links": others([*survivor.links, *merged_note.links]),
         "access_count": _count(survivor) + _count(merged_note) + pending,
         "created_at": min(survivor.created, merged_note.created, key=parse_stamp),
@@ -648,24 +668,27 @@ class Ingested:
     @verb
     def known(self) -> IngestedTexts:
         """The texts and files known now. One pass over the memories, one over the history."""
-        texts_known = IngestedTexts()
+        ingested_texts = IngestedTexts()
         merged: set[str] = set()
         upkeep = Upkeep(self.memory)
         with self.engine.writing():
             for info in (*upkeep.every(), *upkeep.every(Query(archived=True))):
                 texts = _texts_of(content_of(self.memory, info), info.header)
-                texts_known.hold(info.id, frozenset(texts))
+                ingested_texts.hold(info.id, frozenset(texts))
                 source_ref = info.header.get(SOURCE_REF)
                 if isinstance(source_ref, str):
-                    texts_known.refs.setdefault(source_ref, info)
+                    ingested_texts.refs.setdefault(source_ref, info)
                 merged.update(writing.id_list(info.header.get("merged")))
-            texts_known.change = self.engine.ledger.history.last
-        self._add_removed(texts_known, merged)
-        return texts_known
+            ingested_texts.change = self.engine.ledger.history.last
+        self._add_removed(ingested_texts, merged)
+        return ingested_texts
 
-    def _add_removed(self, texts_known: IngestedTexts, merged: set[str]) -> None:
-        """Add the texts and files of memories that were removed, except those `merged` into
-        another, whose files are known by that one."""
+    def _add_removed(self, ingested_texts: IngestedTexts, merged: set[str]) -> None:
+        """Add the texts and files of memories that were removed.
+
+        merged: ids of memories that were merged into others. Their files are known by the other
+            memory.
+        """
         history = self.engine.ledger.history
         finished: set[str] = set()
         for text_hash, path in self._removed_files():
@@ -679,13 +702,13 @@ class Ingested:
                 header = frontmatter.parse(yaml_text or "")
                 identity = str(header.get("id"))
                 # The memory was moved, or brought back.
-                if identity in texts_known.texts:
+                if identity in ingested_texts.texts:
                     continue
                 content = text[body_at:].removesuffix("\n")
-                texts_known.gone_hashes.update(_texts_of(content, header))
+                ingested_texts.gone_hashes.update(_texts_of(content, header))
                 source_ref = header.get(SOURCE_REF)
                 if identity not in merged and isinstance(source_ref, str):
-                    texts_known.gone_refs.add(source_ref)
+                    ingested_texts.gone_refs.add(source_ref)
 
     def _removed_files(self) -> Iterator[tuple[str, str]]:
         """(hash of the text, path) of the memory files that changes removed and did not move.
@@ -718,8 +741,10 @@ class Ingested:
         for batch in batches:
             with self.engine.writing():
                 records = batch
-                later = takewhile(lambda change: change.number > known.change, history.changes())
-                if any(change.verb == INGEST for change in later):
+                later_changes = takewhile(
+                    lambda change: change.number > known.change, history.changes()
+                )
+                if any(change.verb == INGEST for change in later_changes):
                     now = self.known()
                     records = [
                         item

@@ -78,8 +78,8 @@ def _taken_by(change: Change, place: Place) -> Place | None:
     """Where one change took the note of a place: by a move, or by writing it elsewhere."""
     removed = False
     for touched in change.files:
-        at = (touched.project, touched.path)
-        if touched.do == StepKind.MOVE and at == place:
+        old_place = (touched.project, touched.path)
+        if touched.do == StepKind.MOVE and old_place == place:
             return touched.project, touched.to
         # A folder that was moved with all its notes
         if (
@@ -88,7 +88,7 @@ def _taken_by(change: Change, place: Place) -> Place | None:
             and touched.old is None
         ):
             return touched.project, touched.to + place[1][len(touched.path) :]
-        removed |= touched.do == StepKind.REMOVE and at == place
+        removed |= touched.do == StepKind.REMOVE and old_place == place
     written = [touched for touched in change.files if touched.do == StepKind.PUT]
     if removed and len(written) == 1:
         return written[0].project, written[0].path

@@ -14,7 +14,7 @@ leaves the trust as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -98,29 +98,33 @@ class Gate:
         Returns the notices for the caller. Raises SecretRefused.
         """
         notices: list[str] = []
-        # What is brought back was admitted once.
-        admitted_steps = () if verb in _RESTORING else steps
-        for step in admitted_steps:
-            is_memory = step.project == CATEGORY_PROJECT
+        # Texts that are restored were admitted once.
+        if verb in _RESTORING:
+            return notices
+        for step in steps:
             if step.do == StepKind.PUT and step.data is not None and step.project != PRIVATE:
-                text = step.data.decode("utf-8", "replace")
-                old = (this_step.old.data for this_step in steps if isinstance(this_step.old, File))
-                # A memory's file name begins with its first line, so it is named by its id.
-                if is_memory:
-                    place = f"memory {step.path.removesuffix('.md')[-8:]}"
-                else:
-                    place = f"{step.project}/{step.path}"
-                problem = self.check(text, place, is_owner, notices, old)
-                if problem:
-                    _redact_step(step, text, problem, is_memory)
-            is_named = step.do != StepKind.SET and not step.old and not is_memory
-            name = step.to or (step.path if is_named else "")
+                old = (old_file.data for old_file in _files_before(steps))
+                self._admit_text(step, step.data.decode("utf-8", "replace"), is_owner, notices, old)
+            name = _new_name(step)
             if name:
                 file = f"a file of {step.project}"
-                problem = self.check(name, file, is_owner, notices, where="its name")
-                if problem:
-                    raise SecretRefused(problem[0].rule.id, problem[0].rule.why, "its name")
+                secrets = self.check(name, file, is_owner, notices, where="its name")
+                if secrets:
+                    raise SecretRefused(secrets[0].rule.id, secrets[0].rule.why, "its name")
         return notices
+
+    def _admit_text(
+        self, step: Step, text: str, is_owner: bool, notices: list[str], old: Iterable[bytes]
+    ) -> None:
+        """Check the text that a step would write, and redact the secrets in it (see `check`)."""
+        is_memory = step.project == CATEGORY_PROJECT
+        place = f"{step.project}/{step.path}"
+        if is_memory:
+            # A memory's file name begins with its first line, so it is named by its id.
+            place = f"memory {step.path.removesuffix('.md')[-8:]}"
+        secrets = self.check(text, place, is_owner, notices, old)
+        if secrets:
+            _redact_step(step, text, secrets, is_memory)
 
     def check(
         self,
@@ -146,42 +150,73 @@ class Gate:
         """
         from memoranda.text.gate import SECRET
 
+        mode = self._settings.gate_secrets
         if is_owner:
             mode = self._settings.gate_own_secrets
-        else:
-            mode = self._settings.gate_secrets
         if mode == ALLOW:
-            findings = []
-        else:
-            findings = self.rules().find(text, SECRET)
-        if not findings:
             return []
-        old_texts = [item.decode("utf-8", "replace") for item in old]
-        findings = [
-            item
-            for item in findings
-            if not any(text[item.start : item.end] in before for before in old_texts)
-        ]
-        body_at = _body_at(text)
-        for item in findings:
-            row = text.count("\n", body_at, item.start) + 1
-            rule = item.rule
-            is_header = item.start < body_at
-            at = where or ("its title or header" if is_header else f"line {row}")
-            if mode == REFUSE or (mode == REDACT and is_header):
-                raise SecretRefused(rule.id, rule.why, at)
+        secrets = self.rules().find(text, SECRET)
+        if not secrets:
+            return []
+        secrets = _without_known(secrets, text, old)
+        body_start = _body_at(text)
+        for secret in secrets:
+            rule = secret.rule
+            is_in_header = secret.start < body_start
+            position = where or _position_of(secret, text, body_start)
+            # Names and links follow from the title, so a header is not redacted.
+            if mode == REFUSE or (mode == REDACT and is_in_header):
+                raise SecretRefused(rule.id, rule.why, position)
+            outcome = "written all the same"
             if mode == REDACT:
                 outcome = "redacted"
-            else:
-                outcome = "written all the same"
-            if not is_header:
-                where_shown = f"{place}, {at}"
-            else:
-                where_shown = f"a note of {place.partition('/')[0]}, {at}"
-            notices.append(f"{where_shown}: looks like {rule.why} (rule {rule.id}); {outcome}")
+            shown_place = place
+            if is_in_header:
+                # The place itself may contain the secret.
+                shown_place = f"a note of {place.partition('/')[0]}"
+            notices.append(
+                f"{shown_place}, {position}: looks like {rule.why} (rule {rule.id}); {outcome}"
+            )
         if mode == REDACT:
-            return findings
+            return secrets
         return []
+
+
+def _files_before(steps: Iterable[Step]) -> Iterator[File]:
+    """The files that steps replace or remove, as they were before."""
+    for step in steps:
+        if isinstance(step.old, File):
+            yield step.old
+
+
+def _new_name(step: Step) -> str:
+    """The path that a step gives to a file. Empty for a memory, whose name follows its text."""
+    if step.to:
+        return step.to
+    if step.do == StepKind.SET or step.old or step.project == CATEGORY_PROJECT:
+        return ""
+    return step.path
+
+
+def _without_known(
+    secrets: Iterable[GateMatch], text: str, old: Iterable[bytes]
+) -> list[GateMatch]:
+    """The secrets of a text that none of the `old` texts contains."""
+    old_texts = [data.decode("utf-8", "replace") for data in old]
+    new_secrets: list[GateMatch] = []
+    for secret in secrets:
+        words = text[secret.start : secret.end]
+        if not any(words in old_text for old_text in old_texts):
+            new_secrets.append(secret)
+    return new_secrets
+
+
+def _position_of(secret: GateMatch, text: str, body_start: int) -> str:
+    """The position of a secret in a note as notices name it, such as `line 3`."""
+    if secret.start < body_start:
+        return "its title or header"
+    row = text.count("\n", body_start, secret.start) + 1
+    return f"line {row}"
 
 
 def _redact_step(step: Step, text: str, secrets: list[GateMatch], is_memory: bool) -> None:
@@ -239,8 +274,8 @@ class DayUse:
         if not self._begins <= now < self._ends or self._last > history.last:
             day = now.astimezone(settings.zone).date()
             self._begins, self._ends = (
-                to_utc(datetime.combine(day_looked_at, time()), settings.zone)
-                for day_looked_at in (day, day + timedelta(days=1))
+                to_utc(datetime.combine(bound, time()), settings.zone)
+                for bound in (day, day + timedelta(days=1))
             )
             self._last = 0
             self._agents = {}
@@ -273,7 +308,7 @@ def check_limits(
     """Raises LimitExceeded when a note is too large, or `agent` (None: the owner) would write too
     much today.
     """
-    puts = [step for step in steps if step.do == StepKind.PUT and step.data is not None]
+    puts = _writing_steps(steps)
     _check_sizes(puts, "limits.note_bytes", settings.note_bytes)
     if agent is None:
         return
@@ -281,29 +316,29 @@ def check_limits(
     use = day.since_midnight(now, settings).get(agent, Use())
     new = sum(step.old is None for step in puts) - sum(step.do == StepKind.REMOVE for step in steps)
     size = sum(len(step.data or b"") for step in puts)
-    for name, limit, used, more, unit in (
+    for name, limit, used, added, unit in (
         ("agent_notes_per_day", settings.agent_notes_per_day, use.notes, max(new, 0), "new notes"),
         ("agent_bytes_per_day", settings.agent_bytes_per_day, use.bytes, size, "bytes"),
     ):
-        if limit and more and used + more > limit:
+        if limit and added and used + added > limit:
             raise LimitExceeded(
-                f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; this is {more:,} more. "
+                f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; this is {added:,} more. "
                 f"Nothing was changed. Go on tomorrow, or let the owner raise limits.{name}."
             )
 
 
-def _check_sizes(puts: Sequence[Step], key: str, most: int) -> None:
+def _check_sizes(puts: Sequence[Step], key: str, most_bytes: int) -> None:
     """Raise LimitExceeded if a note would become larger than allowed and does not shrink.
 
-    most: the allowed bytes; 0 means any number.
+    most_bytes: the allowed bytes; 0 means any number.
     key: the key of the configuration, for the error.
     """
-    for step in puts if most else ():
+    for step in puts if most_bytes else ():
         size = len(step.data or b"")
         before = len(step.old.data) if step.old else 0
-        if size > max(most, before):
+        if size > max(most_bytes, before):
             raise LimitExceeded(
-                f"{step.path} would have {size:,} bytes; a note may have {most:,}. "
+                f"{step.path} would have {size:,} bytes; a note may have {most_bytes:,}. "
                 f"Nothing was changed. Split it, or let the owner raise {key}."
             )
 
@@ -324,19 +359,14 @@ def sign(
     """
     removed_steps = [step for step in steps if step.do == StepKind.REMOVE and step.old is not None]
     own_trust = _own_trust(verb, agent)
-    for step in steps:
-        if step.do != StepKind.PUT or step.data is None:
+    for step in _writing_steps(steps):
+        if verb in _RESTORING and _sign_restored(step, history):
             continue
-        if verb in _RESTORING:
-            was = history.writer_of(sha256(step.data))
-            if was:
-                step.by = (step.by or {}) | was.row()
-                continue
         if verb in _WHOLE:
             continue
-        same = _same_text(steps, step, verb, removed_steps, index)
-        if same is not None:
-            step.by = same.row()
+        origin_of_same_text = _same_text(steps, step, verb, removed_steps, index)
+        if origin_of_same_text is not None:
+            step.by = origin_of_same_text.row()
             continue
         sources = _sources(step, verb, removed_steps, index)
         if step.old is None:
@@ -344,6 +374,20 @@ def sign(
         trust = least(own_trust, *(source.trust for source in sources))
         if trust != own_trust:
             step.by = (step.by or {}) | {"trust": trust}
+
+
+def _writing_steps(steps: Iterable[Step]) -> list[Step]:
+    """The steps that write the text of a file."""
+    return [step for step in steps if step.do == StepKind.PUT and step.data is not None]
+
+
+def _sign_restored(step: Step, history: History) -> bool:
+    """Record in a step who wrote the text that it restores. Whether the history knows that."""
+    writer = history.writer_of(sha256(step.data or b""))
+    if not writer:
+        return False
+    step.by = (step.by or {}) | writer.row()
+    return True
 
 
 def _own_trust(verb: str, agent: str | None) -> str:
@@ -366,7 +410,7 @@ def _same_text(
         moved = _moved_by(steps, step)
         if moved is not None:
             # Only its links are other ones
-            return _known(index, moved)
+            return _origin_in_index(index, moved)
     if verb in ("merge", "edit"):
         return None
     if step.old is not None and _body(step.old.data) != _body(step.data):
@@ -380,17 +424,17 @@ def _sources(
 ) -> list[Provenance]:
     """The origins of the texts that make up the new text: the one before, and those it merges."""
     if step.old:
-        sources = [_known(index, step)]
+        sources = [_origin_in_index(index, step)]
     else:
         # Perhaps the same note under another path, in the archive or out of it
         body = _body(step.data)
         sources = [
-            _known(index, item)
+            _origin_in_index(index, item)
             for item in removed_steps
             if item.old and _body(item.old.data) == body
         ]
     if verb == "merge":
-        sources += [_known(index, item) for item in removed_steps]
+        sources += [_origin_in_index(index, item) for item in removed_steps]
     return sources
 
 
@@ -409,8 +453,8 @@ def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:
     )
 
 
-def _known(index: Index, step: Step) -> Provenance:
-    """Where the text that stands there comes from, if the index has seen these bytes."""
+def _origin_in_index(index: Index, step: Step) -> Provenance:
+    """The origin of the text that a step replaces, if the index has seen these bytes."""
     info = index.notes.get(step.project, step.path)
     assert step.old is not None
     if info is not None and info.etag == step.old.etag:

@@ -92,9 +92,10 @@ def set_keys(
 def with_keys(
     info: NoteInfo, text: str, keys: Mapping[str, Any], now: datetime | None = None
 ) -> bytes:
-    """The note's text with these frontmatter keys, and with `now` as the time of its change where
-    the note counts that (`with_counted_time`). Raises InvalidInput for a header that is not valid
+    """Set frontmatter keys in a note's text. Raises InvalidInput for a header that is not valid
     YAML.
+
+    If the note counts its changes, `now` becomes the time of its change (see `with_counted_time`).
     """
     from memoranda.note.edit import SetKeys
     from memoranda.note.markdown import with_counted_time
@@ -180,13 +181,16 @@ def free_path(
     identity: str,
     taken_paths: Collection[str] = (),
 ) -> str:
-    """Where a memory goes, with the whole id in its name should the usual one be taken, also by
-    this change.
+    """A free path for a memory.
+
+    The name has the whole id if the usual one is taken, on disk or by a step of this change.
     """
-    plain = plain_id(identity)
+    short_id = plain_id(identity)
     root = session.engine.source(project).root
-    names = itertools.chain((name, f"{plain}.md"), (f"{plain}-{n}.md" for n in itertools.count(2)))
-    paths = (f"{category}/{this_name}" for this_name in names)
+    names = itertools.chain(
+        (name, f"{short_id}.md"), (f"{short_id}-{n}.md" for n in itertools.count(2))
+    )
+    paths = (f"{category}/{file_name}" for file_name in names)
     return next(
         path
         for path in paths
@@ -195,8 +199,8 @@ def free_path(
 
 
 def plain_id(identity: str) -> str:
-    """An id as a part of a file's name: itself, or its hash if it has characters that do not belong
-    there.
+    """An id as part of a file name: the id, or its hash if it has characters that a name must not
+    have.
     """
     if _PLAIN_ID.fullmatch(identity):
         return identity
@@ -223,8 +227,9 @@ def remove_note(
     *removed: tuple[NoteInfo, File],
     besides: NoteInfo | None = None,
 ) -> None:
-    """Remove the notes' files, and the ids of memories from the `links` of the others, except the
-    notes in `besides`, which the caller writes.
+    """Remove the files of notes, and their ids from the `links` of other memories.
+
+    besides: notes that the caller writes itself.
     """
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.index import database
 from memoranda.index.database import Database
+from memoranda.index.filters import project_ids
 from memoranda.index.note_queries import EntryQueries, NoteQueries
 from memoranda.query import Query
 from memoranda.sources.base import Stamp, Values
@@ -62,6 +63,16 @@ class Index(Database):
         from memoranda.index import writer
 
         return writer.put(self.connection, note, stamp)
+
+    def put_all(self, notes: Iterable[tuple[Note, Stamp]]) -> None:
+        """Index notes of different places. Each gets its permalink."""
+        from memoranda.index import writer
+
+        writer.put_all(self.connection, notes)
+
+    def project_ids(self) -> dict[str, int]:
+        """The ids of the projects, by name in lower case."""
+        return project_ids(self.connection)
 
     def remove(self, project: str, path: str) -> bool:
         """Take a note or an expired entry out; False when the index has none there."""

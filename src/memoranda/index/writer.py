@@ -32,7 +32,7 @@ from memoranda.note.model import (
     Note,
     Provenance,
     Relation,
-    coded,
+    with_code,
 )
 from memoranda.note.names import UUID
 from memoranda.sources.base import NO_STAMP, Stamp
@@ -139,6 +139,21 @@ _INDEXED_COLUMNS = {
 }
 
 
+class _Around(NamedTuple):
+    """The state of the index at the place of a note that is to be written.
+
+    project: the id of its project.
+    next_row: the row of the next new note.
+    is_known: whether the index has a note at its path.
+    is_taken: whether another note has its permalink.
+    """
+
+    project: int
+    next_row: int
+    is_known: bool
+    is_taken: bool
+
+
 class Passage(NamedTuple):
     """A passage of a long note: where it begins and ends in the text, and its words."""
 
@@ -189,16 +204,16 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     path = sqlite_text(note.path)
     wanted_permalink = sqlite_text(note.permalink)
     own_permalink = note.own_permalink
-    place = {"project": note.project, "path": path, "permalink": wanted_permalink}
-    around = db.execute(_AROUND, place).fetchone()
+    around = _around(db, note)
     if around is None:
         # Adds it
         project_id(db, note.project)
-        around = db.execute(_AROUND, place).fetchone()
-    project, next_row, is_known, is_taken = around
+        around = _around(db, note)
+        assert around is not None
+    project = around.project
     if note.project == "kv":
         db.execute(_FORGET_EXPIRED, (path,))
-    if is_known:
+    if around.is_known:
         old = _read(db, project, path)
     else:
         old = None
@@ -212,14 +227,59 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     permalink, base = (
         (old.permalink, old.base) if old is not None and stays else (wanted_permalink, None)
     )
-    row = row or next_row
+    row = row or around.next_row
     _insert(db, [(row, prepare(note, stamp, project, permalink, base))])
     if old is not None and not stays:
         _released(db, project, note.project, old.permalink)
-    if is_taken if old is None else not stays:
+    if around.is_taken if old is None else not stays:
         _claimed(db, project, note.project, row, wanted_permalink, own_permalink)
         permalink = db.execute("select permalink from note where row = ?", (row,)).fetchone()[0]
     return permalink
+
+
+def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
+    """Return the state of the index at the place of a note. None if it does not have its project."""
+    place = {
+        "project": note.project,
+        "path": sqlite_text(note.path),
+        "permalink": sqlite_text(note.permalink),
+    }
+    row = db.execute(_AROUND, place).fetchone()
+    if row is None:
+        return None
+    project, next_row, known_row, is_taken = row
+    return _Around(project, next_row, known_row is not None, bool(is_taken))
+
+
+def put_all(db: sqlite3.Connection, notes: Iterable[tuple[Note, Stamp]]) -> None:
+    """Index notes of different places, each in place of what was there; they get their permalinks.
+
+    New notes are written together, some at a time.
+    """
+    together: list[tuple[int, Prepared]] = []
+    permalinks: set[tuple[str, str]] = set()
+    for note, stamp in notes:
+        wanted_permalink = sqlite_text(note.permalink)
+        around = _around(db, note)
+        if (
+            around is None
+            or around.is_known
+            or around.is_taken
+            or (note.project, wanted_permalink) in permalinks
+            or note.project == KV_PROJECT
+        ):
+            _insert(db, together)
+            together = []
+            note.permalink = put(db, note, stamp)
+            continue
+        row = around.next_row + len(together)
+        note.permalink = wanted_permalink
+        together.append((row, prepare(note, stamp, around.project, wanted_permalink)))
+        permalinks.add((note.project, wanted_permalink))
+        if len(together) == MOST_ROWS:
+            _insert(db, together)
+            together = []
+    _insert(db, together)
 
 
 class Loading:
@@ -418,7 +478,7 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
     warnings = note.warnings
     if is_cut:
         cut = f"words after {len(known.text):,} characters are not searched. Split the note."
-        warnings = [*warnings, coded(PARTLY_READ, cut)]
+        warnings = [*warnings, with_code(PARTLY_READ, cut)]
     begins, ends, limited = filters.valid_span(note)
     return {
         "project": project,
@@ -621,11 +681,13 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
             db.execute(f"delete from {place} = ?", (row,))
 
 
-def foresee(note: Note) -> None:
+def foresee(note: Note, project: int) -> None:
     """Compute the index rows of a note ahead, so that `remembered` functions know them when it is
     written.
+
+    project: the id that its project has or will get.
     """
-    prepare(note, NO_STAMP, 0)
+    prepare(note, NO_STAMP, project, sqlite_text(note.permalink))
 
 
 def foresee_removal(note: Note) -> None:
@@ -641,6 +703,27 @@ def foresee_removal(note: Note) -> None:
 
 def _words(project: str, old: _Indexed) -> dict[str, Row]:
     """The rows of a note in the full-text tables: of notes, of their names and of stems."""
+    facet = old.facet
+    words = _words_without_facet(project, old._replace(facet=""))
+    return {
+        "note_fts": {**words.names, "body": words.body, "address": words.address, "facet": facet},
+        "name_fts": {**words.names, "facet": facet},
+        "stem_fts": {"words": features.stem_text(words.stemmed, facet)},
+    }
+
+
+class _Words(NamedTuple):
+    """The words by which a note is found, but for its facets, which tell who wrote it."""
+
+    names: dict[str, str]
+    address: str
+    body: str
+    stemmed: tuple[str, ...]
+    """The texts whose stems count."""
+
+
+@remembered
+def _words_without_facet(project: str, old: _Indexed) -> _Words:
     titles = _names_apart("\n".join([old.title, *json.loads(old.aliases or "[]")]))
     headings = _names_apart(old.headings)
     tags = _names_apart(old.tags)
@@ -656,13 +739,8 @@ def _words(project: str, old: _Indexed) -> dict[str, Row]:
     else:
         begin = fts_text(old.text[:STEMMED])
     named = [column.replace(_APART, "\n") for column in (titles, headings, tags, address)]
-    stems = features.stem_text([*named, begin], old.facet)
     names = {"title": titles, "headings": headings, "tags": tags}
-    return {
-        "note_fts": {"body": body, **names, "address": address, "facet": old.facet},
-        "name_fts": {**names, "facet": old.facet},
-        "stem_fts": {"words": stems},
-    }
+    return _Words(names, address, body, (*named, begin))
 
 
 def _names_apart(names: str) -> str:
@@ -671,10 +749,15 @@ def _names_apart(names: str) -> str:
 
 
 def _keys(project: str, old: _Indexed) -> set[str]:
-    first = first_line_of(project, old.text)
-    return keys_of(
-        project, old.path, old.permalink, (old.title, *json.loads(old.aliases or "[]")), first
-    )
+    return _keys_of(project, old.path, old.permalink, old.title, old.aliases, old.text)
+
+
+@remembered
+def _keys_of(
+    project: str, path: str, permalink: str, title: str, aliases: str | None, text: str
+) -> set[str]:
+    names = (title, *json.loads(aliases or "[]"))
+    return keys_of(project, path, permalink, names, first_line_of(project, text))
 
 
 def _header_json(header: Mapping[str, Any]) -> str | None:

@@ -7,7 +7,7 @@ What each source says is read in sources.py. Source: contract 001, 11.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,31 +73,42 @@ ALL = "all"
 
 
 def named_sources(
-    name_wanted: str, path: str | None, settings: Settings
+    names_text: str, path: str | None, settings: Settings
 ) -> list[tuple[Source, Path | None]]:
     """The sources with these names, each with its folder. The folder is None if its place is
     unknown.
 
-    name_wanted: names separated by commas. `all` means all that exist and are not switched off.
+    names_text: names separated by commas. `all` means all that exist and are not switched off.
     path: a folder to read instead.
 
     Raises InvalidInput for an unknown source, or a `path` that is missing, a file or blank.
     """
-    names = list(dict.fromkeys(split_list(name_wanted)))
-    for name in names or [name_wanted]:
-        if name != ALL and name not in SOURCES:
-            raise InvalidInput(f"Unknown source: {name}", choices(name, [ALL, *SOURCES]))
+    names = list(dict.fromkeys(split_list(names_text)))
+    _check_source_names(names or [names_text])
     folder = None
     if path is not None:
         folder = _checked_folder(path)
     if ALL not in names:
         return [(SOURCES[name], folder or _root_of(SOURCES[name], settings)) for name in names]
-    sources_present: list[tuple[Source, Path | None]] = []
+    return list(_present_sources(folder, settings))
+
+
+def _check_source_names(names: Iterable[str]) -> None:
+    """Raise InvalidInput for a name that is neither a source nor `all`."""
+    for name in names:
+        if name != ALL and name not in SOURCES:
+            raise InvalidInput(f"Unknown source: {name}", choices(name, [ALL, *SOURCES]))
+
+
+def _present_sources(folder: Path | None, settings: Settings) -> Iterator[tuple[Source, Path]]:
+    """The sources that exist and are not switched off, each with its folder.
+
+    folder: a folder to read instead of each source's own.
+    """
     for source in SOURCES.values():
         root = folder or _root_of(source, settings)
         if root is not None and root.is_dir() and source.name not in settings.ingestion_off:
-            sources_present.append((source, root))
-    return sources_present
+            yield source, root
 
 
 def _checked_folder(path: str) -> Path:
@@ -126,18 +137,20 @@ def run(
     chosen: Sequence[tuple[Source, Path | None]],
     *,
     dry_run: bool = False,
-    again: bool = False,
+    takes_removed: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[IngestPlan], list[Ingestion]]:
     """Take in what the files of these sources say: the plans, and what became of each (with
     `dry_run`: would).
     """
-    texts_known = Ingested(memory).known()
+    ingested_texts = Ingested(memory).known()
     plans = plan(
-        [(source, Tree(root, (memory.home,))) for source, root in chosen], texts_known, again=again
+        [(source, Tree(root, (memory.home,))) for source, root in chosen],
+        ingested_texts,
+        takes_removed=takes_removed,
     )
     if not dry_run:
-        return plans, apply(memory, plans, texts_known, progress)
+        return plans, apply(memory, plans, ingested_texts, progress)
     sizes = [(len(source_plan.new), len(source_plan.changed), source_plan) for source_plan in plans]
     return plans, [
         Ingestion(new, changed, source_plan.seen - new - changed, source_plan.warnings)
@@ -146,14 +159,17 @@ def run(
 
 
 def plan(
-    reads: Sequence[tuple[Source, Tree]], texts_known: IngestedTexts, *, again: bool = False
+    reads: Sequence[tuple[Source, Tree]],
+    ingested_texts: IngestedTexts,
+    *,
+    takes_removed: bool = False,
 ) -> list[IngestPlan]:
     """Plan what to do with the files of these sources. Nothing is written.
 
     A text that a memory already has is skipped. A known file with a new text changes its memory.
-    Removed memories stay removed, unless `again`.
+    Removed memories stay removed, unless `takes_removed`.
 
-    texts_known: the texts stored already; the plan's texts are added to them.
+    ingested_texts: the texts stored already; the plan's texts are added to them.
     """
     plans: list[IngestPlan] = []
     unknown: list[tuple[IngestPlan, SourceNote]] = []
@@ -162,48 +178,52 @@ def plan(
         source_plan = IngestPlan(source.name, tree.root, warnings=tree.warnings)
         plans.append(source_plan)
         for note in source.scan(tree):
-            info = texts_known.refs.get(note.source_ref)
+            info = ingested_texts.refs.get(note.source_ref)
             if info is None:
                 unknown.append((source_plan, note))
-            elif note.content_hash not in texts_known.texts[info.id]:
+            elif note.content_hash not in ingested_texts.texts[info.id]:
                 changed.append((source_plan, info, note))
         source_plan.seen = tree.seen
-    _plan_changed(changed, texts_known)
+    _plan_changed(changed, ingested_texts)
     # After the changed ones, which may free a text.
     for source_plan, note in unknown:
         is_removed = (
-            note.content_hash in texts_known.gone_hashes or note.source_ref in texts_known.gone_refs
+            note.content_hash in ingested_texts.gone_hashes
+            or note.source_ref in ingested_texts.gone_refs
         )
-        if not texts_known.hashes[note.content_hash] and (again or not is_removed):
+        if not ingested_texts.hashes[note.content_hash] and (takes_removed or not is_removed):
             source_plan.new.append(note)
-            texts_known.hold(note.source_ref, frozenset((note.content_hash,)))
+            ingested_texts.hold(note.source_ref, frozenset((note.content_hash,)))
     return plans
 
 
-def _plan_changed(changed: deque[_ChangedFile], texts_known: IngestedTexts) -> None:
+def _plan_changed(changed: deque[_ChangedFile], ingested_texts: IngestedTexts) -> None:
     """Add the files that changed to their plans. A text another memory has waits until the change
     of that memory's own file frees it."""
     waiting: dict[str, list[_ChangedFile]] = {}
     while changed:
         file = changed.popleft()
         source_plan, info, note = file
-        if texts_known.hashes[note.content_hash]:
+        if ingested_texts.hashes[note.content_hash]:
             waiting.setdefault(note.content_hash, []).append(file)
             continue
         source_plan.changed.append((info, note))
-        for free in texts_known.hold(info.id, frozenset((note.content_hash,))):
+        for free in ingested_texts.hold(info.id, frozenset((note.content_hash,))):
             changed.extend(waiting.pop(free, ()))
 
 
 def apply(
     memory: MemorySession,
     plans: Sequence[IngestPlan],
-    texts_known: IngestedTexts,
+    ingested_texts: IngestedTexts,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Ingestion]:
-    """Carry out the plans; each batch of new memories is one change, and each changed memory. One
-    that changed since the plan, or is locked, is left as it is, with a warning. Raises
-    StorageError; what was stored before it stays."""
+    """Carry out the plans: each batch of new memories is one change, and each changed memory is
+    another.
+
+    A memory that is locked, or changed since the plan, stays as it is, and a warning names it.
+    Raises StorageError; everything stored before it stays.
+    """
     ingested = Ingested(memory)
     upkeep = Upkeep(memory)
     total = sum(len(source_plan.new) + len(source_plan.changed) for source_plan in plans)
@@ -222,14 +242,18 @@ def apply(
             # One after the other, so that of two files with one name the first is older.
             now = memory.clock()
             expires = now + memory.settings.short_term_ttl
-            further = _further(note, source_plan.root, note.aliases)
-            more: dict[str, Any] = {"source": note.source, "expires": expires, "further": further}
+            other_keys = _further(note, source_plan.root, note.aliases)
+            record_fields: dict[str, Any] = {
+                "source": note.source,
+                "expires": expires,
+                "further": other_keys,
+            }
             records.append(
-                Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, **more)
+                Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, **record_fields)
             )
         size = lambda source_plan: len(source_plan.content)
         outcome.ingested = ingested.store(
-            list(batches(records, BATCH, size, BATCH_CHARACTERS)), texts_known, advance
+            list(batches(records, BATCH, size, BATCH_CHARACTERS)), ingested_texts, advance
         )
     for source_plan, outcome in zip(plans, outcomes, strict=True):
         # Tags and names that a memory got since stay.

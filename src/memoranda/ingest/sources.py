@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from memoranda.note import frontmatter, grammar
 from memoranda.note.inline import listed_names, listed_tags, page_fields
 from memoranda.note.links import TAG_SIGNS, without_suffix
-from memoranda.note.markdown import unpacked
+from memoranda.note.markdown import unpack_list
 from memoranda.sources.files import reason
 from memoranda.text.unicode import is_valid_unicode
 
@@ -33,7 +33,7 @@ class Tree:
     apart: folders that are never entered (the memory home).
     """
 
-    def __init__(self, root: Path | None, apart: Collection[Path] = ()):
+    def __init__(self, root: Path | None, excluded_folders: Collection[Path] = ()):
         if root is None:
             self.root = ""
         else:
@@ -41,7 +41,7 @@ class Tree:
         self.warnings: list[str] = []
         self.seen = 0
         self._real = os.path.realpath(self.root)
-        self._apart = {os.path.realpath(folder) for folder in apart}
+        self._apart = {os.path.realpath(folder) for folder in excluded_folders}
 
     def notes(self, folder: str = "", *, hidden: bool, deep: bool = True) -> list[str]:
         """Paths of all `*.md` below a folder of the root, sorted; with `hidden` also those in
@@ -145,8 +145,8 @@ class Tree:
 
     def warn(self, path: str, why: str) -> None:
         """Note that `path` was not read as a whole."""
-        path_shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        self.warnings.append(f"{path_shown}: {why}")
+        printable_path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        self.warnings.append(f"{printable_path}: {why}")
 
 
 def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
@@ -160,7 +160,7 @@ def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
 # Characters of a file that become a memory. The file itself is not changed.
 LONGEST_START = 5000
 # Paths that one warning names.
-_NAMED = 20
+_NAMED_PATHS = 20
 _ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
@@ -208,8 +208,10 @@ class SourceNote:
         inline = (
             () if self.inline is None else inline_tags(self.content, bracketed=self.inline == "[[")
         )
-        plain = (tag.strip().lstrip("#").strip().lower() for tag in (*self.own_tags, *inline))
-        return tuple(dict.fromkeys(tag for tag in plain if tag))
+        normalized_tags = (
+            tag.strip().lstrip("#").strip().lower() for tag in (*self.own_tags, *inline)
+        )
+        return tuple(dict.fromkeys(tag for tag in normalized_tags if tag))
 
 
 def scan_claude(tree: Tree) -> Iterator[SourceNote]:
@@ -228,7 +230,7 @@ def scan_claude(tree: Tree) -> Iterator[SourceNote]:
 def scan_car_agent(tree: Tree) -> Iterator[SourceNote]:
     """Car agent: all `*.md`, the first 5,000 characters of each."""
     for path in tree.notes(hidden=True):
-        content = shortened(tree.text(path))
+        content = shorten(tree.text(path))
         if content:
             yield SourceNote("car-agent", path, content, stem(path), ("car-agent",))
 
@@ -236,7 +238,7 @@ def scan_car_agent(tree: Tree) -> Iterator[SourceNote]:
 def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
     """Fingersaver: `chat.md`, its first 5,000 characters."""
     if "chat.md" in tree.notes(hidden=True, deep=False) and (
-        content := shortened(tree.text("chat.md"))
+        content := shorten(tree.text("chat.md"))
     ):
         yield SourceNote("fingersaver", "chat.md", content, "chat", ("fingersaver", "chat"))
 
@@ -255,14 +257,14 @@ def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
             else:
                 empty.append(path)
     if empty:
-        tree.warn(_named(empty), "left out, as nothing is written there")
+        tree.warn(_named_paths(empty), "left out, as nothing is written there")
 
 
-def _named(paths: Sequence[str]) -> str:
+def _named_paths(paths: Sequence[str]) -> str:
     """The first paths, and the number of the others."""
-    first_paths = ", ".join(paths[:_NAMED])
-    if len(paths) > _NAMED:
-        return f"{first_paths} and {len(paths) - _NAMED} more"
+    first_paths = ", ".join(paths[:_NAMED_PATHS])
+    if len(paths) > _NAMED_PATHS:
+        return f"{first_paths} and {len(paths) - _NAMED_PATHS} more"
     return first_paths
 
 
@@ -355,7 +357,7 @@ def stem(path: str) -> str:
     return unicodedata.normalize("NFC", without_suffix(path.rpartition("/")[2]))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The text trimmed. A longer text is cut after 5,000 characters, and `...` is added."""
     text = text.strip()
     if len(text) <= LONGEST_START:
@@ -399,7 +401,7 @@ def _text(header: dict[str, Any], key: str) -> str:
 def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...]:
     """The texts of some keys, a list each or separated."""
     texts: list[str] = []
-    for value in map(unpacked, map(header.get, keys)):
+    for value in map(unpack_list, map(header.get, keys)):
         if isinstance(value, str):
             parts: list[Any] = re.split(separator, value)
         elif isinstance(value, list):
@@ -437,5 +439,7 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
         return ()
     targets = {relation.target for relation in grammar.scan(probe)[1]}
     return tuple(
-        dict.fromkeys(name for at, name in enumerate(names) if f"{_PLACEHOLDER}{at}" in targets)
+        dict.fromkeys(
+            name for number, name in enumerate(names) if f"{_PLACEHOLDER}{number}" in targets
+        )
     )

@@ -38,24 +38,24 @@ _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 # A Latin word, or one sign of another script.
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 # Examples that vote, each by this power of its likeness to the text
-_NEIGHBOURS = 60
+_VOTING_EXAMPLES = 60
 # How much a vote by words counts beside one by meaning.
 _WEIGHT = 1.5
 # The power for likeness by meaning, whose values are closer together
-_BY_MEANING = 4
+_POWER_BY_MEANING = 4
 # The likeness with which the nearest example decides alone
-_ALIKE = 0.4
+_LIKENESS_TO_DECIDE_ALONE = 0.4
 # The likeness (cosine) an example must have to decide
-_LEAST_LIKE = 0.12
+_LEAST_LIKENESS = 0.12
 # How much an example must be like a text to outweigh one ordinary word.
-_OUTWEIGHS = 0.25
+_LIKENESS_TO_OUTWEIGH = 0.25
 # The likeness an example must have to be weighed against one ordinary word of the table, whose
 # category then has this share of all votes more.
 _TABLE_SHARE = 0.15
 # The likeness a memory the owner corrected must have to decide
-_CORRECTED = 0.35
+_LIKENESS_TO_CORRECTED = 0.35
 # How many times the votes of the second category the first must have so that nobody is asked.
-_SURE = 1.5
+_SURE_RATIO_OF_VOTES = 1.5
 # Words of time the grammar reads no time from, as it would guess: "in August".
 _SAYS_WHEN = re.compile(
     r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]*ary|ch|il|ust|ember|ober)?\b"
@@ -71,9 +71,9 @@ _LIKING = re.compile(
     re.IGNORECASE,
 )
 # Characters of a text that are compared
-_READ = 2000
+_COMPARED_CHARACTERS = 2000
 # Characters of an example that a reason shows
-_SHOWN = 40
+_SHOWN_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ class Classifier:
             if memory.info is not None and memory.info.may_say((SET_BY,))
         )
         corrected = [
-            (this_memory.content, this_memory.category)
-            for this_memory in may_be
-            if this_memory.header.get(SET_BY) == OWNER
+            (memory_state.content, memory_state.category)
+            for memory_state in may_be
+            if memory_state.header.get(SET_BY) == OWNER
         ]
         self._corrected = Examples(corrected) if corrected else None
 
@@ -133,7 +133,7 @@ class Classifier:
         highest = max(classified.scores.values(), default=0)
         is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
         # A single usual word decides only if no example is very similar to the text.
-        if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
+        if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _LIKENESS_TO_OUTWEIGH):
             by_examples = self._by_examples(text, classified.category)
             return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
         if highest > _WEIGHTS["weak"]:
@@ -149,11 +149,11 @@ class Classifier:
         """The category that the owner gave to a very similar text. None if none exists."""
         if self._corrected is None:
             return None
-        nearest = self._corrected.nearest(text, 1, _CORRECTED)
+        nearest = self._corrected.nearest(text, 1, _LIKENESS_TO_CORRECTED)
         if not nearest:
             return None
         _, category, example = nearest[0]
-        reason = f'{category} (you put "{shortened(example)}" there)'
+        reason = f'{category} (you put "{one_line_of(example)}" there)'
         return CategoryChoice(category, "correction", reason)
 
     def _times_in(self, text: str, created: datetime) -> list[timephrase.Reading | None]:
@@ -177,16 +177,16 @@ class Classifier:
             without = "date"
         else:
             without = None
-        by_words = examples().nearest(text, 2 * _NEIGHBOURS, 0.0)
-        by_words = [example for example in by_words if example[1] != without][:_NEIGHBOURS]
+        by_words = examples().nearest(text, 2 * _VOTING_EXAMPLES, 0.0)
+        by_words = [example for example in by_words if example[1] != without][:_VOTING_EXAMPLES]
         by_meaning = self._nearest_in_meaning(text, without)
-        if not by_meaning and (not by_words or by_words[0][0] < _LEAST_LIKE):
+        if not by_meaning and (not by_words or by_words[0][0] < _LEAST_LIKENESS):
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
         votes = _votes(by_words, _WEIGHT)
         is_alike = False
         if by_meaning:
-            votes = _joined(votes, _votes(by_meaning, _BY_MEANING))
-        elif by_words[0][0] >= _ALIKE:
+            votes = _sum_of_votes(votes, _votes(by_meaning, _POWER_BY_MEANING))
+        elif by_words[0][0] >= _LIKENESS_TO_DECIDE_ALONE:
             is_alike = True
             votes[by_words[0][1]] = float("inf")
         if leaning is not None:
@@ -203,13 +203,15 @@ class Classifier:
         known_examples = known_texts(self._settings, examples().texts)
         if not known_examples:
             return []
-        labelled = zip(known_examples.cosines(text[:_READ]), examples().labelled, strict=False)
+        labelled = zip(
+            known_examples.cosines(text[:_COMPARED_CHARACTERS]), examples().labelled, strict=False
+        )
         likenesses = [
             (cosine, category, example)
             for cosine, (example, category) in labelled
             if category != without
         ]
-        nearest = sorted(likenesses, reverse=True)[:_NEIGHBOURS]
+        nearest = sorted(likenesses, reverse=True)[:_VOTING_EXAMPLES]
         return [likeness for likeness in nearest if likeness[0] > 0]
 
 
@@ -279,15 +281,15 @@ def _by_time(times: Iterable[timephrase.Reading | None]) -> CategoryChoice | Non
     return CategoryChoice(category, "time", f'{category} (time "{reading.phrase}")')
 
 
-def _votes(near: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
+def _votes(neighbours: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
     """The votes of (likeness, category, example) for each category."""
     votes = defaultdict[str, float](float)
-    for likeness, category, _ in near:
+    for likeness, category, _ in neighbours:
         votes[category] += likeness**power
     return votes
 
 
-def _joined(
+def _sum_of_votes(
     by_words: Mapping[str, float], by_meaning: Mapping[str, float]
 ) -> defaultdict[str, float]:
     """The shares of both votes, added."""
@@ -300,18 +302,20 @@ def _joined(
     return joined
 
 
-def _elected(votes: Mapping[str, float], near: Sequence[tuple[float, str, str]]) -> CategoryChoice:
+def _elected(
+    votes: Mapping[str, float], neighbours: Sequence[tuple[float, str, str]]
+) -> CategoryChoice:
     """The category with most votes, and the second if it is close."""
-    (category, most), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
-    examples_of_category = [example for _, name, example in near if name == category]
+    (category, most_votes), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
+    examples_of_category = [example for _, name, example in neighbours if name == category]
     if examples_of_category:
         nearest = examples_of_category[0]
     else:
-        nearest = near[0][2]
+        nearest = neighbours[0][2]
     second = None
-    if later_votes and most < _SURE * later_votes[0][1]:
+    if later_votes and most_votes < _SURE_RATIO_OF_VOTES * later_votes[0][1]:
         second = later_votes[0][0]
-    reason = f'{category} (nearest to "{shortened(nearest)}")'
+    reason = f'{category} (nearest to "{one_line_of(nearest)}")'
     return CategoryChoice(category, "example", reason, (), second)
 
 
@@ -327,12 +331,12 @@ def learn(settings: Settings) -> int:
     return 0
 
 
-def shortened(text: str) -> str:
+def one_line_of(text: str) -> str:
     """A text in one line, as a reason or a question shows it."""
     line = " ".join(text.split())
-    if len(line) <= _SHOWN:
+    if len(line) <= _SHOWN_CHARACTERS:
         return line
-    return line[: _SHOWN - 1] + "…"
+    return line[: _SHOWN_CHARACTERS - 1] + "…"
 
 
 class Examples:
@@ -349,7 +353,7 @@ class Examples:
         self._unknown = log(2 * (len(counts) + 1))
         self._with = defaultdict[str, list[tuple[int, float]]](list)
         # loops, no small functions: there are a thousand
-        for at, features in enumerate(counts):
+        for example_index, features in enumerate(counts):
             weights = {}
             squares = 0.0
             for feature, count in features.items():
@@ -357,9 +361,9 @@ class Examples:
                 squares += weight * weight
             length = sqrt(squares) or 1.0
             for feature, weight in weights.items():
-                self._with[feature].append((at, weight / length))
+                self._with[feature].append((example_index, weight / length))
 
-    def nearest(self, text: str, most: int, least: float) -> list[tuple[float, str, str]]:
+    def nearest(self, text: str, limit: int, least: float) -> list[tuple[float, str, str]]:
         """(likeness, category, example) of the nearest ones that are like `text` by `least` at
         least, best first.
         """
@@ -371,13 +375,17 @@ class Examples:
         }
         length = sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         for feature, weight in weights.items():
-            for at, example in self._with.get(feature, ()):
-                likeness[at] += weight / length * example
-        best = sorted(range(len(likeness)), key=likeness.__getitem__, reverse=True)[:most]
+            for example_index, example in self._with.get(feature, ()):
+                likeness[example_index] += weight / length * example
+        best = sorted(range(len(likeness)), key=likeness.__getitem__, reverse=True)[:limit]
         return [
-            (likeness[at], self.labelled[at][1], self.labelled[at][0])
-            for at in best
-            if likeness[at] > least
+            (
+                likeness[example_index],
+                self.labelled[example_index][1],
+                self.labelled[example_index][0],
+            )
+            for example_index in best
+            if likeness[example_index] > least
         ]
 
 
@@ -414,19 +422,21 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
     words = one_word()
     is_cjk = runs().match
     for text in texts:
-        text = text[:_READ]
+        text = text[:_COMPARED_CHARACTERS]
         features = list[str]()
         low = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
-        for at, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
+        for word_index, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
             if not word.isascii() and is_cjk(word):
                 features += [*word, *map(add, word, word[1:])]
-                features += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []
+                features += [f"^{word[0]}", f"^{word[:2]}"] if word_index == 0 else []
             else:
                 if word.isdigit():
-                    plain = ""
+                    feature_word = ""
                 else:
-                    plain = word
-                features += ([plain] if plain else []) + ([f"^{plain}"] if at == 0 else [])
+                    feature_word = word
+                features += ([feature_word] if feature_word else []) + (
+                    [f"^{feature_word}"] if word_index == 0 else []
+                )
         written = _LATIN_WORD.findall(text)
         if written:
             first = written[0].lower()
@@ -454,8 +464,11 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
 
 
 class Classified(NamedTuple):
-    """`words` are the entries that decided, as the table has them, in the order the text first has
-    them; `scores` the categories that scored at all, in the table's order."""
+    """The category that the table of words gives a text.
+
+    words: the entries of the table that decided, in the order in which the text has them.
+    scores: the categories with a score, in the order of the table.
+    """
 
     category: str
     words: tuple[str, ...]
@@ -471,14 +484,14 @@ class _Entry(NamedTuple):
     weight: int
     exact: bool
 
-    def is_at(self, at: int, text: str) -> bool:
+    def is_at(self, start: int, text: str) -> bool:
         """Whether it stands at a position of `text`, an English entry as a separate word."""
-        end = at + len(self.sought)
-        if not text.startswith(self.sought, at):
+        end = start + len(self.sought)
+        if not text.startswith(self.sought, start):
             return False
         # Chinese, Japanese and Korean letters end an English word: `这个API的`.
-        around = (text[at - 1 : at], text[end : end + 1]) if self.sought.isascii() else ()
-        return not any(char == "_" or (char < "\u2e80" and char.isalnum()) for char in around)
+        neighbours = (text[start - 1 : start], text[end : end + 1]) if self.sought.isascii() else ()
+        return not any(char == "_" or (char < "\u2e80" and char.isalnum()) for char in neighbours)
 
 
 def classify(text: str) -> Classified:
@@ -494,10 +507,10 @@ def classify(text: str) -> Classified:
     matched: dict[_Entry, None] = {}
     matched_until = 0
     for match in _WORD_START.finditer(lowered):
-        at = match.start()
+        position = match.start()
         for entry in table.get(match[0], ()):
-            if entry.is_at(at, text if entry.exact else lowered):
-                end = at + len(entry.sought)
+            if entry.is_at(position, text if entry.exact else lowered):
+                end = position + len(entry.sought)
                 if end > matched_until:
                     matched_until = end
                     matched[entry] = None

@@ -70,8 +70,8 @@ class LinePair(NamedTuple):
             self.first.value,
             self.second.value,
         ]
-        whole = "\0".join(parts).encode("utf-8", "surrogatepass")
-        return f"{KIND}:{hashlib.sha256(whole).hexdigest()[:16]}"
+        joined_parts = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return f"{KIND}:{hashlib.sha256(joined_parts).hexdigest()[:16]}"
 
 
 @cache
@@ -124,7 +124,7 @@ def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
 
 def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LinePair]:
     lines.sort(key=lambda line: line.number)
-    by_value = {_folded(line.value): line for line in lines}
+    by_value = {_fold_text(line.value): line for line in lines}
     if len(by_value) > _MOST_VALUES:
         return
     for (first_value, first), (second_value, second) in pairwise(by_value.items()):
@@ -133,7 +133,7 @@ def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LineP
             yield LinePair(info, subject, first, second)
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .。!！")
 
 
@@ -162,8 +162,10 @@ def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
 
 
 def _weights(pair: Contradiction) -> str:
-    """How many notes say each of the two, and from how many sources, where that differs from one
-    note each. What one agent says in many notes counts as one source.
+    """Say how many notes state each of two values, and from how many sources. Empty if it is one
+    note each.
+
+    The notes of one agent count as one source.
     """
     counts = []
     sayings = []
@@ -174,13 +176,13 @@ def _weights(pair: Contradiction) -> str:
             if not differ(statement.claim, side.claim)
         ]
         counts.append(len({info.id for info in infos}))
-        sayings.append(_saying(counts[-1], infos))
+        sayings.append(_count_of_sources(counts[-1], infos))
     if counts == [1, 1]:
         return ""
     return f" The first: {sayings[0]}; the second: {sayings[1]}."
 
 
-def _saying(count: int, infos: Sequence[NoteInfo]) -> str:
+def _count_of_sources(count: int, infos: Sequence[NoteInfo]) -> str:
     """How many notes say something, and of whom."""
     sources = sorted({author(info.provenance) for info in infos})
     noun = "notes"

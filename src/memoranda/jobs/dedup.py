@@ -47,10 +47,10 @@ def words(low: str) -> list[str]:
     texts.
     """
     low = low.replace("’", "'")
-    words_found = _WORD.findall(low)
+    word_list = _WORD.findall(low)
     if "'s" in low:
-        return [intern(word.removesuffix("'s")) for word in words_found]
-    return list(map(intern, words_found))
+        return [intern(word.removesuffix("'s")) for word in word_list]
+    return list(map(intern, word_list))
 
 
 def han_runs(low: str) -> list[str]:
@@ -131,7 +131,7 @@ def _are_in_order(lines: Iterable[str], other_lines: Iterable[str]) -> bool:
     return all(line in remaining for line in lines)
 
 
-def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
+def _groups_of(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
     groups = defaultdict[Hashable, list[MemoryState]](list)
     for memory in memories:
         groups[memory.block].append(memory)
@@ -139,15 +139,15 @@ def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
 
 
 def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -> list[Action]:
-    """The merges: memories of one block of which one says the same as the other, or holds all its
-    lines in order.
+    """Plan to merge each memory whose text another memory of its block also has, whole or with
+    further lines between its lines.
 
     The one with more lines stays, then the longer, then the pinned, the one with the higher
     `access_count`, the older, the smaller id. Memories without text and pinned ones are not merged
     away. The plan does not depend on the order of `memories`. Source: contract 001, 18.6.
     """
     merges: list[tuple[_Text, _Text]] = []
-    for group in _grouped(memories):
+    for group in _groups_of(memories):
         if len(group) > 1:
             merges += _merges_in(group)
     merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
@@ -166,13 +166,13 @@ def _merges_in(group: Iterable[MemoryState]) -> list[tuple[_Text, _Text]]:
     """(text, survivor) of each memory of a block that is merged away."""
     merges: list[tuple[_Text, _Text]] = []
     survivors: dict[str, _Text] = {}
-    same: dict[tuple[str, ...], _Text] = {}
+    holders: dict[tuple[str, ...], _Text] = {}
     with_line = defaultdict[str, list[_Text]](list)
     texts = [text for text in map(_Text, group) if text.lines]
     for text in sorted(texts, key=lambda candidate: candidate.rank):
-        holder = same.get(text.same)
+        holder = holders.get(text.same)
         if holder is None:
-            same[text.same] = text
+            holders[text.same] = text
             holder = _holder_of(text, with_line)
             for line in {*text.lines, *text.unended}:
                 with_line[line].append(text)
@@ -212,13 +212,13 @@ def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
     remaining = after_actions(memories, merges)
     terms_by_id = {memory.id: terms(plain(memory.content)) for memory in remaining}
     comparable = [memory for memory in remaining if len(terms_by_id[memory.id]) >= FEWEST_TERMS]
-    similar: list[tuple[float, str, str]] = []
-    for group in _grouped(comparable):
-        similar += _links([(memory, terms_by_id[memory.id]) for memory in group])
-    similar.sort()
-    similar_pairs = {(a, b) for _, a, b in similar}
+    pairs: list[tuple[float, str, str]] = []
+    for group in _groups_of(comparable):
+        pairs += _links([(memory, terms_by_id[memory.id]) for memory in group])
+    pairs.sort()
+    similar_pairs = {(a, b) for _, a, b in pairs}
 
-    links = [("similar", -score, a, b) for score, a, b in similar]
+    links = [("similar", -score, a, b) for score, a, b in pairs]
     for score, a, b in near_pairs(remaining):
         if (a, b) not in similar_pairs:
             links.append(("near", score, a, b))
@@ -265,32 +265,33 @@ _NEGATIONS = frozenset(
 # Words between two things of which it matters which comes first.
 _COMPARES = frozenset(["over", "than", "before", "after", "from", "比"])
 # Content words two texts must share to be near
-_FEW = 3
+_LEAST_SHARED_WORDS = 3
 # How much of the content words of two near texts is shared (Dice)
-_NEAR = 0.5
+_LEAST_SHARE_OF_NEAR = 0.5
 # How much of the content words two texts share (Dice) that the owner is asked to merge, and how many
 # of these words must be rare: in no more memories than the larger of these (docs/lab/categories-2026-11-28.md)
-_ALIKE = 0.75
+_LEAST_SHARE_OF_ALIKE = 0.75
 # Rare words that two texts have to share to be compared.
-_FEWEST_RARE = 2
+_LEAST_RARE_WORDS = 2
 _MOST_OF_RARE = 4
 _SHARE_OF_RARE = 50
 # How many memories may share a word by which near ones are found.
 _MOST_WITH_WORD = 40
 # Words of the longest text that is compared word by word
-_LONGEST_SAID = 80
+_MOST_COMPARED_WORDS = 80
 # Letters by which two words count as one: allergic, allergy
-_STEM = 5
+_STEM_LETTERS = 5
 # Words of the shorter part of a text that says its parts in the other order
-_CLAUSE = 3
+_LEAST_CLAUSE_WORDS = 3
 
 
 _Said = tuple[tuple[str, ...], frozenset[str]]
 
 
 def spoken(text: str) -> _Said:
-    """The words of a text in order (a Han character is one), and those that carry its content, cut
-    short.
+    """The words of a text in order, and the stems of its words with a meaning.
+
+    A Chinese character is a word.
     """
     all_words = list[str]()
     for word in tokens(plain(text)):
@@ -301,7 +302,7 @@ def spoken(text: str) -> _Said:
 def _content(word: str) -> str:
     if word in stop_words() or word in _STOP_CHARACTERS or word in _NEGATIONS or word.isdecimal():
         return ""
-    return ENDING.sub("", word)[:_STEM]
+    return ENDING.sub("", word)[:_STEM_LETTERS]
 
 
 def _nearness(a: _Said, b: _Said) -> float:
@@ -315,10 +316,10 @@ def _nearness(a: _Said, b: _Said) -> float:
     words_a, content_a = a
     words_b, content_b = b
     shared = content_a & content_b
-    if len(shared) < _FEW or max(len(words_a), len(words_b)) > _LONGEST_SAID:
+    if len(shared) < _LEAST_SHARED_WORDS or max(len(words_a), len(words_b)) > _MOST_COMPARED_WORDS:
         return 0.0
     score = 2 * len(shared) / (len(content_a) + len(content_b))
-    if score < _NEAR:
+    if score < _LEAST_SHARE_OF_NEAR:
         return 0.0
     if _signs(words_a) != _signs(words_b) or words_a == words_b:
         return 0.0
@@ -358,18 +359,18 @@ def _replaces_word(a: _Said, b: _Said) -> bool:
 
 def _is_turned(words: Sequence[str], other_words: Sequence[str]) -> bool:
     """Whether `other_words` are these words with the last clause put first."""
-    twice = _joined([*words, *words])
-    joined_words = _joined(other_words)
-    at = twice.find(joined_words)
-    while at >= 0:
-        number = twice.count(_APART, 0, at)
-        if _CLAUSE <= number <= len(words) - _CLAUSE:
+    doubled_words = _join_words([*words, *words])
+    joined_words = _join_words(other_words)
+    position = doubled_words.find(joined_words)
+    while position >= 0:
+        number = doubled_words.count(_APART, 0, position)
+        if _LEAST_CLAUSE_WORDS <= number <= len(words) - _LEAST_CLAUSE_WORDS:
             return True
-        at = twice.find(joined_words, at + 1)
+        position = doubled_words.find(joined_words, position + 1)
     return False
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     return f"{_APART}{_APART.join(words)}{_APART}"
 
 
@@ -389,7 +390,7 @@ def near_pairs(
     best first. Not those that were unlinked nor, unless `linked`, those linked already; reminders
     take no part. No memory is in more than MOST_LINKS of them."""
     scored_pairs: list[tuple[float, str, str]] = []
-    for group in _grouped(memory for memory in memories if memory.category != REMINDERS):
+    for group in _groups_of(memory for memory in memories if memory.category != REMINDERS):
         closed = linked_pairs(group, "unlinked")
         if not linked:
             closed = closed | linked_pairs(group)
@@ -422,14 +423,16 @@ def _near_in(
 
 
 def _words_in_common(spoken_texts: Sequence[_Said]) -> Counter[tuple[int, int]]:
-    """How many of the rarer words two texts share, by their positions; none share more than that
-    is looked at, as frequent words would make every text a pair of every other."""
+    """Count the rarer words that two texts share, by the positions of the texts.
+
+    Frequent words are left out, since they would pair every text with every other.
+    """
     with_word = defaultdict[str, list[int]](list)
-    for at, (all_words, content) in enumerate(spoken_texts):
-        if len(all_words) > _LONGEST_SAID:
+    for text_index, (all_words, content) in enumerate(spoken_texts):
+        if len(all_words) > _MOST_COMPARED_WORDS:
             continue
         for word in content.union(_han_pairs(all_words)):
-            with_word[word].append(at)
+            with_word[word].append(text_index)
     shared = Counter[tuple[int, int]]()
     for word, holders in with_word.items():
         is_single_character = is_cjk(word) and len(word) == 1
@@ -457,16 +460,16 @@ class _RareTerms:
         self._with_term: dict[int, set[int]] = {}
         self._terms: dict[int, list[int]] = {}
 
-    def add(self, at: int, ranks: list[int]) -> None:
-        """Add the set at position `at`."""
-        self._terms[at] = ranks[: len(ranks) // 9 + 2]
-        for rank in self._terms[at]:
-            self._with_term.setdefault(rank, set()).add(at)
+    def add(self, position: int, ranks: list[int]) -> None:
+        """Add the set of the text at `position`."""
+        self._terms[position] = ranks[: len(ranks) // 9 + 2]
+        for rank in self._terms[position]:
+            self._with_term.setdefault(rank, set()).add(position)
 
-    def remove(self, at: int) -> None:
+    def remove(self, position: int) -> None:
         """Remove a set that was added."""
-        for rank in self._terms[at]:
-            self._with_term[rank].discard(at)
+        for rank in self._terms[position]:
+            self._with_term[rank].discard(position)
 
     def candidates(self, ranks: list[int]) -> list[int]:
         """The positions of sets that may overlap with one at least as large as they are."""
@@ -491,9 +494,24 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[tuple[float, str, str]
         second = content_by_id[b]
         rare = [word for word in first & second if holders[word] <= most_holders]
         fewest_extra = min(len(first - second), len(second - first))
-        if score >= _ALIKE and len(rare) >= _FEWEST_RARE and fewest_extra <= 1:
+        if score >= _LEAST_SHARE_OF_ALIKE and len(rare) >= _LEAST_RARE_WORDS and fewest_extra <= 1:
             pairs.append((score, a, b))
     return pairs
+
+
+def _counts_of_links(
+    linked: Iterable[tuple[int, int]], term_sets: Sequence[frozenset[str]]
+) -> Counter[int]:
+    """The number of links that each memory of a block has to memories with common terms.
+
+    linked: the positions of two memories in the block, for each link.
+    term_sets: the terms of each memory of the block.
+    """
+    link_counts = Counter[int]()
+    for position, other_position in linked:
+        if overlap(term_sets[position], term_sets[other_position]):
+            link_counts.update((position, other_position))
+    return link_counts
 
 
 def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:
@@ -504,30 +522,27 @@ def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float,
     term_sets = [own_terms for _, own_terms in block]
     linked = linked_pairs(memories)
     closed = linked | linked_pairs(memories, "unlinked")
-    link_counts = Counter[int]()
-    for a, b in linked:
-        if overlap(term_sets[a], term_sets[b]):
-            link_counts.update((a, b))
+    link_counts = _counts_of_links(linked, term_sets)
     ranks_by_term = _ranks_by_rarity(term_sets)
     rare_terms = _RareTerms()
     links: list[tuple[float, str, str]] = []
-    for at, own_terms in enumerate(term_sets):
-        if link_counts[at] >= MOST_LINKS:
+    for row_number, own_terms in enumerate(term_sets):
+        if link_counts[row_number] >= MOST_LINKS:
             continue
         ranks = sorted(map(ranks_by_term.__getitem__, own_terms))
         scores: list[tuple[float, int]] = []
-        for position in rare_terms.candidates(ranks):
-            if (position, at) not in closed:
-                scores.append((-overlap(own_terms, term_sets[position]), position))
+        for other_position in rare_terms.candidates(ranks):
+            if (other_position, row_number) not in closed:
+                scores.append((-overlap(own_terms, term_sets[other_position]), other_position))
         best_scores = sorted(item for item in scores if item[0])
-        for score, position in best_scores[: MOST_LINKS - link_counts[at]]:
-            ids = sorted((memories[at].id, memories[position].id))
+        for score, other_position in best_scores[: MOST_LINKS - link_counts[row_number]]:
+            ids = sorted((memories[row_number].id, memories[other_position].id))
             links.append((score, ids[0], ids[1]))
-            link_counts.update((at, position))
-            if link_counts[position] == MOST_LINKS:
-                rare_terms.remove(position)
-        if link_counts[at] < MOST_LINKS:
-            rare_terms.add(at, ranks)
+            link_counts.update((row_number, other_position))
+            if link_counts[other_position] == MOST_LINKS:
+                rare_terms.remove(other_position)
+        if link_counts[row_number] < MOST_LINKS:
+            rare_terms.add(row_number, ranks)
     return links
 
 

@@ -65,9 +65,9 @@ decides on the rest.
 MOST_SHOWN = 60
 """Older memories a request for links holds: those that share most words with the fresh ones."""
 # Characters shown of a memory, and of a reason kept
-_TEXT = 600
+_TEXT_CHARACTERS = 600
 # Characters of a model's reason that are kept.
-_REASON = 120
+_REASON_CHARACTERS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,10 @@ def run(
         for state in _without_copies(memories):
             by_id |= dict.fromkeys((*state.merged, state.id), state)
         report: dict[frozenset[str], Action] = {}
-        has_any = any(this_memory.targets for this_memory in memories)
-        for this_action in memory.resolve_links(dry_run=True).actions if has_any else ():
-            a = by_id.get(this_action.source)
-            b = by_id.get(this_action.target)
+        has_any = any(memory_state.targets for memory_state in memories)
+        for action in memory.resolve_links(dry_run=True).actions if has_any else ():
+            a = by_id.get(action.source)
+            b = by_id.get(action.target)
             if (
                 a is not None
                 and b is not None
@@ -132,7 +132,7 @@ def run(
             ):
                 report.setdefault(
                     frozenset((a.id, b.id)),
-                    Action(DREAM, LINK, a.id, this_action.reason, a.path, target=b.id),
+                    Action(DREAM, LINK, a.id, action.reason, a.path, target=b.id),
                 )
         return list(report.values())
 
@@ -197,15 +197,15 @@ def _classify(
     inbox = [memory for memory in memories if memory.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
     actions_by_id = {
-        this_memory.id: organize(DREAM, "classify", this_memory, classifier, careful=careful)
-        for this_memory in inbox
+        memory_state.id: organize(DREAM, "classify", memory_state, classifier, careful=careful)
+        for memory_state in inbox
     }
     planned = {id: action for id, action in actions_by_id.items() if action is not None}
     by_words = {id for id, action in planned.items() if action.words}
     unsure = [
-        this_memory
-        for this_memory in inbox
-        if this_memory.category == INBOX and this_memory.id not in by_words
+        memory_state
+        for memory_state in inbox
+        if memory_state.category == INBOX and memory_state.id not in by_words
     ]
     return list((planned | proposed_categories(endpoint, unsure)).values())
 
@@ -231,8 +231,10 @@ def proposed_categories(
     if endpoint is None:
         return {}
     proposals: dict[str, Action] = {}
-    for at in range(0, min(len(unsure), MOST_ASKED), PER_REQUEST):
-        part = {memory.id: memory for memory in unsure[at : min(at + PER_REQUEST, MOST_ASKED)]}
+    for start in range(0, min(len(unsure), MOST_ASKED), PER_REQUEST):
+        part = {
+            memory.id: memory for memory in unsure[start : min(start + PER_REQUEST, MOST_ASKED)]
+        }
         for id, category in (
             _ask(endpoint, "dream-categories.md", part.values(), checked) or {}
         ).items():
@@ -274,52 +276,54 @@ class _LinkLimits:
 def proposed_links(
     endpoint: Endpoint | None,
     memories: Sequence[MemoryState],
-    fresh: set[str],
+    fresh_ids: set[str],
     made_links: Sequence[Action],
 ) -> list[Action]:
-    """Links the model sees between memories of one scope, one of them `fresh`, in addition to those
-    `made_links` already. None that was unlinked; the limits of `plan_links` hold for both together.
+    """Ask the model for further links between memories of one scope, one of them in `fresh_ids`.
+
+    Links that were removed are left out. The limits of `plan_links` hold for these and `made_links`
+    together.
     """
     if endpoint is None:
         return []
     states = {memory.id: memory for memory in memories}
     limits = _LinkLimits(memories, made_links)
     proposals: list[Action] = []
-    for of_scope in _scopes_with_fresh(memories, fresh):
-        memories_shown = _shown_to_model(of_scope, fresh)
-        shown_ids = {memory.id for memory in memories_shown}
-        check = partial(_checked_links, shown_ids=shown_ids, fresh=fresh)
-        for a, b, why in _ask(endpoint, "dream-links.md", memories_shown, check) or ():
+    for of_scope in _scopes_with_fresh(memories, fresh_ids):
+        shown_memories = _shown_to_model(of_scope, fresh_ids)
+        shown_ids = {memory.id for memory in shown_memories}
+        check = partial(_checked_links, shown_ids=shown_ids, fresh_ids=fresh_ids)
+        for a, b, why in _ask(endpoint, "dream-links.md", shown_memories, check) or ():
             if limits.take(a, b):
                 proposals.append(Action(DREAM, LINK, a, why, states[a].path, target=b))
     return proposals
 
 
 def _scopes_with_fresh(
-    memories: Sequence[MemoryState], fresh: set[str]
+    memories: Sequence[MemoryState], fresh_ids: set[str]
 ) -> Iterator[list[MemoryState]]:
     """The memories that may be linked, scope by scope.
 
-    A scope without a `fresh` memory is left out.
+    A scope without a memory in `fresh_ids` is left out.
     """
     by_scope: dict[str, list[MemoryState]] = {}
     for memory in memories:
         if memory.phase == ORGANIZED and memory.category != REMINDERS:
             by_scope.setdefault(memory.scope, []).append(memory)
     for _, of_scope in sorted(by_scope.items()):
-        if any(memory.id in fresh for memory in of_scope):
+        if any(memory.id in fresh_ids for memory in of_scope):
             yield of_scope
 
 
-def _shown_to_model(memories: Sequence[MemoryState], fresh: set[str]) -> list[MemoryState]:
+def _shown_to_model(memories: Sequence[MemoryState], fresh_ids: set[str]) -> list[MemoryState]:
     """The new memories of a scope, and the older ones that share most terms with them."""
-    new = [memory for memory in memories if memory.id in fresh][:PER_REQUEST]
+    new = [memory for memory in memories if memory.id in fresh_ids][:PER_REQUEST]
     new_terms: set[str] = set()
     for memory in new:
         new_terms |= terms(plain(memory.content))
     shared: list[tuple[int, MemoryState]] = []
     for memory in memories:
-        if memory.id not in fresh:
+        if memory.id not in fresh_ids:
             count = len(new_terms & terms(plain(memory.content)))
             if count:
                 shared.append((count, memory))
@@ -328,17 +332,17 @@ def _shown_to_model(memories: Sequence[MemoryState], fresh: set[str]) -> list[Me
 
 
 def _checked_links(
-    answer: Any, *, shown_ids: set[str], fresh: set[str]
+    answer: Any, *, shown_ids: set[str], fresh_ids: set[str]
 ) -> list[tuple[str, str, str]]:
     """(smaller id, other, reason) of each link in the model's answer. Raises ValueError for an
     answer that must not be followed.
     """
     if not isinstance(answer, dict) or not isinstance(answer.get("links"), list):
         raise ValueError("it has no links")
-    return [_checked_link(row, shown_ids, fresh) for row in answer["links"]]
+    return [_checked_link(row, shown_ids, fresh_ids) for row in answer["links"]]
 
 
-def _checked_link(row: Any, shown_ids: set[str], fresh: set[str]) -> tuple[str, str, str]:
+def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> tuple[str, str, str]:
     """(smaller id, other, reason) of one link in the model's answer. Raises ValueError."""
     ends: list[Any] = []
     if isinstance(row, dict):
@@ -346,9 +350,9 @@ def _checked_link(row: Any, shown_ids: set[str], fresh: set[str]) -> tuple[str, 
     ids = [end for end in ends if isinstance(end, str) and end in shown_ids]
     if len(ids) != 2 or ids[0] == ids[1]:
         raise ValueError("it links a memory that was not shown")
-    if not fresh.intersection(ids):
+    if not fresh_ids.intersection(ids):
         raise ValueError("it links two memories that are not new")
-    why = " ".join(str(row.get("reason") or "").split())[:_REASON]
+    why = " ".join(str(row.get("reason") or "").split())[:_REASON_CHARACTERS]
     if not why or not why.isprintable():
         raise ValueError("it gives no reason")
     return min(ids), max(ids), f"{why} (the language model's)"
@@ -363,7 +367,7 @@ def _ask(
     """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
     rows = [
-        {"id": memory.id, "category": memory.category, "text": memory.content[:_TEXT]}
+        {"id": memory.id, "category": memory.category, "text": memory.content[:_TEXT_CHARACTERS]}
         for memory in memories
         if not memory.is_foreign
     ]
@@ -439,7 +443,9 @@ def _report_of(
 
 
 def _row_of(action: Action, job: str, categories: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """The part of a report that an action belongs to (empty for none), and its row there."""
+    """The part of a report that an action belongs to, and its row there. The part is empty if there
+    is none.
+    """
     target = action.target or ""
     if action.verb == MERGE:
         return "merged", {"id": action.id, "target": target, "reason": action.reason}
@@ -517,18 +523,18 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
     for part, (title, form) in _LINES.items():
         rows = parts[part]
         if part == "skipped":
-            most = MOST_SKIPPED
+            limit = MOST_SKIPPED
         else:
-            most = len(parts[part])
+            limit = len(parts[part])
         lines.append(f"{title}: {len(rows)}")
-        for row in rows[:most]:
-            row_shown = {
+        for row in rows[:limit]:
+            local_row = {
                 key: value[:8] if key in _IDS[part] else value for key, value in row.items()
             }
             if part == "reminders":
-                row_shown["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
-            lines.append("  " + form.format_map(row_shown))
-        lines += [f"  … {len(rows) - most} more"] if len(rows) > most else []
+                local_row["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+            lines.append("  " + form.format_map(local_row))
+        lines += [f"  … {len(rows) - limit} more"] if len(rows) > limit else []
     return [
         *lines,
         f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}",

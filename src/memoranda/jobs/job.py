@@ -133,7 +133,9 @@ class MemoryState:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether its owner pinned it, so that it does not expire, decay or get merged away."""
+        """Whether the owner pinned the memory. A pinned memory does not expire or decay, and is not
+        merged into another.
+        """
         return self.header.get("pinned") is True
 
     def is_kept_from(self, *verbs: str) -> bool:
@@ -178,8 +180,10 @@ def states_of(
     targets: Mapping[int, tuple[str, ...]] | None = None,
     uses: Mapping[str, datetime] | None = None,
 ) -> list[MemoryState]:
-    """These memories as the index has them, with the `targets` of their wikilinks by row, and
-    `uses` of them by id.
+    """The states of memories in the index.
+
+    targets: the rows that the wikilinks of each memory lead to.
+    uses: the number of uses of each memory, by id.
     """
     links = targets or {}
     used = uses or {}
@@ -206,7 +210,6 @@ def merged_into(survivor: MemoryState, others_merged_states: Iterable[MemoryStat
         merged_ids += [state.id, *state.merged]
     gone_ids = {survivor.id, *merged_ids}
     links = chain.from_iterable(state.links for state in states)
-    ends = [state.expires for state in states if state.expires is not None]
     return replace(
         survivor,
         category=home.category,
@@ -216,8 +219,14 @@ def merged_into(survivor: MemoryState, others_merged_states: Iterable[MemoryStat
         merged=_unique(merged_ids),
         access_count=sum(state.access_count for state in states),
         created=min(state.created for state in states),
-        expires=max(ends) if ends and home.phase == INBOX else None,
+        expires=_latest_end(states) if home.phase == INBOX else None,
     )
+
+
+def _latest_end(states: Iterable[MemoryState]) -> datetime | None:
+    """The latest `expires` of memories. None if none of them expires."""
+    ends = [state.expires for state in states if state.expires is not None]
+    return max(ends, default=None)
 
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:
@@ -229,16 +238,16 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
     """The pairs of positions (smaller first) in `memories` that either side's `links` name, or
     `unlinked` as `key`. An id merged into one of them counts as that one."""
     positions: dict[str, int] = {}
-    for at, memory in enumerate(memories):
-        positions |= dict.fromkeys(memory.merged, at)
+    for position, memory in enumerate(memories):
+        positions |= dict.fromkeys(memory.merged, position)
     # A memory's own id counts more than what was merged into another.
-    positions |= {memory.id: at for at, memory in enumerate(memories)}
+    positions |= {memory.id: position for position, memory in enumerate(memories)}
     pairs: set[tuple[int, int]] = set()
-    for at, memory in enumerate(memories):
+    for position, memory in enumerate(memories):
         for id in getattr(memory, key):
-            other_position = positions.get(id, at)
-            if other_position != at:
-                pairs.add((min(at, other_position), max(at, other_position)))
+            other_position = positions.get(id, position)
+            if other_position != position:
+                pairs.add((min(position, other_position), max(position, other_position)))
     return pairs
 
 
@@ -309,6 +318,20 @@ class Outcome:
         return internal_sentence(self.error)
 
 
+@dataclass
+class _Tally:
+    """The actions of a job that were carried out so far, and the number of those skipped."""
+
+    carried_out: list[Action] = field(default_factory=list)
+    skipped: int = 0
+
+    def tells_states(self) -> bool:
+        """Whether the memories as they are now follow from the actions, without reading them."""
+        if self.skipped or not self.carried_out:
+            return False
+        return all(action.record is None for action in self.carried_out)
+
+
 class Round:
     """One run of jobs over the memories that its caller sees.
 
@@ -362,11 +385,12 @@ class Round:
         return {memory.category for memory in self.memories} | self._excluded
 
     def run(self, job: str, plan: Plan) -> Outcome:
-        """Plan a job and apply its actions one by one, each if its memories are still as they were
-        planned with. Never raises for what goes wrong inside: the outcome tells.
+        """Plan a job and apply its actions one by one.
+
+        An action is skipped if its memories changed since the plan. Errors are not raised: the
+        outcome has them.
         """
-        carried_out: list[Action] = []
-        skipped = 0
+        tally = _Tally()
         self.memory.run = 0
         try:
             states = {memory.id: memory for memory in self.memories}
@@ -379,24 +403,29 @@ class Round:
             if actions:
                 # Read again when they are needed next, unless they can be told from the actions.
                 self._memories = None
-            for number, action in enumerate(actions, 1):
-                if self._stop():
-                    break
-                if self._progress is not None:
-                    self._progress(number, len(actions))
-                if self._apply(action, infos):
-                    carried_out.append(action)
-                else:
-                    skipped += 1
-            is_known = not skipped and all(action.record is None for action in carried_out)
-            if carried_out and is_known:
+            self._apply_all(actions, infos, tally)
+            if tally.tells_states():
                 self._memories = _states_after(states, infos)
         except Exception as error:
             # One of the outermost loops: errors are reported, and the next job runs.
-            return Outcome(job, tuple(carried_out), skipped, error)
+            return Outcome(job, tuple(tally.carried_out), tally.skipped, error)
         finally:
             self.memory.run = None
-        return Outcome(job, tuple(carried_out), skipped)
+        return Outcome(job, tuple(tally.carried_out), tally.skipped)
+
+    def _apply_all(
+        self, actions: Sequence[Action], infos: dict[str, NoteInfo], tally: _Tally
+    ) -> None:
+        """Apply the actions one by one, until the round is stopped, and count them in `tally`."""
+        for number, action in enumerate(actions, 1):
+            if self._stop():
+                return
+            if self._progress is not None:
+                self._progress(number, len(actions))
+            if self._apply(action, infos):
+                tally.carried_out.append(action)
+            else:
+                tally.skipped += 1
 
     def _apply(self, action: Action, infos: dict[str, NoteInfo]) -> bool:
         """Apply an action, and update `infos`.
@@ -533,13 +562,12 @@ def after_actions(
     for state in states.values():
         if state.id in survivors:
             continue
+        new = state
         if state.id in merged:
             new = merged_into(state, merged[state.id])
-        else:
-            new = state
         new = _relinked(new, survivors, linked.get(state.id, ()))
-        if new is not state:
-            new = replace(new, updated=now or new.updated)
+        if now is not None and new is not state:
+            new = replace(new, updated=now)
         after.append(new)
     return after
 

@@ -50,15 +50,17 @@ def plan_expire(
     they belong to.
     `careful`: except what the daemon leaves alone, and what belongs to a category of
     `daemon.keep`."""
-    expired = [(memory, at) for memory, at in _ends(memories, settings, careful) if at < now]
+    expired = [(memory, end) for memory, end in _ends(memories, settings, careful) if end < now]
     classifier = Classifier(settings, memories if expired else ())
     actions = []
-    for memory, at in expired:
+    for memory, end in expired:
         category = category_of(memory, classifier)
         # Nothing is kept of a memory whose file is gone.
         if not careful or category not in settings.keep or "source_ref" in memory.header:
             actions.append(
-                Action("expire", "expire", memory.id, f"expired {stamp(at)}", memory.path, category)
+                Action(
+                    "expire", "expire", memory.id, f"expired {stamp(end)}", memory.path, category
+                )
             )
     return actions
 
@@ -84,9 +86,13 @@ def _ends(
 def plan_decay(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to
-    the archive, except exempt categories, pinned ones and reminders still to fire or pending.
-    `careful`: except what the daemon leaves alone."""
+    """Plan to archive organized memories that were never read, and not used within
+    `daemon.decay_threshold`.
+
+    Exempt categories, pinned memories, and reminders that will fire or are pending stay.
+
+    careful: whether memories also stay that the daemon leaves alone.
+    """
     kept_until = kept_for_reminders(memories, settings, sources=careful)
     return [
         Action(
@@ -111,25 +117,27 @@ def kept_for_reminders(
         else:
             reminder = Reminder()
         if reminder.is_waiting:
-            at = reminder.due
+            due = reminder.due
         elif reminder.is_done:
-            at = None
+            due = None
         else:
-            at = reminder.fired
-        if at is not None:
+            due = reminder.fired
+        if due is not None:
             with suppress(OverflowError):
-                at += timedelta(days=settings.pending_days)
+                due += timedelta(days=settings.pending_days)
             source = memory.header.get("reminder_of")
             for id in (memory.id, source) if sources and isinstance(source, str) else (memory.id,):
-                ends[id] = max(at, ends.get(id, at))
+                ends[id] = max(due, ends.get(id, due))
     return ends
 
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
-    """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person
-    wrote it by hand, it was made from another program's file that is still there, so far as one can
-    see (contract 001, 18.4), or it was read so often that it would have left the inbox, were its
-    category sure."""
+    """Whether the daemon keeps a memory however old it is (contract 001, 18.4).
+
+    It does if the memory's category is one of `daemon.keep`, or if a person wrote it by hand. It
+    also keeps a memory of another program's file as long as that file exists, and one that was read
+    often enough to leave the inbox.
+    """
     info = memory.info
     ref = memory.header.get("source_ref")
     root = memory.header.get("source_root")
@@ -192,13 +200,13 @@ def plan_upgrade(
     ]
     classifier = Classifier(settings, memories if chosen else ())
     actions = []
-    for this_memory in chosen:
-        if this_memory.access_count == 1:
+    for chosen_memory in chosen:
+        if chosen_memory.access_count == 1:
             why = "read once"
         else:
-            why = f"read {this_memory.access_count} times"
+            why = f"read {chosen_memory.access_count} times"
         actions.append(
-            organize("upgrade", "upgrade", this_memory, classifier, why, careful=careful)
+            organize("upgrade", "upgrade", chosen_memory, classifier, why, careful=careful)
         )
     return [action for action in actions if action is not None]
 
@@ -248,15 +256,15 @@ def upgrade_named(
         by = None
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-        back = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
+        restored_ids = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
         infos = [
-            memory.find(memory.bring_back(info, category)) if info.id in back else info
+            memory.find(memory.bring_back(info, category)) if info.id in restored_ids else info
             for info in infos
         ]
         actions = [
             plan_upgrade_of(state, classifier, category, by) for state in states_of(memory, infos)
         ]
-        return (infos if dry_run else organize_all(upkeep, infos, actions)), actions, back
+        return (infos if dry_run else organize_all(upkeep, infos, actions)), actions, restored_ids
 
     return upkeep.retried(refs, organized)
 
@@ -267,8 +275,8 @@ def archive_named(
     """Archive memories, given by id, and notes of any project, each once, as one change. Returns
     them as they are then.
     """
-    infos_named = [memory.memory_id(ref) if isinstance(ref, str) else ref for ref in refs]
-    infos = list({info.row: info for info in infos_named}.values())
+    named_infos = [memory.memory_id(ref) if isinstance(ref, str) else ref for ref in refs]
+    infos = list({info.row: info for info in named_infos}.values())
     memories = [info for info in infos if info.project in MEMORY_PROJECTS]
     classifier = _classifier(memory)
     categories = {state.id: category_of(state, classifier) for state in states_of(memory, memories)}
@@ -280,7 +288,7 @@ def archive_named(
 def _classifier(memory: MemorySession) -> Classifier:
     """A classifier that knows the owner's corrections."""
     corrected = [
-        this_memory for this_memory in Upkeep(memory).every() if this_memory.may_say((SET_BY,))
+        memory_state for memory_state in Upkeep(memory).every() if memory_state.may_say((SET_BY,))
     ]
     return Classifier(memory.settings, states_of(memory, corrected))
 
@@ -311,7 +319,7 @@ def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime)
     It is true if they have nothing to do `now`, and until a memory changes (see `Upkeep.state`).
     """
     kept_until = kept_for_reminders(memories, settings)
-    moments = [at for _, at in _ends(memories, settings, careful=True) if at >= now]
+    moments = [end for _, end in _ends(memories, settings, careful=True) if end >= now]
     unread = [
         memory for memory in _unread(memories, settings) if not _is_left_alone(memory, settings)
     ]

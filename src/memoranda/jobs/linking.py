@@ -52,7 +52,7 @@ _SIGNS = re.compile("[_.-]")
 # A link, which says by itself what it is about.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
 # Letters of the shortest plain word that is evidence.
-_SHORTEST = 4
+_LEAST_LETTERS = 4
 # A word with a capital at the beginning of a word, or several joined by hyphens.
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
 # The beginning of a sentence, where a capital does not mean a name.
@@ -79,7 +79,7 @@ def evidence_words(low: str) -> set[str]:
     return {
         word
         for word in evidence
-        if letters[word] >= (1 if _MARKED.search(word) else _SHORTEST)
+        if letters[word] >= (1 if _MARKED.search(word) else _LEAST_LETTERS)
         or len(_SIGNS.findall(word)) > 1
     }
 
@@ -152,26 +152,26 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
     pairs = _Pairs(
         sorted(
             (memory for memory in memories if memory.category != REMINDERS),
-            key=lambda this_memory: this_memory.id,
+            key=lambda state: state.id,
         )
     )
     memories_by_id = pairs.memories
-    links_left = MOST_LINKS_PER_RUN
+    remaining_links = MOST_LINKS_PER_RUN
     if now is not None:
-        links_left -= sum(
+        remaining_links -= sum(
             memories_by_id[a].updated == now == memories_by_id[b].updated for a, b in pairs.related
         )
     actions: list[Action] = []
-    if links_left > 0:
+    if remaining_links > 0:
         heap = pairs.likely()
     else:
         heap = []
     heapify(heap)
-    while heap and len(actions) < links_left:
-        most, a, b = heappop(heap)
+    while heap and len(actions) < remaining_links:
+        negative_score, a, b = heappop(heap)
         if max(pairs.links[a], pairs.links[b]) < MOST_LINKS:
             score, reasons = pairs.evidence(a, b)
-            if -score == most:
+            if -score == negative_score:
                 actions.append(
                     Action(
                         DREAM,
@@ -189,8 +189,7 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
 
 
 class _Pairs:
-    """The memories that take part, in the order of their ids, and what each shares with which
-    others.
+    """The memories to link, in the order of their ids, and the marks that each shares with others.
 
     A pair is two positions in `memories`, the smaller first. `related` are the linked pairs the
     evidence would link, `links` counts them by position.
@@ -203,10 +202,10 @@ class _Pairs:
         ]
         self.memories = [marked_memory.memory for marked_memory in self._marked]
         self._with = defaultdict[tuple[str, str, str], list[int]](list)
-        for at, marked_memory in enumerate(self._marked):
+        for position, marked_memory in enumerate(self._marked):
             for kind in ("tags", "targets", "names", "words", "pairs"):
                 for mark in getattr(marked_memory, kind):
-                    self._with[marked_memory.memory.scope, kind, mark].append(at)
+                    self._with[marked_memory.memory.scope, kind, mark].append(position)
         linked = linked_pairs(self.memories)
         self._closed = linked | linked_pairs(self.memories, "unlinked")
         self.related = [
@@ -222,31 +221,31 @@ class _Pairs:
         """All pairs the evidence may link that are neither linked nor were unlinked, each with the
         score it has at most, negative: less where neighbouring pairs of characters count once."""
         pairs = []
-        for at, mine in enumerate(self._marked):
+        for position, mine in enumerate(self._marked):
             marks = defaultdict[int, float](float)
-            terms = Counter(self._later(at, words=mine.words, pairs=mine.pairs))
+            terms = Counter(self._later(position, words=mine.words, pairs=mine.pairs))
             for weight, kind in ((TAG, "tags"), (TARGET, "targets"), (NAME, "names")):
-                for later in self._later(at, **{kind: getattr(mine, kind)}):
-                    marks[later] += weight
-            for later in marks.keys() | {
+                for later_position in self._later(position, **{kind: getattr(mine, kind)}):
+                    marks[later_position] += weight
+            for later_position in marks.keys() | {
                 term for term, count in terms.items() if TERM * count >= LEAST_SCORE
             }:
-                most = marks[later] + TERM * min(MOST_TERMS, terms[later])
+                best_score = marks[later_position] + TERM * min(MOST_TERMS, terms[later_position])
                 is_open = (
-                    mine.memory.category != self.memories[later].category
-                    and (at, later) not in self._closed
+                    mine.memory.category != self.memories[later_position].category
+                    and (position, later_position) not in self._closed
                 )
-                if most >= LEAST_SCORE and is_open:
-                    pairs.append((-most, at, later))
+                if best_score >= LEAST_SCORE and is_open:
+                    pairs.append((-best_score, position, later_position))
         return pairs
 
-    def _later(self, at: int, **marks: Iterable[str]) -> Iterator[int]:
-        """The later memories that have these marks, each as often as it has one."""
-        scope = self.memories[at].scope
+    def _later(self, position: int, **marks: Iterable[str]) -> Iterator[int]:
+        """The positions of later memories that have these marks, once for each mark."""
+        scope = self.memories[position].scope
         for kind, marks_of_kind in marks.items():
             for mark in marks_of_kind:
                 positions = self._with[scope, kind, mark]
-                yield from positions[bisect_right(positions, at) :]
+                yield from positions[bisect_right(positions, position) :]
 
     def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
         """The score of the features that two memories share, and each reason in words.
@@ -293,14 +292,14 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
             else:
                 pieces[-1] += pair[1] if pieces[-1] else pair
         pieces.append("")
-    phrases_found = []
+    phrase_list = []
     used = set[str]()
     for piece in sorted(filter(None, pieces), key=len, reverse=True):
-        pairs_here = set(map(add, piece, piece[1:]))
-        if used.isdisjoint(pairs_here):
-            phrases_found.append(piece)
-        used |= pairs_here
-    return phrases_found
+        piece_pairs = set(map(add, piece, piece[1:]))
+        if used.isdisjoint(piece_pairs):
+            phrase_list.append(piece)
+        used |= piece_pairs
+    return phrase_list
 
 
 def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:
@@ -321,8 +320,8 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
         tags.update(marks.tags.keys())
         targets.update(marks.targets.keys())
         terms.update(marks.words | marks.pairs)
-    most = max(5, len(memories) // 100)
-    rare_terms = {term for term, count in terms.items() if 2 <= count <= most}
+    most_memories = max(5, len(memories) // 100)
+    rare_terms = {term for term, count in terms.items() if 2 <= count <= most_memories}
     shared_tags = {tag for tag, count in tags.items() if 2 <= count <= MOST_WITH_TAG}
     shared_targets = {target for target, count in targets.items() if count > 1}
     shared_names = {name for name, count in names.items() if 2 <= count <= MOST_WITH_NAME}

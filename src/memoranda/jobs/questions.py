@@ -16,7 +16,7 @@ from memoranda.engine.contents import contents
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
-from memoranda.jobs.classify import FALLBACK, Classifier, shortened
+from memoranda.jobs.classify import FALLBACK, Classifier, one_line_of
 from memoranda.jobs.dedup import pairs_to_ask
 from memoranda.jobs.job import (
     MERGE,
@@ -83,7 +83,9 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
             if a in asked_ids or b in asked_ids:
                 continue
             asked_ids |= {a, b}
-        text = f'Do these say the same? "{shortened(first_memory.content)}" and "{shortened(second_memory.content)}"'
+        first_text = one_line_of(first_memory.content)
+        second_text = one_line_of(second_memory.content)
+        text = f'Do these say the same? "{first_text}" and "{second_text}"'
         choices = (
             ("1", "keep the first, merge the second into it"),
             ("2", "keep the second, merge the first into it"),
@@ -113,7 +115,7 @@ def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
                 name for name in dict.fromkeys((choice.category, choice.second, FALLBACK)) if name
             ]
             choices = (*((str(number), name) for number, name in enumerate(names, 1)), _NO_CATEGORY)
-            text = f'"{shortened(item.content)}"'
+            text = f'"{one_line_of(item.content)}"'
             key = f"category:{item.id}:{_mark(item)}"
             line = f"{text} -> {names[0]}"
             yield ReviewItem(
@@ -154,7 +156,7 @@ def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
 _UNREAD = timedelta(days=365)
 
 
-def _unused(memory: MemorySession) -> Iterator[ReviewItem]:
+def _unused_notes(memory: MemorySession) -> Iterator[ReviewItem]:
     turn = Round(memory)
     settings = memory.settings
     memories_by_id = {memory_state.id: memory_state for memory_state in turn.memories}
@@ -171,9 +173,9 @@ def _unused(memory: MemorySession) -> Iterator[ReviewItem]:
             and kept_until.get(memory_state.id, turn.now) <= turn.now
         ):
             since = f"{memory_state.created.astimezone(settings.reading_zone):%Y-%m-%d}"
-            line = f'"{shortened(memory_state.content)}" ({memory_state.category}), {since}'
+            line = f'"{one_line_of(memory_state.content)}" ({memory_state.category}), {since}'
             text = (
-                f'Archive "{shortened(memory_state.content)}" ({memory_state.category})? '
+                f'Archive "{one_line_of(memory_state.content)}" ({memory_state.category})? '
                 f"It was never read since {since}"
             )
             key = f"archive:{memory_state.id}:{_mark(memory_state)}"
@@ -191,7 +193,7 @@ def _doubtful(memory: MemorySession) -> Iterable[tuple[ReviewItem, Action]]:
     turn = Round(memory)
     for action in plan_from_text(turn.memories, memory.settings, turn.now, [], VAGUE_DAY):
         assert action.record is not None
-        text = f'Remind you of "{shortened(action.record.content)}"? {action.reason}'
+        text = f'Remind you of "{one_line_of(action.record.content)}"? {action.reason}'
         refs = (action.target or "",)
         yield (
             ReviewItem(
@@ -222,10 +224,8 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
         if now is None:
             why = "is gone"
         else:
-            why = f'says now "{shortened(now)}"'
-        text = (
-            f'Keep the reminder "{shortened(contents(memory, [info])[0])}"{when}? Its memory {why}'
-        )
+            why = f'says now "{one_line_of(now)}"'
+        text = f'Keep the reminder "{one_line_of(contents(memory, [info])[0])}"{when}? Its memory {why}'
         mark = sha256((now or "").encode("utf-8", "surrogatepass"))[:8]
         yield ReviewItem(
             f"{_OUTDATED}{id}:{mark}",
@@ -238,13 +238,13 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
 
 def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     if item.key.startswith(_OUTDATED):
-        if all(item_found.key != item.key for item_found in _outdated(memory)):
+        if all(other_item.key != item.key for other_item in _outdated(memory)):
             raise NotFound(item.key, "the open questions")
         if choice == "n":
             memory.delete(memory.memory_id(item.refs[0]))
         return choice == "n"
     action = next(
-        (action for item_found, action in _doubtful(memory) if item_found.key == item.key), None
+        (action for other_item, action in _doubtful(memory) if other_item.key == item.key), None
     )
     if action is None:
         raise NotFound(item.key, "the open questions")
@@ -279,7 +279,7 @@ CATEGORIES = ReviewSource(
     ),
 )
 ARCHIVES = ReviewSource(
-    _unused,
+    _unused_notes,
     lambda memory, item, choice: (
         choice == "y"
         and _carry_out(memory, Action("review", "decay", item.refs[0], "asked for", ""))

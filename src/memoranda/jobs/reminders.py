@@ -41,7 +41,7 @@ TITLE = "Memory CLI"
 """The title of a notification."""
 SECONDS = 5.0
 """How long a program may take that shows a notification."""
-_LONGEST_NOTIFICATION = 100
+_MOST_NOTIFICATION_CHARACTERS = 100
 
 
 def read_time(memory: MemorySession, text: str) -> Reading:
@@ -70,8 +70,10 @@ def store(
     source: str | None = None,
 ) -> Note:
     """Store a reminder of `text` at the time read. Raises as `Memory.write`."""
-    more: dict[str, Any] = {"scope": scope, "source": source, "metadata": keys_of(reading)}
-    return memory.write(Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), **more))
+    draft_fields: dict[str, Any] = {"scope": scope, "source": source, "metadata": keys_of(reading)}
+    return memory.write(
+        Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), **draft_fields)
+    )
 
 
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
@@ -115,7 +117,7 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
         is_put_off = reminder.snoozed is not None and not reminder.has_fired
         return new_keys | {"acked_at": stamp(now)} | ({SNOOZED: REMOVE} if is_put_off else {})
 
-    return _changed(memory, ref, DONE, keys)
+    return _change_header(memory, ref, DONE, keys)
 
 
 def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
@@ -129,17 +131,17 @@ def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
     def keys(reminder: Reminder) -> dict[str, Any]:
         if reminder.repeat:
             return reminder.put_off(reading.due, memory.clock(), memory.settings.reading_zone)
-        again = (
+        new_keys = (
             dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE)
             | keys_of(reading)
             | {"repeat": REMOVE}
         )
-        return again | {SNOOZED: stamp(reading.due)}
+        return new_keys | {SNOOZED: stamp(reading.due)}
 
-    return _changed(memory, ref, SNOOZE, keys)
+    return _change_header(memory, ref, SNOOZE, keys)
 
 
-def _changed(
+def _change_header(
     memory: MemorySession, ref: str, verb: str, keys: Callable[[Reminder], dict[str, Any] | None]
 ) -> NoteInfo:
     """Set header keys of a reminder and return it. If `keys` returns None, nothing is set."""
@@ -300,8 +302,8 @@ def _message(contents: Sequence[str]) -> str:
         return f"You have {len(contents)} reminder(s)"
     # No argument of a process can hold a NUL
     message = contents[0].replace("\0", " ")
-    if len(message) > _LONGEST_NOTIFICATION:
-        return message[:_LONGEST_NOTIFICATION] + "..."
+    if len(message) > _MOST_NOTIFICATION_CHARACTERS:
+        return message[:_MOST_NOTIFICATION_CHARACTERS] + "..."
     return message
 
 

@@ -124,13 +124,13 @@ class _Plan:
 
     def _ahead(self, outcome: Reading | TimeRefused) -> Reading | TimeRefused:
         """A reading at its time ahead, of a rule the next one; PastTime when it is over."""
-        from memoranda.note.timephrase import following
+        from memoranda.note.timephrase import next_time_after
 
         if isinstance(outcome, TimeRefused) or outcome.due > self._now:
             return outcome
         try:
             zone = self._settings.reading_zone
-            due = following(outcome.repeat or "", self._now, zone, since=outcome.due)
+            due = next_time_after(outcome.repeat or "", self._now, zone, since=outcome.due)
         except InvalidInput:
             return PastTime(outcome.phrase)
         return replace(outcome, due=due)
@@ -245,7 +245,7 @@ def _other_texts(memory: MemorySession) -> list[_MemoryText]:
 
 
 # Words a time may have, a CJK character being one.
-_LONGEST_TIME = 16
+_MOST_TIME_WORDS = 16
 
 
 class _MadeReminder(NamedTuple):
@@ -318,7 +318,7 @@ def _may_be_same(subject: frozenset[str], words: frozenset[str]) -> bool:
     """
     if subject and (subject <= words or subject.isdisjoint(words)):
         return subject <= words
-    return len(words - subject) <= _LONGEST_TIME
+    return len(words - subject) <= _MOST_TIME_WORDS
 
 
 def reminder_id(source: str, phrase: str) -> str:

@@ -71,7 +71,7 @@ _OF_BIRTHDAY = re.compile(
     re.I,
 )
 # Characters around a day in which words say what it is.
-_AROUND_DAY = 80
+_CHARACTERS_AROUND_DAY = 80
 _LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
 # The number of times behind a day that may be its hour.
 _HOURS_LOOKED_AT = 3
@@ -163,8 +163,8 @@ class _MemoryText:
     def place(self, start: int, end: int) -> _Place:
         first, last = _around(self._gaps, start, end, self._text)
         sentence_start, sentence_end = _around(self._sentence_ends, start, end, self._text)
-        before = self._text[max(0, start - _AROUND_DAY) : start]
-        after = self._text[end : end + _AROUND_DAY]
+        before = self._text[max(0, start - _CHARACTERS_AROUND_DAY) : start]
+        after = self._text[end : end + _CHARACTERS_AROUND_DAY]
         is_deadline = bool(
             _DUE_BEFORE.search(self._text[sentence_start:start])
             or _DUE_AFTER.match(self._text, end)
@@ -182,19 +182,19 @@ class _MemoryText:
         from memoranda.note import timephrase
 
         hours: dict[int, datetime] = {}
-        behind = self.groups[index + 1 : index + 1 + _HOURS_LOOKED_AT]
-        for later, ((start, _), outcome) in enumerate(behind, index + 1):
+        next_groups = self.groups[index + 1 : index + 1 + _HOURS_LOOKED_AT]
+        for later_index, ((start, _), outcome) in enumerate(next_groups, index + 1):
             if start >= place.end or getattr(outcome, "is_dated", False):
                 break
-            if self.ends_range(later):
+            if self.ends_range(later_index):
                 # The end of a range may be after midnight.
                 continue
             words = f"{day.phrase} {outcome.phrase}"
             with suppress(TimeRefused):
-                both = timephrase.read(words, self._created, self._zone, self._settings.day_hour)
-                is_hour = not (both.all_day or both.repeat)
-                if is_hour and both.due.date() == day.due.date():
-                    hours[later] = both.due
+                reading = timephrase.read(words, self._created, self._zone, self._settings.day_hour)
+                is_hour = not (reading.all_day or reading.repeat)
+                if is_hour and reading.due.date() == day.due.date():
+                    hours[later_index] = reading.due
         return hours
 
     def with_hour(self, day: Reading, hours: dict[int, datetime], place: _Place) -> Reading:
@@ -232,7 +232,7 @@ class _MemoryText:
         )
         if is_leap_day and due > self._created:
             # Without a year it is the next 29 February, which may be years ahead
-            due = timephrase.following(str(rule), self._created, self._zone)
+            due = timephrase.next_time_after(str(rule), self._created, self._zone)
         return replace(reading, due=due, repeat=str(rule))
 
     def doubt(self, outcome: Reading | TimeRefused, place: _Place) -> str:
@@ -247,9 +247,7 @@ class _MemoryText:
 
 
 def _around(marks: _Marks, start: int, end: int, text: str) -> tuple[int, int]:
-    """Where the piece of a text begins and ends that holds text[start:end], between two of these
-    marks.
-    """
+    """The start and end of the piece around text[start:end], between two of these marks."""
     before = bisect_right(marks, start, key=itemgetter(1))
     after = bisect_left(marks, end, key=itemgetter(0))
     if before:

@@ -95,28 +95,30 @@ def _with_own_line(line: str, names: Mapping[Anchor, str]) -> str:
         number = 1 + is_markdown
         raw = line[match.start(number) : match.end(number)]
         link = WrittenLink(raw, match.start(number), None, "", raw, is_markdown, False)
-        rest = renamed_rest(link, names)
-        if rest is not None:
-            line = line[: match.start(number)] + rest + line[match.end(number) :]
+        renamed_part = renamed_rest(link, names)
+        if renamed_part is not None:
+            line = line[: match.start(number)] + renamed_part + line[match.end(number) :]
     return line
 
 
 def _renamed_part(part: str, keys: Mapping[str, str], *, is_markdown: bool) -> str:
-    plain = part
+    heading_text = part
     if is_markdown:
-        plain = unquote(part)
-    if plain.startswith("^"):
-        block = keys.get(f"^{plain[1:]}")
+        heading_text = unquote(part)
+    if heading_text.startswith("^"):
+        block = keys.get(f"^{heading_text[1:]}")
         if block is None:
             return part
         return f"^{block}"
-    name = keys.get(fold(plain))
+    name = keys.get(fold(heading_text))
     if name is None:
         return part
     heading = _BLANKS.sub(" ", _NOT_IN_LINKS.sub(" ", name)).strip()
     if not is_markdown:
         return heading
-    is_slug = plain == plain.lower() and " " not in plain and "-" in plain
+    is_slug = (
+        heading_text == heading_text.lower() and " " not in heading_text and "-" in heading_text
+    )
     if is_slug:
         return quote(re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-"), safe="-_")
     return quote(heading)
@@ -139,21 +141,21 @@ def changed_anchors(before: str, after: str) -> bool:
     if end >= 0:
         after = after[: len(after) - (len(before) - end)]
         before = before[:end]
-    return _marked(before) != _marked(after)
+    return _heading_words(before) != _heading_words(after)
 
 
 def _same_characters(text: str, other: str) -> int:
     """How many characters two texts begin with alike, found by halves."""
-    same = 0
+    same_count = 0
     different = min(len(text), len(other)) + 1
-    while different - same > 1:
-        middle = (same + different) // 2
-        if text[same:middle] == other[same:middle]:
-            same = middle
+    while different - same_count > 1:
+        middle = (same_count + different) // 2
+        if text[same_count:middle] == other[same_count:middle]:
+            same_count = middle
         else:
             different = middle
-    return same
+    return same_count
 
 
-def _marked(text: str) -> list[str]:
+def _heading_words(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.lstrip().startswith("#") or "^" in line]

@@ -31,7 +31,7 @@ _CITATION = re.compile(
 # A name is a path when it has a folder or an extension of code.
 _IS_PATH = re.compile(rf"/|\.(?:{_EXTENSIONS})\Z", re.I)
 # Citations of one note.
-_MOST = 20
+_MOST_CITATIONS = 20
 
 
 class Citation(NamedTuple):
@@ -65,10 +65,10 @@ class Citation(NamedTuple):
 def citations(header: Mapping[str, Any], text: str) -> list[Citation]:
     """The places that a note with this header and text cites, each once."""
     result: dict[tuple[str, int, int, str], Citation] = {}
-    for citation in (*_declared(header.get(CITES)), *_written(text)):
+    for citation in (*_declared(header.get(CITES)), *_written_citations(text)):
         key = (citation.path, citation.first, citation.last, citation.symbol)
         result.setdefault(key, citation)
-        if len(result) == _MOST:
+        if len(result) == _MOST_CITATIONS:
             break
     return list(result.values())
 
@@ -92,7 +92,7 @@ def _declared(value: Any) -> Iterator[Citation]:
                 )
 
 
-def _written(text: str) -> Iterator[Citation]:
+def _written_citations(text: str) -> Iterator[Citation]:
     for code in _CODE.finditer(text):
         citation = parse(code[1])
         if citation is not None and _IS_PATH.search(citation.path):

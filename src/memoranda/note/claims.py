@@ -1,9 +1,10 @@
-"""Finding claims in sentences that hold for one value at a time: "The port of staging is 8080".
-Pure.
+"""Claims in notes: sentences of which only one value can be true, such as "The port is 8080".
 
-Two claims about one `subject` with different values cannot both be true. The words that make a
-claim are in claims.toml. A sentence that may mean something else makes no claim: a false alarm
-costs more than a missed one.
+A claim has a subject (the port) and a value (8080). Two claims with the same subject and different
+values contradict each other, and the person is asked which one holds. A sentence that may mean
+something else makes no claim: a false alarm costs more than a missed one.
+
+The words that make a claim are in claims.toml. The functions read their arguments alone.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from memoranda.text.folding import fold
 from memoranda.text.pattern import lazy_pattern
 
 # Characters of a note that are read for claims.
-_LONGEST_TEXT = 20_000
+_MOST_TEXT_CHARACTERS = 20_000
 # Claims of one note; what states more is a list or a log.
 _MOST_CLAIMS = 40
 # Longer sentences say more than one thing.
-_LONGEST_SENTENCE = 200
+_MOST_SENTENCE_CHARACTERS = 200
 # Words of a subject, and of a value.
-_LONGEST_SUBJECT = 8
-_LONGEST_VALUE = 8
+_MOST_SUBJECT_WORDS = 8
+_MOST_VALUE_WORDS = 8
 # Words of a value in small letters, such as "dark blue".
 _FEW_WORDS = 3
 # Not after "Dr." and the like. Looking back from a sign is quicker than before each character.
@@ -76,16 +77,23 @@ _HAN = lazy_pattern(r"[\u3400-\u9fff]")
 
 
 _BE = frozenset(("is", "are"))
+# The words of `_COPULA`: without them and `=` it matches nothing.
+_COPULAS = frozenset(("is", "are", "be", "equals", "to"))
+# Blanks in place of all bytes of ASCII that belong to no word.
+_WORDS_ALONE = bytes(byte if chr(byte).isalnum() else 32 for byte in range(128)).ljust(256, b" ")
 
 
 class Claim(NamedTuple):
-    """A statement of one value.
+    """A statement that a subject has a value.
 
-    subject: who or what, and in which respect; the same for all wordings.
-    name: the subject for people, as written.
-    value: as written.
-    line: its line in the text, from 1.
-    start, stop: its sentence in the text.
+    "The port of staging is 8080" has the subject `is|number|port staging`, the name "The port of
+    staging" and the value "8080".
+
+    subject: the key of the subject (see `subject_key`). All wordings of one subject share it.
+    name: the subject as written.
+    value: the value as written.
+    line: its line in the text, from 1. 0 is not known yet.
+    start, stop: the place of its sentence in the text.
     """
 
     subject: str
@@ -97,7 +105,7 @@ class Claim(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """The tables of claims.toml, compiled."""
+    """The tables of claims.toml, compiled. The comments there say what each is for."""
 
     attributes: frozenset[str]
     singular: frozenset[str]
@@ -196,6 +204,7 @@ _DOER = r"(?:we|i|our \w+|the team|users?)\s+(?:now |currently |always )?"
 
 @cache
 def _words() -> _Words:
+    """Read and compile claims.toml, once."""
     table: dict[str, Any] = tomllib.loads(
         Path(__file__).with_name("claims.toml").read_text("utf-8")
     )
@@ -266,12 +275,18 @@ def _polar_words(table: dict[str, str]) -> frozenset[str]:
 
 
 def _any_word(words: Iterable[str], ending: str = "") -> re.Pattern[str]:
-    """Finds one of these words, quicker than an expression for a whole sentence fails."""
+    """Compile a search for one of these words.
+
+    It is much quicker than to try the patterns of whole sentences that contain them.
+    """
     return re.compile(rf"\b(?:{'|'.join(words)}){ending}\b", re.I)
 
 
 def _verbs(table: dict[str, list[str]], form: str) -> list[tuple[str, re.Pattern[str]]]:
-    """Each verb with an expression that matches a sentence with it."""
+    """Return each verb with a pattern of the sentences that use it.
+
+    form: the pattern, with {0} for the wordings of the verb.
+    """
     return [
         (name, re.compile(form.format("|".join(alternatives)), re.I | re.S))
         for name, alternatives in table.items()
@@ -279,7 +294,7 @@ def _verbs(table: dict[str, list[str]], form: str) -> list[tuple[str, re.Pattern
 
 
 def _triggers(table: dict[str, Any]) -> frozenset[str]:
-    """Words of which a sentence with a claim has one."""
+    """Return the words of which every sentence with a claim contains at least one."""
     words = [table["words"]["triggers"], table["attributes"], table["singular"]]
     words.append(table["polar"]["qualities"])
     for yes, no in table["states"].values():
@@ -292,13 +307,14 @@ def _state(words: str) -> re.Pattern[str]:
 
 
 def _numbered(names: str, first: int) -> dict[str, str]:
+    """Number the names in order: `{"january": "1", "february": "2"}`."""
     return {name: str(number) for number, name in enumerate(names.split(), first)}
 
 
 def claims(text: str) -> list[Claim]:
-    """The claims in the sentences of a note's text, in order."""
+    """Return the claims in the sentences of a note's text, in order, at most _MOST_CLAIMS."""
     result: list[Claim] = []
-    sentences = list(_sentences(text[:_LONGEST_TEXT]))
+    sentences = list(_sentences(text[:_MOST_TEXT_CHARACTERS]))
     for start, stop, sentence in sentences:
         claim = claim_of(sentence, is_alone=len(sentences) == 1)
         if claim is not None:
@@ -312,7 +328,11 @@ def claims(text: str) -> list[Claim]:
 def item_claims(
     title: str, observations: Iterable[Observation], relations: Iterable[Relation]
 ) -> Iterator[Claim]:
-    """The claims in the lines of a note about `title`: `- [fact] port: 8080`, `- lives_in [[Berlin]]`."""
+    """Yield the claims in the observations and relations of a note.
+
+    The note "Staging" with the line `- [fact] port: 8080` claims that the port of Staging is 8080.
+    The line `- lives_in [[Berlin]]` of the note "Anna" claims where Anna lives.
+    """
     for observation in observations:
         match = _COLON.fullmatch(observation.content) or _COLON_ZH.fullmatch(observation.content)
         if match is None or _OVER.search(f"({observation.context or ''}"):
@@ -331,50 +351,60 @@ def item_claims(
             yield Claim(key, f"{title}: {kind}", relation.target, relation.line)
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
-    """The sentences of a text with their places.
+class _Sentence(NamedTuple):
+    """A sentence and its place in a text."""
 
-    Code, quotations, tables and headings are left out.
-    """
-    # Blanks of the same length keep the places of what follows.
-    plain = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
-    start = 0
-    for line in plain.splitlines(keepends=True):
+    start: int
+    stop: int
+    text: str
+
+
+def _sentences(text: str) -> Iterator[_Sentence]:
+    """Yield the sentences of a text. Code, quotations, tables and headings are left out."""
+    # Blanks of the same length keep the places of what follows
+    without_code = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+    line_start = 0
+    for line in without_code.splitlines(keepends=True):
         if line.lstrip()[:1] not in ("", ">", "|", "#", '"', "“"):
-            yield from _sentences_of_line(line, start)
-        start += len(line)
+            yield from _sentences_of_line(line, line_start)
+        line_start += len(line)
 
 
-def _sentences_of_line(line: str, start: int) -> Iterator[tuple[int, int, str]]:
+def _sentences_of_line(line: str, line_start: int) -> Iterator[_Sentence]:
+    """Yield the sentences of one line. Long ones say more than one thing and are left out.
+
+    line_start: where the line begins in the text.
+    """
     begin = 0
     for end in [match.end() for match in _SENTENCE_END.finditer(line)] + [len(line)]:
-        part = line[begin:end]
-        stripped = part.strip()
-        if stripped and len(stripped) <= _LONGEST_SENTENCE:
-            place = start + begin + part.index(stripped)
-            yield place, place + len(stripped), stripped
+        piece = line[begin:end]
+        sentence = piece.strip()
+        if sentence and len(sentence) <= _MOST_SENTENCE_CHARACTERS:
+            start = line_start + begin + piece.index(sentence)
+            yield _Sentence(start, start + len(sentence), sentence)
         begin = end
 
 
 def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
-    """The claim in a sentence. None for most sentences.
+    """Return the claim in a sentence. None for most sentences.
 
-    is_alone: whether the note says nothing else, so that its subject is not part of something that
-        was named before.
+    is_alone: whether the note has only this sentence. In a longer note "The port is 8080" may be
+        about something that an earlier sentence names, so it makes no claim there.
     """
     words = _words()
     if not _is_promising(sentence):
         return None
     text = _without_signs(sentence)
-    plain = words.openings.sub("", text).rstrip(" .!。！;；")
-    if _has_han(plain):
-        claim = _chinese_claim(plain)
+    statement = words.openings.sub("", text).rstrip(" .!。！;；")
+    if _has_han(statement):
+        claim = _chinese_claim(statement)
     else:
-        claim = _english_claim(plain, is_alone)
+        claim = _english_claim(statement, is_alone)
     if claim is None or _OVER.search(text):
         return None
-    # "No longer" is what a negation says, and else that something is over.
-    if words.hedged.search(text) and not (_is_polar(claim) and not _is_hedged(text)):
+    # "no longer" negates a polar claim; with any other claim it says that something is over
+    is_negation_only = _is_polar(claim) and not _is_hedged(text)
+    if words.hedged.search(text) and not is_negation_only:
         return None
     if is_alone or _is_identified(claim.subject):
         return claim
@@ -383,7 +413,10 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
 
 @cache
 def _kinds() -> tuple[tuple[frozenset[str], Callable[[str], Claim | None]], ...]:
-    """Kinds of claims, the surest first. Each has words of which a sentence must contain one."""
+    """Return the readers of claims, the surest first.
+
+    Each stands beside the words of which a sentence must contain one to be worth a try.
+    """
     preferring = frozenset(("prefer", "prefers"))
     counting = frozenset(("has", "have", "need", "needs", "require", "requires", "old"))
     return (
@@ -399,57 +432,65 @@ def _kinds() -> tuple[tuple[frozenset[str], Callable[[str], Claim | None]], ...]
 
 
 def _english_claim(text: str, is_alone: bool) -> Claim | None:
-    words = set(_SUBJECT_WORD.findall(text.lower()))
+    """Return the claim of an English sentence, as the first reader that finds one reads it."""
+    words = _words_of(text)
     for needed, claim in _kinds():
         if needed.isdisjoint(words):
             continue
         result = claim(text)
         if result is not None:
             return result
+    if _COPULAS.isdisjoint(words) and not _holds_any(text, "=:："):
+        return None
     return _copula_claim(text, is_alone)
 
 
 def _polar_claim(text: str) -> Claim | None:
-    """The claim that something is so or not: "I am not allergic to nuts".
+    """Return the claim that somebody is or does something, or not: "I am not allergic to nuts".
 
     None for any other text.
     """
     match = _words().quality.fullmatch(text)
     if match is not None:
-        return _polar(match[1], match[2], "be", _cut(match[3]))
+        return _polar(match[1], match[2], "be", _without_addition(match[3]))
     match = _words().habit.fullmatch(text)
     if match is None:
         return None
-    return _polar(match[1], match[2], match[3].lower().removesuffix("s"), _cut(match[4]))
+    return _polar(
+        match[1], match[2], match[3].lower().removesuffix("s"), _without_addition(match[4])
+    )
 
 
 def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
+    """Make a claim whose value is "yes" or "no": "I", "not ", "be", "allergic to nuts".
+
+    negation: the words of the negation. None or "" if there are none.
+    """
     who = _subject_words(subject)
     words = [word for word in _value_words(what) if word != "anymore"]
-    # What somebody likes is said of persons: "the user", "Anna".
+    # Only of persons is such a sentence meant for good: "the user", "Anna"
     is_person = "@me" in who or subject[:1].isupper() or _has_han(subject)
     if not who or not is_person or (verb != "be" and not words):
         return None
     key = "|".join([f"polar {verb}", "polarity", " ".join([*who, *words])])
-    sign = "yes"
-    if negation:
-        sign = "no"
-    return Claim(key, f"{subject} {verb} {what}".strip(), sign, 0)
+    value = "no" if negation else "yes"
+    return Claim(key, f"{subject} {verb} {what}".strip(), value, 0)
 
 
 def _is_polar(claim: Claim) -> bool:
-    return claim.subject.split("|")[1] == "polarity"
+    """Whether the value of a claim is "yes" or "no"."""
+    return _kind_of_value(claim) == "polarity"
 
 
 def _is_hedged(text: str) -> bool:
-    """Whether a sentence says less than that something is so, its negations left out."""
+    """Whether a sentence leaves open whether something is so ("may", "was"), apart from "no longer"."""
     return bool(_words().hedged.search(_NO_LONGER.sub(" ", text)))
 
 
 def _counted_claim(text: str) -> Claim | None:
-    """The claim of a number or an only value: "The team has 12 engineers".
+    """Return the claim of a number: "The team has 12 engineers", "Anna is 34 years old".
 
-    None for any other text.
+    "X has an SLA of 8 hours" is one, too. None for any other text.
     """
     match = _AGE.fullmatch(text)
     if match is not None:
@@ -458,7 +499,7 @@ def _counted_claim(text: str) -> Claim | None:
     if match is not None:
         return _statement(f"{match[2]} of {match[1]}", match[3], "is")
     match = _COUNT.fullmatch(text)
-    if match is None or _group(match[2]) != "number":
+    if match is None or _kind_of(match[2]) != "number":
         return None
     counted = [_singular(word) for word in _SUBJECT_WORD.findall(fold(match[3]))]
     if not _words().no_counts.isdisjoint(counted):
@@ -470,13 +511,13 @@ def _counted_claim(text: str) -> Claim | None:
 
 
 def _use_claim(text: str) -> Claim | None:
-    """The claim that something is used for a purpose: "For error tracking we use Sentry".
+    """Return the claim that something is used for a purpose: "For error tracking we use Sentry".
 
     None for any other text.
     """
     match = _USE.fullmatch(text)
     if match is not None:
-        return _statement(f"{match[1]} {_cut(match[3])}", match[2], "use")
+        return _statement(f"{match[1]} {_without_addition(match[3])}", match[2], "use")
     match = _USE_FOR.fullmatch(text)
     if match is not None:
         return _statement(f"{match[2]} {match[1]}", match[3], "use")
@@ -484,7 +525,7 @@ def _use_claim(text: str) -> Claim | None:
 
 
 def _without_signs(sentence: str) -> str:
-    """A sentence without the signs of Markdown around it and in it."""
+    """Return a sentence without Markdown: "Port is 8080" for `- [fact] **Port** is 8080 #net`."""
     text = _LIST_SIGN.sub("", sentence)
     if "#" in text:
         text = _TAIL.sub("", text)
@@ -494,49 +535,72 @@ def _without_signs(sentence: str) -> str:
 
 
 def _has_han(text: str) -> bool:
-    """Whether there is a Chinese character. Text in ASCII is told at once."""
+    """Whether a text contains a Chinese character."""
+    # Most texts are ASCII, which is known without a search
     return not text.isascii() and _HAN.search(text) is not None
 
 
 def _is_promising(sentence: str) -> bool:
-    """Whether a sentence may claim something, told quickly: most do not."""
+    """Whether a sentence may contain a claim. Most do not, so this check is quick."""
     if _has_han(sentence):
         return True
     tables = _words()
-    words = set(_SUBJECT_WORD.findall(sentence.lower()))
+    words = _words_of(sentence)
     if not tables.triggers.isdisjoint(words):
         return True
-    # Words that are in too many sentences count together with others alone.
+    # Weak triggers are in too many sentences to count without a sign of a value
     if not tables.weak_triggers.isdisjoint(words) and tables.signs.search(sentence):
         return True
-    # What is done to a thing, or how often it happens
-    is_described = not _BE.isdisjoint(words)
-    return is_described and any(sign.search(sentence) for sign in (_IS_DONE, _IS_OFTEN))
+    # "is approved by Dana", "is weekly"
+    has_verb = not _BE.isdisjoint(words)
+    return has_verb and any(sign.search(sentence) for sign in (_IS_DONE, _IS_OFTEN))
+
+
+def _words_of(text: str) -> frozenset[str]:
+    """Return the words of a text in small letters, as `_SUBJECT_WORD` finds them."""
+    # For ASCII, which most texts are, a table is much faster than the pattern
+    lower = text.lower()
+    if lower.isascii():
+        return frozenset(lower.encode().translate(_WORDS_ALONE).decode().split())
+    return frozenset(_SUBJECT_WORD.findall(lower))
+
+
+def _holds_any(text: str, signs: str) -> bool:
+    """Whether a text contains one of these characters."""
+    return any(sign in text for sign in signs)
 
 
 def _is_identified(subject: str) -> bool:
-    """Whether a subject names more than an attribute: anything may have a "port"."""
+    """Whether a subject key names a thing, not only an attribute: many things have a "port"."""
     subject_words = set(subject.rpartition("|")[2].split())
     return bool(subject_words - _words().attributes - _words().singular)
 
 
 def _preference(text: str) -> Claim | None:
+    """Return the claim of a preference: "Anna prefers tea over coffee".
+
+    Its subject names both alternatives in one order, so that "Anna prefers coffee over tea"
+    contradicts it.
+    """
     match = _PREFERENCE.fullmatch(text)
     if match is None:
         return None
-    subject, chosen, less = match.groups()
-    liked = " ".join(_value_words(chosen))
-    disliked = " ".join(_value_words(_cut(less)))
-    both = sorted((liked, disliked))
+    subject, preferred, other = match.groups()
+    alternatives = sorted(
+        (" ".join(_value_words(preferred)), " ".join(_value_words(_without_addition(other))))
+    )
     who = _subject_words(subject)
-    if not all(both) or not who:
+    if not all(alternatives) or not who:
         return None
-    key = "|".join(["prefer", " ".join(who), *both])
-    return Claim(key, f"{subject} prefers", chosen, 0)
+    key = "|".join(["prefer", " ".join(who), *alternatives])
+    return Claim(key, f"{subject} prefers", preferred, 0)
 
 
 def _liking(text: str) -> Claim | None:
-    """The claim of a liking that has an opposite, like "dark mode". None for any other text."""
+    """Return the claim of a liking that has an opposite: "Anna prefers dark mode".
+
+    None for any other text.
+    """
     match = _LIKING.fullmatch(text)
     if match is None:
         return None
@@ -548,6 +612,10 @@ def _liking(text: str) -> Claim | None:
 
 
 def _verb_claim(text: str) -> Claim | None:
+    """Return the claim of a sentence with a verb of claims.toml: "The API runs on port 8080".
+
+    None for any other text.
+    """
     for verb, form in _words().done:
         match = form.fullmatch(text)
         if match is not None:
@@ -569,7 +637,7 @@ def _verb_claim(text: str) -> Claim | None:
 
 
 def _done_claim(text: str) -> Claim | None:
-    """The claim that somebody does something, or that it happens at a place or on a day.
+    """Return the claim that something is done by somebody, at a place or on a day.
 
     "Invoices are approved by Dana". None for any other text.
     """
@@ -580,30 +648,26 @@ def _done_claim(text: str) -> Claim | None:
 
 
 def _role_claim(text: str) -> Claim | None:
-    """The claim that somebody has a role: "Max is the maintainer of the parser".
+    """Return the claim that somebody has a role: "Max is the maintainer of the parser".
 
     None for any other text.
     """
     match = _ROLE.fullmatch(text)
     if match is None or not _is_someone(match[1]) or _has_one_value(match[1]):
         return None
-    return _statement(_cut(match[2]), match[1], "is")
+    return _statement(_without_addition(match[2]), match[1], "is")
 
 
 def _is_someone(value: str) -> bool:
-    """Whether a subject is a name, no thing that is only written with a capital as the first word."""
-    return bool(_NAMED.match(value)) and fold(value).split()[0] not in (
-        "the",
-        "a",
-        "an",
-        "our",
-        "my",
-    )
+    """Whether a subject is the name of somebody: "Max", but not "The parser" or "My team"."""
+    first_word = fold(value).split()[0]
+    return bool(_NAMED.match(value)) and first_word not in ("the", "a", "an", "our", "my")
 
 
 def _copula_claim(text: str, is_alone: bool) -> Claim | None:
+    """Return the claim of "X is Y" or, in a note of one sentence, of "X: Y"."""
     match = _COPULA.fullmatch(text)
-    # Among other lines, "Price: $160" is about what a line before names.
+    # Among other lines, "Price: $160" is about a thing that a line before names
     if match is None and is_alone:
         match = _COLON.fullmatch(text)
     if match is None:
@@ -612,6 +676,7 @@ def _copula_claim(text: str, is_alone: bool) -> Claim | None:
 
 
 def _chinese_claim(text: str) -> Claim | None:
+    """Return the claim of a Chinese sentence: 服务器的端口是8080."""
     for verb, form in _words().chinese_verbs:
         match = form.fullmatch(text)
         if match is not None:
@@ -626,11 +691,12 @@ def _chinese_claim(text: str) -> Claim | None:
 
 
 def _state_claim(subject: str, value: str) -> Claim | None:
-    """The claim that something is on or off and the like. None for any other value.
+    """Return the claim that something is on or off, open or closed and the like.
 
-    A place such as "in production" belongs to the subject.
+    None for any other value. A place belongs to the subject: of "The cache", "off in production" it
+    is the cache in production that is off.
     """
-    match = _STATE.fullmatch(_cut(value))
+    match = _STATE.fullmatch(_without_addition(value))
     if match is None:
         return None
     for name, yes, no in _words().states:
@@ -642,24 +708,29 @@ def _state_claim(subject: str, value: str) -> Claim | None:
 
 
 def _statement(subject: str, value: str, verb: str) -> Claim | None:
-    """The claim that a subject has a value. None if one of them is unclear."""
-    value = _cut(value)
-    group = _group(value)
-    # How often a thing happens is one value of whatever thing.
-    has_one_value = verb != "is" or group == "frequency" or _has_one_value(subject)
-    if not group or not has_one_value:
+    """Make the claim that a subject has a value: "port of staging", "8080", "is".
+
+    None if the value is unclear, or if the subject may have several values.
+    """
+    value = _without_addition(value)
+    # Each thing happens at one frequency, whatever it is
+    is_frequency = fold(value) in _words().frequencies
+    if verb == "is" and not is_frequency and not _has_one_value(subject):
         return None
-    # What is called something is called so in small letters, too.
-    if verb not in ("is", "call", "job") and not _is_name(value, group):
+    kind = _kind_of(value)
+    if not kind:
         return None
-    key = subject_key(subject, verb, group)
+    # Names and jobs are also written in small letters: "is called staging"
+    if verb not in ("is", "call", "job") and not _is_name(value, kind):
+        return None
+    key = subject_key(subject, verb, kind)
     if not key:
         return None
     return Claim(key, subject, value, 0)
 
 
-def _cut(value: str) -> str:
-    """A value without what is said after it."""
+def _without_addition(value: str) -> str:
+    """Return a value without the words after it: "8080" for "8080 because 80 is taken"."""
     match = _words().ends.search(value)
     if match is not None:
         value = value[: match.start()]
@@ -667,7 +738,10 @@ def _cut(value: str) -> str:
 
 
 def _has_one_value(subject: str) -> bool:
-    """Whether a subject can have one value only, by its noun."""
+    """Whether a subject can have only one value: "port of staging", but not "member of the team".
+
+    Its noun decides, which comes before the first preposition.
+    """
     if _has_han(subject):
         return True
     head = re.split(r"\s+(?:of|for|in|on|at|to|from)\s+", subject.strip(), maxsplit=1)[0]
@@ -678,21 +752,24 @@ def _has_one_value(subject: str) -> bool:
     return head_words[-1] in words.attributes or bool(words.singular.intersection(head_words))
 
 
-def _is_name(value: str, group: str) -> bool:
-    """Whether the object of a verb names one thing."""
-    if group != "name" or _NAMED.match(value) or _has_han(value):
+def _is_name(value: str, kind: str) -> bool:
+    """Whether the object of a verb names one thing: "level 3", "docs.example.org", not "fast".
+
+    A value of another kind, such as a number, does so, too.
+    """
+    if kind != "name" or _NAMED.match(value) or _has_han(value):
         return True
-    # "level 3", "bucket media-a", "docs.example.org"
     return bool(_CODE.search(value))
 
 
-def _group(value: str) -> str:
-    """The kind of a value.
+def _kind_of(value: str) -> str:
+    """Return the kind of a value: `clock`, `frequency`, `weekday`, `date`, `number` or `name`.
 
-    Values of different kinds can both be true. Empty if it is not a value.
+    Empty if it is not a value. Values of different kinds can both be true: a meeting is on Friday
+    and at 9:00.
     """
     words = _value_words(value)
-    if not words or len(words) > _LONGEST_VALUE:
+    if not words or len(words) > _MOST_VALUE_WORDS:
         return ""
     tables = _words()
     first = fold(value).split()[0].strip(",.")
@@ -712,27 +789,42 @@ def _group(value: str) -> str:
 
 
 def _names_something(value: str, words: list[str], first: str) -> bool:
-    """Whether a value is a name, or one or a few words that may be one: "dark blue", not "late"."""
+    """Whether a value is a name, or a few words that may be one: "dark blue", not "late".
+
+    words: its words as they are compared.
+    first: its first word in small letters.
+    """
     if _NAMED.match(value) or _has_han(value):
         return True
-    # "is waiting" and "is locked" are no names.
+    # "is waiting" and "is locked" name nothing
     is_state = first in _words().no_values or first.endswith(("ing", "ed"))
     return len(words) <= _FEW_WORDS and not is_state
 
 
-def subject_key(subject: str, verb: str, group: str) -> str:
-    """The key that two claims about the same subject share.
+def subject_key(subject: str, verb: str, kind: str) -> str:
+    """Return the key that all claims about one subject share: `is|number|port staging`.
 
     Empty if the subject cannot be identified.
+
+    verb: the verb of the claim in its plain form.
+    kind: the kind of the value. "The meeting is on Friday" and "… at 9:00" have different keys.
     """
     words = _subject_words(subject)
     if not words:
         return ""
-    return f"{verb}|{group}|{' '.join(words)}"
+    return f"{verb}|{kind}|{' '.join(words)}"
+
+
+def _kind_of_value(claim: Claim) -> str:
+    """Return the kind of value that the subject key of a claim names."""
+    return claim.subject.split("|")[1]
 
 
 def _subject_words(subject: str) -> list[str]:
-    """The words of a subject that identify it, in one order; [] for none."""
+    """Return the words that identify a subject, sorted: ["port", "staging"] for "The staging port".
+
+    Empty if nothing identifies it, as in "it" or "the first one". "I" and "the user" are `@me`.
+    """
     if _has_han(subject):
         return [re.sub(r"[\s的]", "", fold(subject))]
     tables = _words()
@@ -743,56 +835,64 @@ def _subject_words(subject: str) -> list[str]:
         return []
     words = {"@me" if word in tables.me else word for word in all_words}
     words = {_singular(word) for word in words - tables.fillers}
-    if len(words) > _LONGEST_SUBJECT:
+    if len(words) > _MOST_SUBJECT_WORDS:
         return []
     return sorted(words)
 
 
 def _singular(word: str) -> str:
+    """Return a word without the s of its plural: "ports" becomes "port", "class" stays."""
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         return word[:-1]
     return word
 
 
 def differ(first: Claim, second: Claim) -> bool:
-    """Whether two claims of one subject have values that cannot both hold."""
-    group = first.subject.split("|")[1]
+    """Whether two claims about one subject have values that cannot both be true.
+
+    "8080" and "8080 on staging" can: the longer value only says more.
+    """
+    kind = _kind_of_value(first)
     if first.subject.startswith("prefer|"):
         return _value_words(first.value) != _value_words(second.value)
-    if group in ("polarity", "frequency"):
+    if kind in ("polarity", "frequency"):
         return fold(first.value) != fold(second.value)
-    if group == "state":
+    if kind == "state":
         return _is_yes(first.value) != _is_yes(second.value)
-    if group == "number":
+    if kind == "number":
         return _numbers_differ(first.value, second.value)
-    if group == "clock":
+    if kind == "clock":
         return _clock(first.value) != _clock(second.value)
-    a = _value_words(first.value)
-    b = _value_words(second.value)
-    # The longer value only says more.
-    shorter, longer = sorted((a, b), key=len)
+    values = (_value_words(first.value), _value_words(second.value))
+    shorter, longer = sorted(values, key=len)
     if set(shorter) <= set(longer):
         return False
     return "".join(shorter) not in "".join(longer)
 
 
 def _is_yes(value: str) -> bool:
+    """Whether a state is the positive one of its pair: "on", "open", "enabled"."""
     return any(yes.fullmatch(value) for _, yes, _ in _words().states)
 
 
 def _numbers_differ(first: str, second: str) -> bool:
-    a = _numbers(first)
-    b = _numbers(second)
-    shared = min(len(a), len(b))
-    if a[:shared] != b[:shared]:
+    """Whether two values have different numbers or units: "8 hours" and "8 days"."""
+    pairs = zip(_numbers(first), _numbers(second), strict=False)
+    if any(number != other for number, other in pairs):
         return True
+    first_unit = _unit(first)
+    second_unit = _unit(second)
+    return bool(first_unit and second_unit) and first_unit != second_unit
+
+
+def _unit(value: str) -> str:
+    """Return the first unit in a value, in one form: "hour" for "8 hrs". Empty if it has none."""
     units = _words().units
-    a_units = [units[word] for word in _value_words(first) if word in units]
-    b_units = [units[word] for word in _value_words(second) if word in units]
-    return bool(a_units and b_units) and a_units[0] != b_units[0]
+    return next((units[word] for word in _value_words(value) if word in units), "")
 
 
 def _numbers(value: str) -> list[str]:
+    """Return the numbers in a value as digits: ["12"] for "twelve", ["10000"] for "10,000"."""
     text = _THOUSANDS.sub("", value)
     names = _words().numbers
     words = re.findall(r"\d+(?:\.\d+)*|[a-z]+", fold(text))
@@ -801,6 +901,7 @@ def _numbers(value: str) -> list[str]:
 
 
 def _clock(value: str) -> tuple[int, int] | None:
+    """Return the hour (0 to 23) and the minute of a time of day. None if there is none."""
     match = _CLOCK.search(value)
     if match is None:
         return None
@@ -813,7 +914,10 @@ def _clock(value: str) -> tuple[int, int] | None:
 
 
 def _value_words(value: str) -> list[str]:
-    """The words of a value as they are compared: dates in one form, without articles."""
+    """Return the words of a value in the form in which they are compared.
+
+    Articles are left out and dates have one form: ["5-7"] for "May 7" and for "2026-05-07".
+    """
     tables = _words()
     text = _ISO_DATE.sub(lambda date: f"{int(date[1])}-{int(date[2])}", value)
     text = _QUOTES.sub(" ", _THOUSANDS.sub("", fold(text)))
@@ -821,9 +925,12 @@ def _value_words(value: str) -> list[str]:
     result = []
     for position, word in enumerate(words):
         month = tables.months.get(word)
-        following = re.match(r"\d{1,2}(?=\D|\Z)", "".join(words[position + 1 : position + 2]))
-        if month and following:
-            result.append(f"{month}-{int(following[0])}")
-        elif not (position and words[position - 1] in tables.months and word[0].isdigit()):
+        following_word = "".join(words[position + 1 : position + 2])
+        day = re.match(r"\d{1,2}(?=\D|\Z)", following_word)
+        is_after_month = position > 0 and words[position - 1] in tables.months
+        is_day_of_month = is_after_month and word[0].isdigit()
+        if month and day:
+            result.append(f"{month}-{int(day[0])}")
+        elif not is_day_of_month:
             result.append(word)
     return result

@@ -15,8 +15,8 @@ from memoranda.errors import CountMismatch, InvalidInput, LineOutOfRange, Sectio
 from memoranda.note.frontmatter import is_crlf, parse, set_keys, split
 from memoranda.note.headings import (
     ShownHeading,
-    matching,
-    named,
+    headings_named,
+    level_and_title,
     shown_headings,
     shown_title,
 )
@@ -24,7 +24,7 @@ from memoranda.note.headings import (
 # Blank lines between two blocks.
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 # Characters compared in one search and replace, before it is refused.
-_SEARCH_EFFORT = 50_000_000
+_MOST_COMPARED_CHARACTERS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class InsertLine:
         # `split` left the carriage return of each CRLF at the end of its line
         if lines and not text.endswith("\n"):
             lines[-1] += newline[:-1]
-        fresh = _with_breaks(self.text.rstrip("\r\n"), newline)
-        lines.insert(self.line, fresh + newline[:-1])
+        new_text = _with_breaks(self.text.rstrip("\r\n"), newline)
+        lines.insert(self.line, new_text + newline[:-1])
         return Edited("\n".join(lines) + "\n", self.line + 1)
 
 
@@ -160,13 +160,13 @@ class ReplaceSection(_SectionEdit):
 
     def apply(self, text: str) -> Edited:
         """Raises SectionError when no heading or several match."""
-        newline, fresh = breaks(text, self.text)
+        newline, new_text = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
             raise SectionError(self.section, headings=sections.titles)
         start, end = sections.inside(heading, is_deep=not self.keeps_subsections)
-        body = _without_heading(fresh, heading)
+        body = _without_heading(new_text, heading)
         blank = _BLANK_LINES.match(text, start, end)
         if blank:
             start = blank.end()
@@ -224,15 +224,15 @@ class AddItem(_SectionEdit):
     """
 
     def apply(self, text: str) -> Edited:
-        newline, fresh = breaks(text, self.text)
+        newline, new_text = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
-            return _section_at_end(text, self.section, fresh, newline)
+            return _section_at_end(text, self.section, new_text, newline)
         start, end = sections.inside(heading)
         if text[start:end].strip():
-            return _inserted(text, end, fresh)
-        return _inserted(text, start, newline + fresh)
+            return _inserted(text, end, new_text)
+        return _inserted(text, start, newline + new_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class _Sections:
 
         Raises SectionError if there are several.
         """
-        headings = matching(self.headings, section)
+        headings = headings_named(self.headings, section)
         if len(headings) > 1:
             raise SectionError(section, lines=[heading.line for heading in headings])
         if headings:
@@ -315,10 +315,10 @@ class _Sections:
         """
         start = self.offset(heading.last_line + 1)
         next_line = len(self._starts) + 1
-        for below in self.headings:
-            is_outside = not is_deep or below.level <= heading.level
-            if below.line > heading.line and is_outside:
-                next_line = below.line
+        for heading_below in self.headings:
+            is_outside = not is_deep or heading_below.level <= heading.level
+            if heading_below.line > heading.line and is_outside:
+                next_line = heading_below.line
                 break
         end = self.offset(next_line)
         text = self.text[start:end].rstrip(" \t\r\n")
@@ -330,20 +330,20 @@ class _Sections:
         return start, line_end + 1
 
 
-def _without_heading(fresh: str, heading: ShownHeading) -> str:
-    """`fresh` without a heading at its start that repeats `heading`, and without breaks at its end."""
-    first = next(iter(shown_headings(fresh)), None)
+def _without_heading(new_text: str, heading: ShownHeading) -> str:
+    """Remove the heading at the start of `new_text` if it repeats `heading`, and breaks at its end."""
+    first = next(iter(shown_headings(new_text)), None)
     if first is None or first.level != heading.level or first.title != heading.title:
-        return fresh.rstrip("\r\n")
-    lines = fresh.split("\n")
+        return new_text.rstrip("\r\n")
+    lines = new_text.split("\n")
     if any(line.strip() for line in lines[: first.line - 1]):
-        return fresh.rstrip("\r\n")
+        return new_text.rstrip("\r\n")
     return "\n".join(lines[first.last_line :]).rstrip("\r\n")
 
 
-def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited:
-    level, name = named(section)
-    body = _without_heading(fresh, ShownHeading(level or 2, name, shown_title(name), 1, 1))
+def _section_at_end(text: str, section: str, new_text: str, newline: str) -> Edited:
+    level, name = level_and_title(section)
+    body = _without_heading(new_text, ShownHeading(level or 2, name, shown_title(name), 1, 1))
     before = text
     if len(text) > split(text).body_at or (text and not text.endswith("\n")):
         before += ("" if text.endswith("\n") else newline) + newline
@@ -357,20 +357,20 @@ def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited
     return Edited(before + added + ends, before.count("\n") + 1)
 
 
-def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
-    """Whole lines put in before offset `at`, the start of a line or the end of the text. With
+def _inserted(text: str, offset: int, new_text: str, ends: bool = False) -> Edited:
+    """Whole lines put in before `offset`, the start of a line or the end of the text. With
     `ends` they end in a line break, though the line before them has none."""
-    newline, fresh = breaks(text, fresh)
-    is_line = text[:at] in ("", "\ufeff") or text[at - 1] == "\n"
+    newline, new_text = breaks(text, new_text)
+    is_line = text[:offset] in ("", "\ufeff") or text[offset - 1] == "\n"
     if is_line:
-        before = text[:at]
+        before = text[:offset]
     else:
-        before = text[:at] + newline
-    if (is_line or ends) and not fresh.endswith("\n"):
+        before = text[:offset] + newline
+    if (is_line or ends) and not new_text.endswith("\n"):
         tail = newline
     else:
         tail = ""
-    return Edited(before + fresh + tail + text[at:], before.count("\n") + 1)
+    return Edited(before + new_text + tail + text[offset:], before.count("\n") + 1)
 
 
 def occurrences(text: str, part: str) -> list[tuple[int, int]]:
@@ -381,9 +381,9 @@ def occurrences(text: str, part: str) -> list[tuple[int, int]]:
     if part in text or "\n" not in part:
         return _places(text, part)
     # Search with all line breaks alike, then map the places back to this text.
-    at_breaks = [at - number for number, at in enumerate(_offsets(text, "\r\n"))]
-    plain = text.replace("\r\n", "\n")
-    places = _places(plain, part.replace("\r\n", "\n"))
+    at_breaks = [offset - number for number, offset in enumerate(_offsets(text, "\r\n"))]
+    unix_text = text.replace("\r\n", "\n")
+    places = _places(unix_text, part.replace("\r\n", "\n"))
     return [
         (begin + bisect_left(at_breaks, begin), end + bisect_left(at_breaks, end))
         for begin, end in places
@@ -391,43 +391,46 @@ def occurrences(text: str, part: str) -> list[tuple[int, int]]:
 
 
 def _places(text: str, part: str) -> list[tuple[int, int]]:
-    return [(at, at + len(part)) for at in _offsets(text, part)]
+    return [(offset, offset + len(part)) for offset in _offsets(text, part)]
 
 
 def _offsets(text: str, part: str) -> Iterator[int]:
     """Where `part` begins in `text`; occurrences do not overlap."""
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + len(part))
+    offset = text.find(part)
+    while offset >= 0:
+        yield offset
+        offset = text.find(part, offset + len(part))
 
 
-def line_break_at(text: str, at: int) -> str:
-    """The break of the line at offset `at`, or of the line before it: LF or CRLF."""
-    line_end = text.find("\n", at)
+def line_break_at(text: str, offset: int) -> str:
+    """The break of the line at `offset`, or of the line before it: LF or CRLF."""
+    line_end = text.find("\n", offset)
     if line_end < 0:
-        line_end = text.rfind("\n", 0, at)
+        line_end = text.rfind("\n", 0, offset)
     if line_end > 0 and text[line_end - 1] == "\r":
         return "\r\n"
     return "\n"
 
 
-def with_breaks_of(text: str, at: int, fresh: str) -> str:
-    """`fresh` with the line breaks that `text` has at offset `at`; as it is in a text of one line."""
+def with_breaks_of(text: str, offset: int, new_text: str) -> str:
+    """Give `new_text` the line breaks that `text` has at `offset`.
+
+    It stays unchanged if `text` has one line only.
+    """
     if "\n" not in text:
-        return fresh
-    return _with_breaks(fresh, line_break_at(text, at))
+        return new_text
+    return _with_breaks(new_text, line_break_at(text, offset))
 
 
-def breaks(text: str, fresh: str) -> tuple[str, str]:
-    """The line break to insert into `text`, and `fresh` with its line breaks made alike."""
+def breaks(text: str, new_text: str) -> tuple[str, str]:
+    """The line break to insert into `text`, and `new_text` with its line breaks made alike."""
     if not is_crlf(text):
-        return "\n", fresh
-    return "\r\n", _with_breaks(fresh, "\r\n")
+        return "\n", new_text
+    return "\r\n", _with_breaks(new_text, "\r\n")
 
 
-def _with_breaks(fresh: str, newline: str) -> str:
-    return fresh.replace("\r\n", "\n").replace("\n", newline)
+def _with_breaks(new_text: str, newline: str) -> str:
+    return new_text.replace("\r\n", "\n").replace("\n", newline)
 
 
 def _replaced(text: str, places: Sequence[tuple[int, int]], replacement: str) -> str:
@@ -464,14 +467,14 @@ def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
     lines: list[int] = []
     line = 1
     last = 0
-    at = text.find(part)
+    offset = text.find(part)
     # Text that repeats itself for megabytes would take hours to list: then the first hits must do.
-    most = max(1000, _SEARCH_EFFORT // len(part))
-    while at >= 0 and len(lines) < most:
-        line += text.count("\n", last, at)
+    most_lines = max(1000, _MOST_COMPARED_CHARACTERS // len(part))
+    while offset >= 0 and len(lines) < most_lines:
+        line += text.count("\n", last, offset)
         lines.append(line)
-        last = at
-        at = text.find(part, at + (1 if overlapping else len(part)))
+        last = offset
+        offset = text.find(part, offset + (1 if overlapping else len(part)))
     return lines
 
 

@@ -98,10 +98,10 @@ class GraphRelation(NamedTuple):
 
 def observation_item(text: str) -> str:
     """`text` as the text of a list item: plain if it reads back unchanged, otherwise coded (5.2)."""
-    plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED.match(text)
-    if plain and (text[0] != "[" or _CATEGORY.match(text)):
+    is_plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED.match(text)
+    if is_plain and (text[0] != "[" or _CATEGORY.match(text)):
         return text
-    return coded(text)
+    return code_span_of(text)
 
 
 def relation_item(type: str, target: str) -> str:
@@ -112,7 +112,7 @@ def relation_item(type: str, target: str) -> str:
     elif is_quotable:
         kind = f'"{type}"'
     else:
-        kind = coded(type)
+        kind = code_span_of(type)
     if _is_tidy(target) and _NO_TARGET.isdisjoint(target) and "::" not in target:
         item = f"{kind} [[{target}]]"
         relation = read_relation(item, 0)
@@ -122,10 +122,10 @@ def relation_item(type: str, target: str) -> str:
             None,
         ):
             return item
-    return f"{kind} {coded(target)}"
+    return f"{kind} {code_span_of(target)}"
 
 
-def coded(text: str) -> str:
+def code_span_of(text: str) -> str:
     """One code span that holds `text` as a JSON string of one line."""
     inner = _ESCAPED.sub(
         lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(text, ensure_ascii=False)
@@ -159,8 +159,8 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
     if is_file_name and not is_taken(name):
         return name
     digest = sha256(name.encode())[:8]
-    plain = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
-    stem = f"{plain.strip().strip('.').strip() or 'entity'}-{digest}"
+    clean_name = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
+    stem = f"{clean_name.strip().strip('.').strip() or 'entity'}-{digest}"
     free = stem
     for number in count(2):
         if not is_taken(free):
@@ -176,8 +176,8 @@ def folded_name(stem: str) -> str:
 
 def moment(microseconds: int) -> str:
     """A time since 1970 as `created_at` has it: always six digits of fraction."""
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06}Z"
+    seconds, remaining_microseconds = divmod(microseconds, 1_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{remaining_microseconds:06}Z"
 
 
 def compose(
@@ -187,12 +187,12 @@ def compose(
     created: int,
     observations: Iterable[str] = (),
     relations: Iterable[tuple[str, str]] = (),
-    more: dict[str, Any] | None = None,
+    other_keys: dict[str, Any] | None = None,
 ) -> str:
     """The file of a new entity (5.1), of a placeholder when `type` is None (5.4). `created` in
-    microseconds since 1970; relations are (type, target); `more` are further keys."""
+    microseconds since 1970; relations are (type, target); `other_keys` are further keys."""
     kind: dict[str, Any] = {"placeholder": True} if type is None else {"type": type}
-    header = {"id": id, "title": name, **kind, "created_at": moment(created), **(more or {})}
+    header = {"id": id, "title": name, **kind, "created_at": moment(created), **(other_keys or {})}
     return f"---\n{frontmatter.dump(header)}---\n{sections(None if type is None else observations, relations)}"
 
 
@@ -216,9 +216,9 @@ class EntityText:
 
     def __init__(self, text: str):
         self.text = text
-        self._read()
+        self._read_structure()
 
-    def _read(self) -> None:
+    def _read_structure(self) -> None:
         self.body_at = frontmatter.split(self.text).body_at
         self._items: list[ListItem] = []
         self._headings: list[Heading] = scan(
@@ -234,10 +234,10 @@ class EntityText:
         return list(self.observed_lines().values())
 
     def observed_lines(self) -> dict[int, str]:
-        """The same by the line, from 1, in which each stands."""
+        """The texts of observations by the line they are in, counted from 1."""
         observed = {line: text for section, line, text in self._items if section == OBSERVATIONS}
-        plain = {line: coded_text(text) for line, text in observed.items() if text[0] == "`"}
-        return observed | {line: text for line, text in plain.items() if text is not None}
+        coded_texts = {line: coded_text(text) for line, text in observed.items() if text[0] == "`"}
+        return observed | {line: text for line, text in coded_texts.items() if text is not None}
 
     @property
     def relations(self) -> list[Relation]:
@@ -311,13 +311,17 @@ class EntityText:
         read.
         """
         self.text = frontmatter.set_keys(self.text, changes, order)
-        self._read()
+        self._read_structure()
 
     def make_entity(self, type: str, created: int) -> None:
         """Turn a placeholder into an entity (5.4), with the heading `Observations`. Raises
         ValueError when its header cannot be read."""
-        fresh = {"placeholder": frontmatter.REMOVE, "type": type, "created_at": moment(created)}
-        self.set_keys(fresh, ("id", "title", "type"))
+        entity_keys = {
+            "placeholder": frontmatter.REMOVE,
+            "type": type,
+            "created_at": moment(created),
+        }
+        self.set_keys(entity_keys, ("id", "title", "type"))
         if self._heading(OBSERVATIONS) is None:
             self._add(OBSERVATIONS, [])
 
@@ -339,14 +343,14 @@ class EntityText:
         item_lines = [line for name, line, _ in self._items if name == section]
         heading = self._heading(section)
         if item_lines:
-            at = _end(max(item_lines) - 1, lines, self._starts)
+            line_index = _end(max(item_lines) - 1, lines, self._starts)
         elif heading:
-            at, new_lines = self._below_text(heading, lines, new_lines)
+            line_index, new_lines = self._below_text(heading, lines, new_lines)
         else:
-            at, new_lines = self._as_new_section(section, lines, new_lines)
-        lines[at:at] = [line + newline for line in new_lines]
+            line_index, new_lines = self._as_new_section(section, lines, new_lines)
+        lines[line_index:line_index] = [line + newline for line in new_lines]
         self.text = "".join(lines)
-        self._read()
+        self._read_structure()
 
     def _below_text(
         self, heading: Heading, lines: Sequence[str], new_lines: Sequence[str]
@@ -355,22 +359,26 @@ class EntityText:
         lines.
         """
         first = heading.line - 1
-        later_headings = [later.line - 1 for later in self._headings if later.line - 1 > first]
+        later_headings = [
+            later_heading.line - 1
+            for later_heading in self._headings
+            if later_heading.line - 1 > first
+        ]
         end = min(later_headings, default=len(lines))
         last = end - 1
         while last > first and not lines[last].strip():
             last -= 1
         blank_lines = end - last - 1
         if blank_lines:
-            at = last + 2
+            line_index = last + 2
             with_blanks = [*new_lines]
         else:
-            at = last + 1
+            line_index = last + 1
             with_blanks = ["", *new_lines]
         # One of the blank lines is used above the items: the next heading needs another.
         if end < len(lines) and blank_lines < 2:
             with_blanks.append("")
-        return at, with_blanks
+        return line_index, with_blanks
 
     def _as_new_section(
         self, section: str, lines: Sequence[str], new_lines: Sequence[str]
@@ -380,21 +388,21 @@ class EntityText:
         Observations go above Relations, any other section to the end.
         """
         if section == OBSERVATIONS:
-            below = self._heading(RELATIONS)
+            relations_heading = self._heading(RELATIONS)
         else:
-            below = None
-        if below:
-            at = below.line - 1
+            relations_heading = None
+        if relations_heading:
+            line_index = relations_heading.line - 1
         else:
-            at = len(lines)
+            line_index = len(lines)
         section_lines = ["## " + _TITLES[section]]
-        if at > 0 and lines[at - 1].strip():
+        if line_index > 0 and lines[line_index - 1].strip():
             section_lines.insert(0, "")
         if new_lines:
             section_lines += ["", *new_lines]
-        if below:
+        if relations_heading:
             section_lines.append("")
-        return at, section_lines
+        return line_index, section_lines
 
     def _drop(self, numbers: set[int]) -> None:
         if not numbers:
@@ -404,16 +412,18 @@ class EntityText:
         for number in numbers:
             start = number - 1
             dropped_lines.update(range(start, _end(start, lines, self._starts)))
-        self.text = "".join(line for at, line in enumerate(lines) if at not in dropped_lines)
-        self._read()
+        self.text = "".join(
+            line for line_index, line in enumerate(lines) if line_index not in dropped_lines
+        )
+        self._read_structure()
 
 
-def _end(at: int, lines: list[str], starts: set[int]) -> int:
-    """The line after the last one of the item that begins in line `at` (both from 0)."""
-    marker = _MARKER.match(lines[at])
+def _end(line_index: int, lines: list[str], starts: set[int]) -> int:
+    """The line after the last one of the item that begins in line `line_index` (both from 0)."""
+    marker = _MARKER.match(lines[line_index])
     item = _ItemEnd(len(marker[0]) if marker else 0)
-    end = at + 1
-    for number in range(at + 1, len(lines)):
+    end = line_index + 1
+    for number in range(line_index + 1, len(lines)):
         line = lines[number]
         if number in starts or item.ends_before(line):
             break

@@ -65,8 +65,8 @@ def namespace_of(header: Mapping[str, Any], path: str) -> str:
 
 def namespace_in(front: str, path: str) -> str:
     """`namespace_of` from the frontmatter with its fences; quick for files this program wrote."""
-    line, _, rest = front.removeprefix(_BEGINNING).partition("\n")
-    is_ours = front.startswith(_BEGINNING + "namespace: ") and "\nnamespace" not in rest
+    line, _, other_lines = front.removeprefix(_BEGINNING).partition("\n")
+    is_ours = front.startswith(_BEGINNING + "namespace: ") and "\nnamespace" not in other_lines
     try:
         header = frontmatter.parse(line if is_ours else frontmatter.split(front).yaml or "")
     except ValueError:
@@ -106,19 +106,23 @@ def compose_entry(
     before: str = "",
     accessed: datetime | None = None,
     access_count: int = 0,
-    further: Mapping[str, Any] | None = None,
+    other_keys: Mapping[str, Any] | None = None,
 ) -> str:
-    """The file of a new entry. Of `before`, the text it replaces, other keys of the header stay,
-    such as `scope`. `accessed` is by default as `created`; of `further` fields, one named like a
-    key of ours stands below `fields`."""
+    """Compose the file of an entry.
+
+    before: the text that it replaces. Keys of its header that are not ours stay, such as `scope`.
+    accessed: the time of the last read; by default `created`.
+    other_keys: further fields of the entry. A field with the name of one of our keys is written
+        below `fields`.
+    """
     end = expires and milliseconds(expires)
     moments = seconds(created), seconds(accessed or created)
     ours = dict(zip(_KEYS, (PROJECT, namespace, key, *moments, end, access_count), strict=True))
-    more = dict(further or {})
-    meaning = {name: more.pop(name) for name in [*more] if name in _MEANING}
+    remaining_keys = dict(other_keys or {})
+    meaning = {name: remaining_keys.pop(name) for name in [*remaining_keys] if name in _MEANING}
     if meaning:
-        more["fields"] = meaning
-    ours |= more
+        remaining_keys["fields"] = meaning
+    ours |= remaining_keys
     head = f"---\n{frontmatter.dump(ours)}---\n"
     yaml_text, body_at = frontmatter.split(before)
     try:

@@ -125,8 +125,11 @@ _KEY_LINE = lazy_pattern(r"""(?:"[^"]*"|'[^']*'|[^\s:#\-"'*&!|>%@`\[\]{},?][^:]*
 
 
 def looks_like_header(yaml_text: str) -> bool:
-    """Whether somebody meant these lines as a header: each that is not indented is a key, an item
-    of a list, a bracket or a comment, and the first of them is a key."""
+    """Whether somebody meant these lines as a header.
+
+    They are if the first line is a key, and each line is indented, a key, an item of a list, a
+    bracket or a comment.
+    """
     lines = [line for line in yaml_text.splitlines() if line.strip() and line[0] not in " \t#"]
     if not lines or not _KEY_LINE.match(lines[0]):
         return False
@@ -182,8 +185,8 @@ class _UsualHeader:
             return False
         group = row.lastindex
         if group == 2:
-            plain = row[2].rstrip()
-            self.rows[key] = _TYPED.get(plain, plain)
+            value_text = row[2].rstrip()
+            self.rows[key] = _TYPED.get(value_text, value_text)
         elif group == 5:
             self.rows[key] = [_item_value(*item) for item in _FLOW_ITEM.findall(row[5])]
         elif group != 1:
@@ -200,13 +203,13 @@ class _UsualHeader:
         """Add `- value`, a match of _ITEM. Returns False for one that is in no list of ours."""
         if self._open_key is None:
             return False
-        indent, plain, double_quoted, single_quoted = item.groups()
+        indent, plain_text, double_quoted, single_quoted = item.groups()
         if self._indent is None:
             self.rows[self._open_key] = []
             self._indent = indent
         elif indent != self._indent:
             return False
-        value = _item_value(plain or "", double_quoted or "", single_quoted or "")
+        value = _item_value(plain_text or "", double_quoted or "", single_quoted or "")
         self.rows[self._open_key].append(value)
         return True
 
@@ -216,25 +219,26 @@ def _is_plain_value(value: str) -> bool:
     return value[:1].isalnum() and "#" not in value and ": " not in value and value[-1] not in ": "
 
 
-def _item_value(plain: str, double_quoted: str, single_quoted: str) -> Any:
+def _item_value(plain_text: str, double_quoted: str, single_quoted: str) -> Any:
     """The value of a list's item, which has one of three forms."""
-    if not plain:
+    if not plain_text:
         return double_quoted or single_quoted
-    text = plain.rstrip()
+    text = plain_text.rstrip()
     return _TYPED.get(text, text)
 
 
 # Values and levels of a header: YAML can make a large tree of a small text.
-_NODES = 100_000
+_MOST_NODES = 100_000
 _DEPTH = 100
 _COLUMNS = 400
 # A row of dashes and question marks so long that the YAML parser would recurse too deep.
 _RUN = lazy_pattern(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
 
 
-def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
-    """The mapping as PyYAML reads it, without its guesses about types; `plain` reads what has no
-    quotes.
+def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
+    """The mapping as PyYAML reads it, without its guesses about types.
+
+    scalar_of: makes the value of a text without quotes.
     """
     import yaml
 
@@ -253,12 +257,12 @@ def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
         return {}
     if root.id != "mapping":
         raise ValueError("it is no mapping of keys to values")
-    return _built(root, [_NODES], 0, plain)
+    return _built(root, [_MOST_NODES], 0, scalar_of)
 
 
 def _is_too_deep(text: str) -> bool:
-    """Whether brackets are nested so deeply that YAML's parser, which recurses in C, could run out
-    of stack. Nobody writes such a header.
+    """Whether brackets are nested so deeply that the YAML parser, which recurses in C, could
+    overflow its stack. Nobody writes such a header.
     """
     if text.count("[") + text.count("{") <= _DEPTH:
         return False
@@ -290,7 +294,7 @@ def _composer() -> Any:
     return Composer
 
 
-def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]) -> Any:
+def _built(node: Any, budget: list[int], depth: int, scalar_of: Callable[[str], Any]) -> Any:
     """Convert a node to a plain value, and count its nodes off `budget[0]`. Anchors are expanded.
 
     Raises ValueError if the budget is used up or the nodes are nested too deeply.
@@ -303,17 +307,17 @@ def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]
             return _TYPED[node.value]
         if node.style:
             return node.value
-        return plain(node.value)
+        return scalar_of(node.value)
     if node.id == "sequence":
-        return [_built(child, budget, depth + 1, plain) for child in node.value]
+        return [_built(child, budget, depth + 1, scalar_of) for child in node.value]
     rows: dict[str, Any] = {}
     for key, value in node.value:
         if key.id != "scalar":
             raise ValueError("a key is no text")
         name = key.value
-        if plain is AsWritten and not key.style:
+        if scalar_of is AsWritten and not key.style:
             name = AsWritten(name)
-        rows[name] = _built(value, budget, depth + 1, plain)
+        rows[name] = _built(value, budget, depth + 1, scalar_of)
     return rows
 
 
@@ -360,7 +364,7 @@ def scalar(value: Any) -> str:
         return text
     if _reads_back_plain(text):
         return text
-    return _quoted(text)
+    return _quote(text)
 
 
 def _number(value: float) -> str:
@@ -380,7 +384,7 @@ def _reads_back_plain(text: str) -> bool:
     return is_safe and ": " not in text and " #" not in text and not _RETYPED.fullmatch(text)
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     """JSON, with escapes for what YAML does not take raw."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return _ESCAPED.sub(
@@ -392,7 +396,7 @@ def dump(mapping: Mapping[str, Any]) -> str:
     """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as
     blocks.
     """
-    return _joined({key: _lines(_key(key), value, "") for key, value in mapping.items()})
+    return _join_lines({key: _lines(_key(key), value, "") for key, value in mapping.items()})
 
 
 def _key(key: Any) -> str:
@@ -409,7 +413,7 @@ def _flow(value: Any) -> str:
         return "[" + ", ".join(map(_flow, value)) + "]"
     if isinstance(value, AsWritten) and not _FLOW_SIGNS.search(value):
         return str(value)
-    return _quoted(value)
+    return _quote(value)
 
 
 # Signs that would end a bare item of a list in brackets.
@@ -420,7 +424,7 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
     """The lines of a key and its value, a mapping or list as a block."""
     # At the start of a line --- and ... would end the document.
     if key.startswith(("---", "...")):
-        written_key = _quoted(key)
+        written_key = _quote(key)
     else:
         written_key = scalar(key)
     name = f"{indent}{written_key}:"
@@ -452,8 +456,8 @@ def _lines_of_mapping(mapping: Mapping[Any, Any], indent: str) -> list[str]:
 def _item_lines(item: Any, indent: str) -> list[str]:
     """The lines of an item of the list whose key has this indentation."""
     if isinstance(item, Mapping) and item:
-        first, *rest = _lines_of_mapping(item, indent + "    ")
-        return [f"{indent}  - {first.lstrip(' ')}", *rest]
+        first, *other_lines = _lines_of_mapping(item, indent + "    ")
+        return [f"{indent}  - {first.lstrip(' ')}", *other_lines]
     if isinstance(item, (Mapping, list, tuple)):
         return [f"{indent}  - {_flow(item)}"]
     return [f"{indent}  - {scalar(item)}"]
@@ -469,7 +473,7 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     """
     yaml_text, body_at = split(text)
     lines = {key: _changed_lines(key, value) for key, value in changes.items()}
-    written = _joined(lines)
+    written = _join_lines(lines)
     if yaml_text is None:
         return text[:body_at] + _new_header(written, is_crlf(text)) + text[body_at:]
     before = parse(yaml_text)
@@ -497,7 +501,7 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
 
 
-def _joined(lines_by_key: Mapping[str, list[str]]) -> str:
+def _join_lines(lines_by_key: Mapping[str, list[str]]) -> str:
     """The lines of all keys as one text."""
     text = ""
     for lines in lines_by_key.values():
@@ -579,9 +583,9 @@ def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
 
 def _key_written(match: re.Match[str]) -> str:
     """The key of a match of _TOP_KEY without its quotes."""
-    double_quoted, single_quoted, plain = match.groups()
+    double_quoted, single_quoted, plain_key = match.groups()
     if double_quoted is None:
-        return plain or (single_quoted or "").replace("''", "'")
+        return plain_key or (single_quoted or "").replace("''", "'")
     # A key with escapes that are not JSON's stays as written.
     with suppress(ValueError):
         return str(json.loads(f'"{double_quoted}"'))
@@ -616,8 +620,8 @@ def _place_of_new_key(
     """The line at which a new key is put: behind those that `order` names before it."""
     if key not in order:
         return end
-    earlier = order[: order.index(key)]
-    return max((last for name, _, last in spans if name in earlier), default=0)
+    earlier_keys = order[: order.index(key)]
+    return max((last for name, _, last in spans if name in earlier_keys), default=0)
 
 
 def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[str]:
@@ -630,7 +634,7 @@ def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[
 
 
 def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str) -> str:
-    """The same for headers that cannot be edited line by line."""
+    """Change a header that cannot be edited line by line."""
 
     def change(rows: Any, load: Callable[[str], Any]) -> None:
         for key, lines in changes.items():

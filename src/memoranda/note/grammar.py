@@ -122,17 +122,17 @@ def link_places(text: str, start: int = 0) -> list[LinkPlace]:
     return lines.places
 
 
-def relation_key(kind: str, target: str, project: str | None, rest: str) -> RelationKey:
+def relation_key(kind: str, target: str, project: str | None, part_after_name: str) -> RelationKey:
     """A key that is equal for links that are one relation. `[[C# tips]]` and `[[C# jobs]]` may be
     names of two notes, `[[C#Tips]]` and `[[C#Jobs]]` are headings of one."""
-    is_name = rest[1:2].isspace() or rest[:1].isspace()
-    return kind, target, project, rest if is_name else ""
+    is_name = part_after_name[1:2].isspace() or part_after_name[:1].isspace()
+    return kind, target, project, part_after_name if is_name else ""
 
 
 def is_cut(note: Note) -> bool:
     """Whether `scan` read only a part of this note, which is not of project `graph`."""
-    most = max(len(note.observations), len(note.relations), len(note.headings))
-    return most >= MOST or len(note.text) - note.body_at > STRUCTURED
+    highest_count = max(len(note.observations), len(note.relations), len(note.headings))
+    return highest_count >= MOST or len(note.text) - note.body_at > STRUCTURED
 
 
 class _Lines:
@@ -250,8 +250,8 @@ class _Lines:
 
     def _goes_on(self) -> bool:
         """Whether the line after this one is indented."""
-        at = self.number - self.offset
-        return at < len(self.lines) and self.lines[at][:1] in _BLANK
+        line_index = self.number - self.offset
+        return line_index < len(self.lines) and self.lines[line_index][:1] in _BLANK
 
     def _special(self, line: str) -> None:
         """Read a line that may be more than the text of a paragraph."""
@@ -357,8 +357,8 @@ class _Lines:
         """Open the items that begin on a line, the first with `marker`, and read the last one's
         text.
         """
-        at, column, is_bare = self._open_items(text, marker, indent)
-        text = text[at:]
+        text_start, column, is_bare = self._open_items(text, marker, indent)
+        text = text[text_start:]
         depth = len(self.offsets)
         self.bare = is_bare
         if is_bare or self._opens_fence(text, column, 0, depth):
@@ -383,11 +383,11 @@ class _Lines:
 
         Returns where the last one's text begins, at which column, and whether it has none.
         """
-        at = 0
+        position = 0
         while True:
             width = len(marker[0].rstrip(" \t"))
             after_marker = column + width
-            start = _column(text[at + width : marker.end()], after_marker)
+            start = _column(text[position + width : marker.end()], after_marker)
             is_bare = marker.end() == len(text)
             # After a marker and five blanks, code begins one blank behind the marker.
             is_code = start - after_marker > 4
@@ -396,13 +396,13 @@ class _Lines:
             else:
                 column = start
             self.offsets.append(column)
-            at = marker.end()
+            position = marker.end()
             if is_code:
                 inner = None
             else:
-                inner = _MARKER.match(text, at)
-            if inner is None or _is_rule_at(text, at):
-                return at, column, is_bare
+                inner = _MARKER.match(text, position)
+            if inner is None or _is_rule_at(text, position):
+                return position, column, is_bare
             marker = inner
 
     def _heading(self, match: re.Match[str], depth: int) -> None:
@@ -441,16 +441,20 @@ class _Lines:
         def inside(line: str) -> bool:
             if not least and mark not in line:
                 return True
-            rest = line.lstrip(" \t")
-            if not rest.strip():
+            quoted_text = line.lstrip(" \t")
+            if not quoted_text.strip():
                 return True
-            column = _column(line[: len(line) - len(rest)], 0)
+            column = _column(line[: len(line) - len(quoted_text)], 0)
             if column < least:
                 # The list item that holds the fence ends here.
                 self.hold = None
                 return False
-            rest = rest.rstrip(" \t\r")
-            if column - base < 4 and rest.startswith(mark) and not rest.strip(mark[0]):
+            quoted_text = quoted_text.rstrip(" \t\r")
+            if (
+                column - base < 4
+                and quoted_text.startswith(mark)
+                and not quoted_text.strip(mark[0])
+            ):
                 self.hold = None
             return True
 
@@ -463,8 +467,8 @@ class _Lines:
             self._text(first or self.lines[self.number - self.offset - 1], depth)
             return
         self._close(depth)
-        at = self.number - self.offset - 1
-        end = at + 1
+        line_index = self.number - self.offset - 1
+        end = line_index + 1
         margin = self._margin(len(self.offsets))
         while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
             if _column(mark[1], 0) < margin:
@@ -473,15 +477,15 @@ class _Lines:
             end += 1
         quoted = [
             _QUOTED.sub("", line, count=1)
-            for line in [first or self.lines[at], *self.lines[at + 1 : end]]
+            for line in [first or self.lines[line_index], *self.lines[line_index + 1 : end]]
         ]
-        inside = _Lines("\n".join(quoted), quoted=self)
-        inside.read(quoted, self.number - 1)
-        if inside.para >= 0:
+        quoted_reader = _Lines("\n".join(quoted), quoted=self)
+        quoted_reader.read(quoted, self.number - 1)
+        if quoted_reader.para >= 0:
             self.para = _ELSEWHERE
         else:
             self.para = -1
-        resume = self.number + end - at
+        resume = self.number + end - line_index
 
         def inside_quote(line: str) -> bool:
             if self.number >= resume:
@@ -495,7 +499,7 @@ class _Lines:
         lines.
         """
         parts = []
-        at = 0
+        line_position = 0
         begins_with_comment = False
         spans = _code_spans(text)
         position = 0
@@ -513,17 +517,17 @@ class _Lines:
             if end < 0 and not is_html_block and not self._is_closed_later(closer):
                 continue
             begins_with_comment = begins_with_comment or sign.start() == 0
-            parts.append(text[at : sign.start()])
+            parts.append(text[line_position : sign.start()])
             if end < 0:
                 self.hold = partial(self._in_comment, closer)
                 return "".join(parts), begins_with_comment
-            at = position = end + len(closer)
-        return "".join(parts) + text[at:], begins_with_comment
+            line_position = position = end + len(closer)
+        return "".join(parts) + text[line_position:], begins_with_comment
 
     def _is_closed_later(self, closer: str) -> bool:
         """Whether a line after this one holds the end of a comment."""
         if closer not in self.last_closers:
-            lines = (at for at, line in enumerate(self.lines) if closer in line)
+            lines = (line_index for line_index, line in enumerate(self.lines) if closer in line)
             self.last_closers[closer] = max(lines, default=-1)
         return self.last_closers[closer] > self.number - self.offset - 1
 
@@ -532,8 +536,8 @@ class _Lines:
         end = line.find(closer)
         if end >= 0:
             self.hold = None
-            rest, _ = self._without_comments(line[end + len(closer) :])
-            self._inline(rest, mask_code(rest), self.number)
+            text_after, _ = self._without_comments(line[end + len(closer) :])
+            self._inline(text_after, mask_code(text_after), self.number)
         return True
 
     def _gather(self, text: str) -> None:
@@ -553,8 +557,8 @@ class _Lines:
         if not is_item and not holds_link(text):
             return
         masked = mask_code(text).split("\n")
-        for at, (plain, line) in enumerate(zip(raw, masked, strict=True)):
-            self._inline(plain, line, number + at, is_item=is_item and not at)
+        for offset, (raw_line, line) in enumerate(zip(raw, masked, strict=True)):
+            self._inline(raw_line, line, number + offset, is_item=is_item and not offset)
 
     def _inline(self, text: str, masked: str, number: int, *, is_item: bool = False) -> None:
         """Read a line of text. `masked` is the line with its code spans replaced by NUL."""
@@ -630,18 +634,22 @@ class _Lines:
 
     def _with_further_lines(self, text: str, masked: str, number: int) -> tuple[str, str]:
         """An item's text and its masked form, with the indented lines on which the item goes on."""
-        at = number - self.offset
-        further: list[str] = []
-        while at < len(self.lines) and self.lines[at][:1] in _BLANK and self.lines[at].strip():
-            line = self.lines[at].strip(" \t\r")
+        line_index = number - self.offset
+        further_lines: list[str] = []
+        while (
+            line_index < len(self.lines)
+            and self.lines[line_index][:1] in _BLANK
+            and self.lines[line_index].strip()
+        ):
+            line = self.lines[line_index].strip(" \t\r")
             if _ends_text(line):
                 break
             if not _PROPERTY.match(line):
-                further.append(line)
-            at += 1
-        if not further:
+                further_lines.append(line)
+            line_index += 1
+        if not further_lines:
             return text, masked
-        for line in further:
+        for line in further_lines:
             is_spaced = not (_is_unspaced(text[-1]) and _is_unspaced(line[0]))
             text += f" {line}" if is_spaced else line
         return text, mask_code(text)
@@ -687,10 +695,10 @@ def _has_comment_sign(line: str) -> bool:
     return "<!--" in line or "%%" in line
 
 
-def _is_rule_at(text: str, at: int) -> bool:
+def _is_rule_at(text: str, column: int) -> bool:
     """Whether the rest of a line is a rule: the same sign and blanks to the end."""
-    is_one_sign = at >= len(text.rstrip(f"{text[at]} \t"))
-    return is_one_sign and _RULE.match(text, at) is not None
+    is_one_sign = column >= len(text.rstrip(f"{text[column]} \t"))
+    return is_one_sign and _RULE.match(text, column) is not None
 
 
 def _column(blanks: str, column: int) -> int:
@@ -707,13 +715,13 @@ def mask_code(text: str) -> str:
     if "`" not in text:
         return text
     parts = []
-    at = 0
+    position = 0
     for start, end in sorted(_code_spans(text).items()):
-        if start >= at:
-            parts.append(text[at:start])
+        if start >= position:
+            parts.append(text[position:start])
             parts.append("\n".join("\0" * len(line) for line in text[start:end].split("\n")))
-            at = end
-    return "".join(parts) + text[at:]
+            position = end
+    return "".join(parts) + text[position:]
 
 
 def _code_spans(text: str) -> dict[int, int]:

@@ -39,7 +39,7 @@ def header_links(yaml_text: str) -> list[HeaderLink]:
 
 
 def _is_link(line: str, link: WrittenLink) -> bool:
-    """Whether it is a link rather than a list in a list, as `[[1, 2]]` is."""
+    """Whether brackets are a link rather than a list in a list, as `[[1, 2]]` is."""
     before = line[: link.start - 2].rstrip()
     return not link.is_markdown and ("," not in link.raw or before[-1:] in ("'", '"'))
 

@@ -72,7 +72,7 @@ def shown_title(raw: str) -> str:
     return " ".join(words.split())
 
 
-def named(section: str) -> tuple[int, str]:
+def level_and_title(section: str) -> tuple[int, str]:
     """The level (0: any) and the words of a heading as a caller names it, `## Two` or `Two`."""
     match = _MARKED.fullmatch(section.strip())
     if match:
@@ -80,13 +80,13 @@ def named(section: str) -> tuple[int, str]:
     return 0, section.strip()
 
 
-def matching(headings: Sequence[ShownHeading], section: str) -> list[ShownHeading]:
+def headings_named(headings: Sequence[ShownHeading], section: str) -> list[ShownHeading]:
     """The headings that `section` names.
 
     The text as written wins over the text as shown; only where neither matches is `A > B` a path:
     the heading B below the heading A.
     """
-    level, name = named(section)
+    level, name = level_and_title(section)
     candidates = [heading for heading in headings if level in (0, heading.level)]
     as_written = [heading for heading in candidates if heading.raw == name]
     if as_written:
@@ -95,7 +95,17 @@ def matching(headings: Sequence[ShownHeading], section: str) -> list[ShownHeadin
     as_shown = [heading for heading in candidates if heading.title == title]
     if as_shown:
         return as_shown
-    steps = [shown_title(named(step)[1]) for step in _STEP.split(name)]
+    return _at_path(headings, candidates, name)
+
+
+def _at_path(
+    headings: Sequence[ShownHeading], candidates: Sequence[ShownHeading], path: str
+) -> list[ShownHeading]:
+    """The candidates at a path such as `Plans > Kitchen`: a heading Kitchen below a heading Plans.
+
+    headings: all headings of the note.
+    """
+    steps = [shown_title(level_and_title(step)[1]) for step in _STEP.split(path)]
     if len(steps) == 1:
         return []
     return [heading for heading in candidates if _is_at(headings, heading, steps)]
@@ -107,11 +117,11 @@ def _is_at(headings: Sequence[ShownHeading], heading: ShownHeading, steps: list[
         return False
     remaining = steps[:-1]
     level = heading.level
-    for above in reversed(headings[: headings.index(heading)]):
-        if above.level >= level:
+    for upper_heading in reversed(headings[: headings.index(heading)]):
+        if upper_heading.level >= level:
             continue
-        level = above.level
-        if remaining and above.title == remaining[-1]:
+        level = upper_heading.level
+        if remaining and upper_heading.title == remaining[-1]:
             remaining.pop()
     return not remaining
 

@@ -69,6 +69,19 @@ LEVELS = 32
 """How many of the tags a nested tag is in are found by it."""
 
 
+def _add_fields(line: str, tags: dict[str, str], fields: dict[str, list[str]]) -> None:
+    """Add the fields of a line, such as `due:: 2026-03-01`, to `fields`.
+
+    A field of tags, such as `tags:: red, blue`, is added to `tags` instead.
+    """
+    for key, value in _fields_of(line):
+        if key.casefold() in _TAG_KEYS:
+            for tag in listed_tags(value):
+                tags[tag.casefold()] = tag
+        elif len(fields) < MOST:
+            fields.setdefault(key, []).append(value)
+
+
 @remembered
 def inline(body: str) -> Inline:
     """The tags and fields in the text of a note, without its header."""
@@ -85,12 +98,8 @@ def inline(body: str) -> Inline:
         # Most lines have neither
         if not has_field and "#" not in line:
             continue
-        for key, value in _fields_of(line) if has_field else ():
-            if key.casefold() in _TAG_KEYS:
-                for tag in listed_tags(value):
-                    tags[tag.casefold()] = tag
-            elif len(fields) < MOST:
-                fields.setdefault(key, []).append(value)
+        if has_field:
+            _add_fields(line, tags, fields)
         for tag in _tags_of(line):
             if len(tags) < MOST:
                 tags.setdefault(tag.casefold(), tag)

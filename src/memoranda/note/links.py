@@ -70,7 +70,7 @@ _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 # A scheme at the beginning: the target is an address, no path.
 _SCHEME_AHEAD = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 # Characters of a Markdown link's text.
-_LONGEST_LABEL = 2000
+_MOST_LABEL_CHARACTERS = 2000
 # The scheme of an address with two slashes.
 _SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 # A path of Windows with its drive.
@@ -171,9 +171,11 @@ def fold(name: str) -> str:
     # Signs go before compatibility forms are taken: a slug loses `™` too, where NFKD would make it
     # `tm`.
     letters = "".join(filter(str.isalnum, normalized))
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letters).casefold())
+    letters_without_marks = unicodedata.normalize(
+        "NFKD", unicodedata.normalize("NFKD", letters).casefold()
+    )
     return (
-        "".join(filter(str.isalnum, plain.translate(_APOSTROPHES)))
+        "".join(filter(str.isalnum, letters_without_marks.translate(_APOSTROPHES)))
         or fold_title(letters or text)
         or text
     )
@@ -197,10 +199,10 @@ def parse_link(inner: str) -> tuple[str | None, str]:
         target = target.partition("|")[0].removesuffix("\\")
     project = None
     if "::" in target:
-        head, _, rest = target.partition("::")
-        if PROJECT_NAME.fullmatch(head.strip()) and rest.strip():
+        head, _, target_in_project = target.partition("::")
+        if PROJECT_NAME.fullmatch(head.strip()) and target_in_project.strip():
             project = head.strip()
-            target = rest
+            target = target_in_project
     if "#" in target:
         name, _, heading = target.partition("#")
         if heading.strip() or not name.strip():
@@ -275,10 +277,10 @@ def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
         if opening is None or is_escaped(masked, match.start()):
             continue
         raw = text[match.start(1) : match.end(1)]
-        target, rest = destination_parts(raw)
+        target, part_after_name = destination_parts(raw)
         if target:
             is_embed = opening > 0 and masked[opening - 1] == "!"
-            yield WrittenLink(raw, match.start(1), None, target, rest, True, is_embed)
+            yield WrittenLink(raw, match.start(1), None, target, part_after_name, True, is_embed)
 
 
 def _web_links(masked: str) -> Iterator[WrittenLink]:
@@ -296,13 +298,13 @@ def destination_parts(raw: str) -> tuple[str, str]:
     The address of a Notion page becomes the path `notion.so/0123…`.
     """
     if raw.startswith("<"):
-        plain = raw[1:-1]
+        raw_address = raw[1:-1]
     else:
-        plain = raw
-    page = notion.page_address(plain) if "notion." in plain else ""
+        raw_address = raw
+    page = notion.page_address(raw_address) if "notion." in raw_address else ""
     if page:
         return page, ""
-    path, sign, heading = plain.partition("#")
+    path, sign, heading = raw_address.partition("#")
     path = _unquoted(path)
     if not _SUFFIX.search(path) or _SCHEME_AHEAD.match(path) or "\0" in path:
         return "", ""
@@ -323,22 +325,22 @@ def markdown_destination(path: str) -> str:
 def _opening_bracket(text: str, closing: int) -> int | None:
     """Where the `[` of the `]` at `closing` is."""
     depth = 0
-    for at in range(closing, max(-1, closing - _LONGEST_LABEL), -1):
-        if text[at] == "]" and not is_escaped(text, at):
+    for position in range(closing, max(-1, closing - _MOST_LABEL_CHARACTERS), -1):
+        if text[position] == "]" and not is_escaped(text, position):
             depth += 1
-        elif text[at] == "[" and not is_escaped(text, at):
+        elif text[position] == "[" and not is_escaped(text, position):
             depth -= 1
             if not depth:
-                return at
+                return position
     return None
 
 
-def is_escaped(text: str, at: int) -> bool:
-    """Whether an odd number of backslashes stands before `at`."""
-    start = at
+def is_escaped(text: str, position: int) -> bool:
+    """Whether an odd number of backslashes stands before `position`."""
+    start = position
     while start and text[start - 1] == "\\":
         start -= 1
-    return (at - start) % 2 == 1
+    return (position - start) % 2 == 1
 
 
 def check_length(text: str, noun: str) -> None:
@@ -368,8 +370,8 @@ def parse_address(text: str) -> str:
     if "\0" in body:
         raise InvalidInput("An address must not hold a NUL character. Remove it.")
     decoded = body
-    while (further := _unquoted(decoded)) != decoded:
-        decoded = further
+    while (unquoted_again := _unquoted(decoded)) != decoded:
+        decoded = unquoted_again
     for path in (body, decoded):
         if path.startswith("/") or _DRIVE.match(path) or ".." in path.replace("\\", "/").split("/"):
             raise OutsideError(address)
@@ -409,8 +411,8 @@ def memory_file_name(content: str, id: str) -> str:
     """`<slug of the first line, at most 48 characters>-<first 8 of the id>.md` (contract 001, 2)."""
     name = slug(first_line(content).replace("/", "-")).strip("-.")
     if len(name) > _SLUG_LENGTH:
-        whole = name[: _SLUG_LENGTH + 1].rpartition("-")[0]
-        name = (whole or name[:_SLUG_LENGTH]).strip("-.")
+        whole_words = name[: _SLUG_LENGTH + 1].rpartition("-")[0]
+        name = (whole_words or name[:_SLUG_LENGTH]).strip("-.")
     return f"{name or 'memory'}-{id[:8]}.md"
 
 
@@ -459,10 +461,10 @@ def read_relation(text: str, number: int) -> Relation | None:
 
 def _plain_relation(text: str, number: int) -> Relation | None:
     """The relation of an item that is only a word and a link, as most are. None for others."""
-    word, opening, rest = text.partition(" [[")
-    is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
-    if is_plain and _PLAIN_TARGET.fullmatch(rest, 0, len(rest) - 2):
-        return Relation(word, rest[:-2].strip(), None, None, number, True)
+    word, opening, link_text = text.partition(" [[")
+    is_plain = opening and word.isascii() and word.isidentifier() and link_text[-2:] == "]]"
+    if is_plain and _PLAIN_TARGET.fullmatch(link_text, 0, len(link_text) - 2):
+        return Relation(word, link_text[:-2].strip(), None, None, number, True)
     return None
 
 
@@ -554,11 +556,11 @@ def _observation(
     start = _final_group(masked)
     if start is not None:
         inner = content[start + 1 : -1].strip()
-        rest = content[:start].rstrip()
-        if inner and rest:
+        text_before = content[:start].rstrip()
+        if inner and text_before:
             context = inner
-            content = rest
-            masked = masked[: len(rest)]
+            content = text_before
+            masked = masked[: len(text_before)]
     return Observation(category, content, _tags_in(masked), context, number, text)
 
 
@@ -582,12 +584,12 @@ def _final_group(text: str) -> int | None:
 
 def _tags_in(masked: str) -> tuple[str, ...]:
     """The tags of an item without their `#`, each once whatever its case."""
-    at = masked.find("#")
-    if at < 0:
+    position = masked.find("#")
+    if position < 0:
         return ()
-    is_alone = (not at or masked[at - 1] == " ") and masked.find("#", at + 1) < 0
+    is_alone = (not position or masked[position - 1] == " ") and masked.find("#", position + 1) < 0
     if is_alone:
-        tag = masked[at + 1 :].partition(" ")[0]
+        tag = masked[position + 1 :].partition(" ")[0]
         # The usual case: one tag, of letters.
         if tag.isalpha():
             return (tag,)

@@ -27,7 +27,7 @@ from memoranda.note.frontmatter import (
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
 from memoranda.note.inline import listed_names, page_fields
 from memoranda.note.links import first_line, permalink_for, without_suffix
-from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded, united
+from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, united, with_code
 from memoranda.note.names import UUID
 from memoranda.text.checksum import sha256
 from memoranda.text.pattern import lazy_pattern
@@ -55,7 +55,7 @@ TITLE_LENGTH = 2_000
 """
 # Flags are shown as YAML writes them.
 _AS_WRITTEN = {True: "true", False: "false"}
-_PARTLY_READ_WARNING = coded(
+_PARTLY_READ_WARNING = with_code(
     PARTLY_READ,
     f"links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, are "
     "not read. Split the note.",
@@ -151,7 +151,7 @@ def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
     try:
         values = parse(yaml_text)
     except ValueError as error:
-        warnings.append(coded(BAD_HEADER, f"the frontmatter is not read, {error}"))
+        warnings.append(with_code(BAD_HEADER, f"the frontmatter is not read, {error}"))
         if project in model.MEMORY_PROJECTS:
             # A bad line must not cost a memory its id and its category.
             return _Header(yaml_text, {}, _readable_keys(yaml_text), end, end)
@@ -250,9 +250,9 @@ def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list
     header_relations: list[Relation] = []
     for key, line, link in header_links(yaml_text):
         kind = relation_type(key, LINKS_TO)
-        same = relation_key(kind, link.target, link.project, link.rest)
-        if same not in present:
-            present.add(same)
+        relation_key_of_link = relation_key(kind, link.target, link.project, link.rest)
+        if relation_key_of_link not in present:
+            present.add(relation_key_of_link)
             header_relations.append(
                 Relation(kind, link.target, None, link.project, line, rest=link.rest)
             )
@@ -285,11 +285,11 @@ def names(note: Note) -> tuple[str, ...]:
 
     A memory can also be named by its first line, with and without leading `#` (contract 001, 4).
     """
-    names_found = [note.title, *note.aliases]
+    all_names = [note.title, *note.aliases]
     if note.project in model.MEMORY_PROJECTS:
         line = first_line(note.content)
-        names_found += [line, line.lstrip("#").strip()]
-    return tuple(dict.fromkeys(name for name in names_found if name))
+        all_names += [line, line.lstrip("#").strip()]
+    return tuple(dict.fromkeys(name for name in all_names if name))
 
 
 def _text(value: Any) -> str:
@@ -319,9 +319,9 @@ def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
     for key, value in header.items():
         if key.lower() not in keys:
             continue
-        for item in _texts(_with_pages(unpacked(value))):
+        for item in _texts(_with_pages(unpack_list(value))):
             is_list = item.startswith("[") and not item.startswith("[[")
-            texts += _texts(unpacked(item)) if is_list else [item]
+            texts += _texts(unpack_list(item)) if is_list else [item]
     return texts
 
 
@@ -338,7 +338,7 @@ def _with_pages(value: Any) -> Any:
     return members
 
 
-def unpacked(value: Any) -> Any:
+def unpack_list(value: Any) -> Any:
     """The list that a text spells, the value itself for any other."""
     if not isinstance(value, str):
         return value
@@ -366,7 +366,9 @@ def _counted_time(value: Any) -> datetime | None:
 
 
 def with_counted_time(before: str, after: str, now: datetime) -> str:
-    """`after`, an edit of `before`, with the present as its time of change where the note counts it.
+    """Set the time of change in `after`, an edit of `before`, to the present.
+
+    A note that does not count its changes stays as it is.
 
     Dendron keeps this time as a number under `updated`, so other writers have to keep it current. An
     edit that sets the key itself is left alone. Any other form of `updated` belongs to its author.
@@ -415,7 +417,7 @@ def _each_once(note: Note, value: Any) -> tuple[str, ...]:
 def _superseded(note: Note, value: Any) -> tuple[str, ...]:
     """The ids or names of the notes that a note takes the place of. A comma in a text may be part of
     a name; between ids and between links it separates them."""
-    value = _with_pages(unpacked(value))
+    value = _with_pages(unpack_list(value))
     names: list[str] = []
     for item in value if isinstance(value, list) else [value]:
         text = _text(item)
@@ -425,8 +427,8 @@ def _superseded(note: Note, value: Any) -> tuple[str, ...]:
         else:
             names.append(text)
     pages = [_PAGE.fullmatch(name) for name in names]
-    plain = [page[1] if page else name for page, name in zip(pages, names, strict=True)]
-    return tuple(dict.fromkeys(name for name in plain if name))
+    target_names = [page[1] if page else name for page, name in zip(pages, names, strict=True)]
+    return tuple(dict.fromkeys(name for name in target_names if name))
 
 
 def _count(note: Note, key: str, value: Any, least: int) -> int:
@@ -498,7 +500,7 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     if folder in model.CATEGORIES:
         if category and category != folder:
             difference = f"the folder {folder} counts, not {category} of the frontmatter"
-            note.warnings.append(model.coded(model.CATEGORY_DIFFERS, difference))
+            note.warnings.append(model.with_code(model.CATEGORY_DIFFERS, difference))
             # The phase belonged to the other category.
             phase = ""
         category = folder
@@ -521,12 +523,12 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
 def _memory_folder(path: str) -> tuple[str, str | None]:
     """(folder, phase) that the path of a memory names: `long-term/people/a.md` is in folder
     `people`, with the phase older programs meant by `long-term`. No folder is "", no phase None."""
-    top, _, rest = path.partition("/")
-    if not rest:
+    top, _, path_below = path.partition("/")
+    if not path_below:
         return "", None
     old_phase = _OLD_FOLDERS.get(top)
     if old_phase:
-        return rest.partition("/")[0], old_phase
+        return path_below.partition("/")[0], old_phase
     return top, None
 
 
@@ -620,36 +622,43 @@ def compose_note(
     replaced = _header_of_replaced(old)
     values = replaced.values | own_header.values
     rows = [*own_header.rows, *_rows_that_stay(replaced, own_header, bool(keep))]
-    extra = dict(metadata or {})
+    other_keys = dict(metadata or {})
     # Title and type have their own arguments.
-    extra.pop("title", None)
-    extra.pop("type", None)
-    tags_named = [
+    other_keys.pop("title", None)
+    other_keys.pop("type", None)
+    all_tags = [
         *_listed_texts(own_header.values.get("tags")),
-        *_listed_texts(extra.pop("tags", None)),
+        *_listed_texts(other_keys.pop("tags", None)),
         *tags,
     ]
 
     # The stronger, the later.
-    chosen = dict(extra)
-    chosen |= _decided(title, type, tags_named, values, habits)
+    chosen = dict(other_keys)
+    chosen |= _keys_of_arguments(title, type, all_tags, values, habits)
     chosen |= _without_none(keep or {})
     written = {key: lines for key, lines in rows if values.get(key) is not None}
     defaults = _defaults(permalink, created, values, habits)
 
     lines = _first_lines(chosen, written, defaults)
-    lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in extra]
-    lines.append(dump({key: value for key, value in extra.items() if key not in _FIRST_KEYS}))
-    header = "".join(lines)
+    lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in other_keys]
+    lines.append(dump({key: value for key, value in other_keys.items() if key not in _FIRST_KEYS}))
+    return _file_text("".join(lines), body, may_be_bare=habits is not None)
+
+
+def _file_text(header: str, body: str, *, may_be_bare: bool) -> str:
+    """The text of a file, with the line breaks of its body and one at its end.
+
+    may_be_bare: whether a file without keys has no `---` lines either.
+    """
     newline = "\r\n" if is_crlf(body) else "\n"
     if not body.endswith("\n"):
         body += newline
-    if not header and habits is not None:
+    if may_be_bare and not header:
         return body
     return f"---\n{header}---\n".replace("\n", newline) + body
 
 
-def _decided(
+def _keys_of_arguments(
     title: str,
     type: str | None,
     tags: Sequence[str],
@@ -772,7 +781,7 @@ def _rows_as_written(yaml_text: str, own_keys: Mapping[str, Any]) -> list[tuple[
 
 
 def _says(text: str, key: str, value: Any) -> bool:
-    """Whether these lines alone are a header of this one key with this value."""
+    """Whether these lines alone are a header with this one key and value."""
     try:
         return parse(text) == {key: value}
     except ValueError:
@@ -780,7 +789,7 @@ def _says(text: str, key: str, value: Any) -> bool:
 
 
 def _listed_texts(value: Any) -> list[str]:
-    values = unpacked(value)
+    values = unpack_list(value)
     if isinstance(values, str):
         return values.split(",")
     if not isinstance(values, (list, tuple)):

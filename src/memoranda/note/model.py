@@ -115,7 +115,7 @@ CATEGORY_DIFFERS = "category_differs"
 WARNING_CODES = frozenset({BAD_HEADER, NOT_UTF8_CODE, UTF16_CODE, PARTLY_READ, CATEGORY_DIFFERS})
 
 
-def coded(code: str, text: str) -> str:
+def with_code(code: str, text: str) -> str:
     """A warning of a note that has a code. `warning_parts` takes it apart again."""
     return f"{code}: {text}"
 
@@ -301,10 +301,10 @@ _REPR_LENGTH = 36
 
 def one_line_repr(name: str, place: str, text: str) -> str:
     """How a value that represents a note is shown: on one line, whatever its text is."""
-    return f"<{name} {_cut(place)!r}: {_cut(text)!r}>"
+    return f"<{name} {_cut_text(place)!r}: {_cut_text(text)!r}>"
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     if len(text) > _REPR_LENGTH:
         text = f"{text[: _REPR_LENGTH - 1]}…"
     if text.isprintable():

@@ -112,8 +112,8 @@ def stem(path: str) -> str:
 
 
 def file_key(path: str) -> str:
-    """A key that is equal for paths that would be one file where case and Unicode form do not
-    count.
+    """A key that is equal for two paths if a file system that ignores case and Unicode form takes
+    them for one file.
 
     Letter by letter, as file systems fold: `ß` and `ss` are different names.
     """

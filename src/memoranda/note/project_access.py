@@ -21,9 +21,13 @@ _AGENT = lazy_pattern(r"[a-z0-9][a-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProjectAccess(FrozenValueObject):
-    """`agents` (none: all) may use the project; they write below `write_folder` alone, if there is
-    one, and nobody changes a note where it `is_read_only`. `ignore` are patterns in gitignore's
-    form of what is left out."""
+    """The access of agents to a project.
+
+    agents: the agents that may use it; empty means all.
+    write_folder: the only folder agents may write to, if there is one.
+    is_read_only: whether nobody may change a note.
+    ignore: patterns of files to leave out, in the form of gitignore.
+    """
 
     is_read_only: bool = False
     agents: tuple[str, ...] = ()

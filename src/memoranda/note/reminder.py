@@ -90,9 +90,7 @@ class Reminder:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is still to fire. A repeating one that fired is, if it went on to its next
-        time or can do so.
-        """
+        """Whether the reminder will still fire. A repeating one does, if it has a next time."""
         if self.due is None or self.repeat is None:
             return self.due is not None and not self.has_fired and not self.is_done
         return (
@@ -151,7 +149,7 @@ class Reminder:
         return complaints
 
     def _has_end(self) -> bool:
-        """Whether its rule is one that ends, as "until Friday" does."""
+        """Whether the repeating rule has an end, as "every day until Friday" does."""
         from memoranda.note.timephrase.rules import parse_rule
 
         try:
@@ -183,11 +181,11 @@ class Reminder:
         """
         keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", FIRED_FOR), REMOVE)
         is_open = (self.has_fired and not self.is_done) or self.snoozed is not None
-        later = self.regular
-        if later is not None and (not is_open or later <= now):
-            later = self._next(max(now, later), zone)
+        next_time = self.regular
+        if next_time is not None and (not is_open or next_time <= now):
+            next_time = self._next(max(now, next_time), zone)
         return keys | (
-            {"due_at": stamp(later), SNOOZED: stamp(to)} if later else {"due_at": stamp(to)}
+            {"due_at": stamp(next_time), SNOOZED: stamp(to)} if next_time else {"due_at": stamp(to)}
         )
 
     def _next(self, now: datetime, zone: tzinfo) -> datetime | None:
@@ -195,13 +193,16 @@ class Reminder:
 
         None if the rule is unreadable or has no time left.
         """
-        from memoranda.note.timephrase.rules import completed, following
+        from memoranda.note.timephrase.rules import complete_rule, next_time_after
 
         if self.repeat is None or self.regular is None:
             return None
         try:
-            return following(
-                completed(self.repeat, self.regular.astimezone(zone)), now, zone, since=self.regular
+            return next_time_after(
+                complete_rule(self.repeat, self.regular.astimezone(zone)),
+                now,
+                zone,
+                since=self.regular,
             )
         except InvalidInput:
             return None
@@ -224,5 +225,5 @@ def moment_of(value: object) -> datetime | None:
 def keys_of(reading: Reading) -> dict[str, Any]:
     """The header keys of a reminder whose time was read so."""
     keys: dict[str, Any] = {"due_at": stamp(reading.due), "due_text": reading.phrase}
-    more = {"all_day": reading.all_day, "repeat": reading.repeat}
-    return keys | {key: value for key, value in more.items() if value}
+    optional_keys = {"all_day": reading.all_day, "repeat": reading.repeat}
+    return keys | {key: value for key, value in optional_keys.items() if value}

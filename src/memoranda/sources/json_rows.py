@@ -125,8 +125,8 @@ class RowUndo:
         staying = [number for number in range(len(self._rows)) if number not in edit.gone]
         for before, (number, row) in enumerate(returning):
             # Those returned before this one are not in the file yet
-            at = number - before
-            place = staying[at] if at < len(staying) else len(self._rows)
+            slot_index = number - before
+            place = staying[slot_index] if slot_index < len(staying) else len(self._rows)
             edit.inserted.setdefault(place, []).append(row)
 
     def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:
@@ -146,7 +146,7 @@ class RowUndo:
 
 
 def _is_passing(row: Row) -> bool:
-    """Whether a row had a time to live, so that the history has no value of it."""
+    """Whether a row had a time to live. The history has no value of such a row."""
     return moment_of(row.get("expires_at")) is not None
 
 

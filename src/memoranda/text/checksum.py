@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 # Bytes from which OpenSSL is worth being loaded.
-_LARGE = 500_000
+_LARGE_BYTES = 500_000
 # The modules behind `hashlib`, of Python 3.12 and later, and of 3.11.
 _OWN_MODULES = ("_sha2", "_sha256")
 
@@ -34,11 +34,20 @@ def _blake2() -> Any:
 
 
 def _hashing(size: int) -> Any:
-    """The module that hashes `size` bytes first: `hashlib`, which is faster and takes 3 ms to load
-    OpenSSL, or the interpreter's own, for a short command that reads a few notes.
+    """The module to hash `size` bytes with.
+
+    `hashlib` is faster, but takes 3 ms to load OpenSSL. The interpreter's own module is better for
+    a command that reads a few notes.
     """
-    if size < _LARGE and "hashlib" not in sys.modules:
-        for name in _OWN_MODULES:
-            with suppress(ImportError):
-                return import_module(name)
+    if size < _LARGE_BYTES and "hashlib" not in sys.modules:
+        return _own_module()
+    return import_module("hashlib")
+
+
+@cache
+def _own_module() -> Any:
+    """The interpreter's own module, or `hashlib` if it has none."""
+    for name in _OWN_MODULES:
+        with suppress(ImportError):
+            return import_module(name)
     return import_module("hashlib")

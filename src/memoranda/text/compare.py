@@ -36,7 +36,7 @@ class _Bounded(SequenceMatcher[str]):
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> Match:
-        """As difflib's. Raises _TooManySteps."""
+        """Do as difflib does. Raises _TooManySteps."""
         if ahi is None:
             end = self._old_lines
         else:

@@ -22,7 +22,7 @@ _TURN = lazy_pattern(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
 # Fewer turns are no dialogue.
 _MIN_TURNS = 2
 # A turn with fewer informative words is read together with the turn before it.
-_MIN_SAID = 3
+_LEAST_WORDS_OF_TURN = 3
 # Roles whose messages a person never reads.
 _SILENT_ROLES = frozenset(("system", "developer", "tool", "function"))
 _SPEAKERS = {"user": "User", "human": "User", "assistant": "Assistant", "model": "Assistant"}
@@ -89,16 +89,16 @@ def turns_of(text: str) -> list[str]:
     lines begin with who speaks.
     """
     lines = [line for line in text.split("\n") if line.strip()]
-    starts = [at for at, line in enumerate(lines) if _TURN.match(line)]
+    starts = [line_index for line_index, line in enumerate(lines) if _TURN.match(line)]
     if len(starts) < _MIN_TURNS or len(starts) * 2 < len(lines):
         return []
     starts[0] = 0
     ends = [*starts[1:], len(lines)]
-    turns = ["\n".join(lines[at:end]) for at, end in zip(starts, ends, strict=True)]
+    turns = ["\n".join(lines[line_index:end]) for line_index, end in zip(starts, ends, strict=True)]
     # A turn that says little is read with the one before it
     first = len(turns) - 1
     word_total = _words_said(turns[first])
-    while first and word_total < _MIN_SAID:
+    while first and word_total < _LEAST_WORDS_OF_TURN:
         first -= 1
         word_total += _words_said(turns[first])
     return [*turns[:first], "\n".join(turns[first:])]

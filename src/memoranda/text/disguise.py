@@ -13,7 +13,7 @@ import binascii
 import codecs
 import html
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -38,9 +38,9 @@ _SPACED = lazy_pattern(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d
 # Two letters parted by a sign, which join a spaced word before them.
 _PAIR = lazy_pattern(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
 # Spaced letters in a row that are a word: "a b c" is a list.
-_SPACED_RUN = 4
+_LEAST_SPACED_LETTERS = 4
 # The lengths of such words.
-_SPACED_WORDS = [1] * _SPACED_RUN
+_SPACED_WORDS = [1] * _LEAST_SPACED_LETTERS
 # A run that may be Base64.
 _BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 # A run that may be text in hexadecimal digits.
@@ -75,6 +75,8 @@ _UNSEEN = lazy_pattern(
 )
 # Tag characters, each of which hides one of ASCII.
 _TAG = lazy_pattern("[\U000e0020-\U000e007e]")
+# Characters of ordinary texts that hide nothing and stand for no others.
+_HARMLESS = frozenset([*map(chr, range(128)), *"äöüÄÖÜßéèêáàâíóôúçñåøæ–—‘’“”„«»•→←↑↓×·§°€£─│└├✓✗"])
 BREAK = ";"
 """The word that signs of code become."""
 # Signs that are common in code and rare in prose.
@@ -87,16 +89,16 @@ class _Folding(dict[int, str]):
     """A character's code -> what it is looked for as; filled as characters come."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = _folded(chr(code), code)
+        self[code] = _fold_character(chr(code), code)
         return self[code]
 
 
-def _folded(char: str, code: int) -> str:
+def _fold_character(char: str, code: int) -> str:
     if any(first <= code <= last for first, last in _MARKS):
         return ""
     # Tags repeat ASCII where nobody sees it
     if 0xE0020 <= code <= 0xE007E:
-        return _folded(chr(code - 0xE0000), code - 0xE0000)
+        return _fold_character(chr(code - 0xE0000), code - 0xE0000)
     known_look_alike = _look_alikes()[0].get(char)
     if known_look_alike is not None:
         return known_look_alike
@@ -180,10 +182,10 @@ class FoldedText:
     def has_spaced_letters(self) -> bool:
         """Whether enough words of one letter follow each other to be one that is spelled out."""
         lengths = list(map(len, self.words))
-        at = -1
+        position = -1
         for _ in range(lengths.count(1)):
-            at = lengths.index(1, at + 1)
-            if lengths[at : at + _SPACED_RUN] == _SPACED_WORDS:
+            position = lengths.index(1, position + 1)
+            if lengths[position : position + _LEAST_SPACED_LETTERS] == _SPACED_WORDS:
                 return True
         return False
 
@@ -192,6 +194,8 @@ def visible_letters(text: str) -> str:
     """`text` without characters nobody sees, with full-width and mathematical letters plain, and
     with the sentence that tags spell.
     """
+    if _HARMLESS.issuperset(text):
+        return text
     if _TAG.search(text):
         text = _TAG.sub(lambda tag: chr(ord(tag[0]) - 0xE0000), text)
     return _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
@@ -210,6 +214,11 @@ def look_alike(word: str) -> str:
     return word.translate(_look_alikes()[1])
 
 
+def look_alikes(words: Sequence[str]) -> list[str]:
+    """The same for many words of ASCII at once, in order."""
+    return " ".join(words).translate(_digits()).split()
+
+
 @cache
 def _digits() -> dict[int, str]:
     return {ord(digit): letter for digit, letter in zip("013457", "oieast", strict=True)}
@@ -217,8 +226,8 @@ def _digits() -> dict[int, str]:
 
 @cache
 def _look_alikes() -> tuple[dict[str, str], dict[int, str]]:
-    """Characters that are nothing but Latin letters in disguise, and letters of other alphabets
-    that look like Latin ones.
+    """Letters of other alphabets that look like Latin ones, and characters that only ever stand for
+    Latin letters.
     """
     disguised: dict[str, str] = {}
     alike: dict[int, str] = {}
@@ -257,7 +266,7 @@ def uncovered(text: str) -> str:
 
 def joined_letters(text: str) -> str | None:
     """`text` with spaced-out words (`l i k e  t h i s`) joined. None if none exist."""
-    runs = [run for run in _SPACED.finditer(text) if len(run[0]) // 2 + 1 >= _SPACED_RUN]
+    runs = [run for run in _SPACED.finditer(text) if len(run[0]) // 2 + 1 >= _LEAST_SPACED_LETTERS]
     if not runs:
         return None
     joined = _SPACED.sub(lambda run: run[0][::2], text)
@@ -269,7 +278,11 @@ def decoded(text: str) -> Iterator[str]:
 
     If the text says that it is rotated or reversed, also the text itself rotated and reversed.
     """
-    for word in [word for word in text.split() if len(word) >= _SHORTEST_BLOCK]:
+    words = text.split()
+    # Few texts have a word that is long enough
+    if max(map(len, words), default=0) < _SHORTEST_BLOCK:
+        words = []
+    for word in [word for word in words if len(word) >= _SHORTEST_BLOCK]:
         for block in _BASE64.finditer(word):
             yield from _readable(_from_base64(block[0][:_LONGEST_BLOCK]))
         for block in _HEX.finditer(word):
@@ -282,9 +295,9 @@ def decoded(text: str) -> Iterator[str]:
 
 def _from_base64(block: str) -> bytes:
     letters = block.rstrip("=").replace("-", "+").replace("_", "/")
-    whole = letters[: len(letters) - (len(letters) % 4 == 1)]
+    whole_quads = letters[: len(letters) - (len(letters) % 4 == 1)]
     try:
-        return base64.b64decode(whole + "=" * (-len(whole) % 4))
+        return base64.b64decode(whole_quads + "=" * (-len(whole_quads) % 4))
     except (binascii.Error, ValueError):
         return b""
 

@@ -23,8 +23,8 @@ def fenced(text: str) -> str:
     return f"{OPEN}\n{text}\n{CLOSE}"
 
 
-def cut(text: str, most: int) -> str:
-    """`text`, with an ellipsis if it has more than `most` characters."""
-    if len(text) <= most:
+def cut(text: str, most_characters: int) -> str:
+    """`text`, with an ellipsis if it has more than `most_characters` characters."""
+    if len(text) <= most_characters:
         return text
-    return f"{text[: most - 1].rstrip()}…"
+    return f"{text[: most_characters - 1].rstrip()}…"

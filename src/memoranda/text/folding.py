@@ -32,9 +32,9 @@ _NASALS = lazy_pattern("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-�
 # A Thai or Lao nikhahit typed before its tone mark.
 _SARA_AM = lazy_pattern("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
 # Words remembered with their folded form.
-_MOST_KNOWN = 50_000
+_MOST_REMEMBERED_WORDS = 50_000
 # Different characters beyond ASCII up to which each is replaced in the whole text.
-_FEW = 120
+_FEW_FOREIGN_CHARACTERS = 120
 _GONE = ("Cf", "Co")
 _ASCII = bytes(range(128))
 # Characters that are folded alike whatever is beside them: most of what Europe and East Asia
@@ -43,7 +43,7 @@ _ALONE = f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[
 
 
 @cache
-def _changed() -> re.Pattern[str]:
+def _pattern_of_changes() -> re.Pattern[str]:
     """Matches runs of characters that folding may change. Compiled when first needed."""
     return re.compile(f"[^\\x00-\\x7f{_STABLE}]+")
 
@@ -88,7 +88,7 @@ class _Runs(dict[str, str]):
     """A run of characters beyond ASCII -> the run folded. Emptied when it has grown large."""
 
     def __missing__(self, run: str) -> str:
-        if len(self) >= _MOST_KNOWN:
+        if len(self) >= _MOST_REMEMBERED_WORDS:
             self.clear()
         self[run] = folded = _folded_run(run)
         return folded
@@ -110,14 +110,14 @@ def fold(text: str) -> str:
     low = unicodedata.normalize("NFC", text.lower())
     foreign = set(beyond_ascii(low))
     folded: dict[str, str | None] = {}
-    if len(foreign) <= _FEW:
+    if len(foreign) <= _FEW_FOREIGN_CHARACTERS:
         folded = {character: _ALONE_FOLDED[character] for character in foreign}
     if not folded or None in folded.values():
-        return _changed().sub(lambda run: _RUNS[run[0]], low)
+        return _pattern_of_changes().sub(lambda run: _RUNS[run[0]], low)
     # Much faster than a look at each run
-    for character, plain in folded.items():
-        if plain is not None and plain != character:
-            low = low.replace(character, plain)
+    for character, folded_character in folded.items():
+        if folded_character is not None and folded_character != character:
+            low = low.replace(character, folded_character)
     return low
 
 
@@ -141,13 +141,13 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
     pieces: list[str] = []
     places: list[int] = []
     position = 0
-    for run in _changed().finditer(text):
+    for run in _pattern_of_changes().finditer(text):
         pieces.append(text[position : run.start()].lower())
         places.extend(range(position, run.start()))
         piece = fold(run[0])
         last = len(run[0]) - 1
         pieces.append(piece)
-        places.extend(run.start() + min(at, last) for at in range(len(piece)))
+        places.extend(run.start() + min(offset, last) for offset in range(len(piece)))
         position = run.end()
     pieces.append(text[position:].lower())
     places.extend(range(position, len(text)))
@@ -155,7 +155,7 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
     if "".join(pieces) != folded:
         # A mark apart from its letter was composed: places are right to some characters.
         share = len(text) / max(1, len(folded))
-        places = [int(at * share) for at in range(len(folded))]
+        places = [int(offset * share) for offset in range(len(folded))]
     return folded, places
 
 
@@ -166,12 +166,12 @@ def is_changed(text: str) -> bool:
     low = text.lower()
     if low.isascii() or not unicodedata.is_normalized("NFC", low):
         return True
-    return any(_RUNS[run[0]] != run[0] for run in _changed().finditer(low))
+    return any(_RUNS[run[0]] != run[0] for run in _pattern_of_changes().finditer(low))
 
 
 def _folded_run(run: str) -> str:
-    plain = unicodedata.normalize("NFKC", run.translate(_BLANKS)).casefold()
-    folded = "".join(map(_CHARACTERS.__getitem__, plain))
+    normalized_run = unicodedata.normalize("NFKC", run.translate(_BLANKS)).casefold()
+    folded = "".join(map(_CHARACTERS.__getitem__, normalized_run))
     folded = _SARA_AM.sub(r"\2\1", _NASALS.sub("ं", folded))
     table, sequences = _table()
     folded = sequences.sub(lambda match: table[match[0]], folded)

@@ -133,8 +133,8 @@ class Rules:
             them.
         """
         if kind == SUSPICIOUS:
-            whole = (0, len(text))
-            return [GateMatch(self._rules[name], *whole) for name in self.suspicions(text)]
+            whole_span = (0, len(text))
+            return [GateMatch(self._rules[name], *whole_span) for name in self.suspicions(text)]
         if len(text) > 2 * SPAN:
             shift = len(text) - SPAN
             moved = [
@@ -144,28 +144,28 @@ class Rules:
             return self.find(text[:SPAN], kind, held=held) + moved
         matches = self._matches(text, kind, _words_near(text), held)
         matches.sort(key=lambda match: (match.start, -match.end))
-        apart: list[GateMatch] = []
+        separate_matches: list[GateMatch] = []
         for match in matches:
-            if not apart or match.start >= apart[-1].end:
-                apart.append(match)
-        return apart
+            if not separate_matches or match.start >= separate_matches[-1].end:
+                separate_matches.append(match)
+        return separate_matches
 
     @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
-        """The names of the rules by which `text` tries to instruct who reads it, each once."""
+        """The names of the rules by which `text` tries to instruct its reader, each once."""
         if len(text) > 2 * SPAN:
-            both = self.suspicions(text[:SPAN]) + self.suspicions(text[-SPAN:])
-            return tuple(dict.fromkeys(both))
+            rules_at_ends = self.suspicions(text[:SPAN]) + self.suspicions(text[-SPAN:])
+            return tuple(dict.fromkeys(rules_at_ends))
         names = {
             match.rule.id: None for match in self._matches(text, SUSPICIOUS, _words_near(text))
         }
         # Text without entities and hidden characters.
         clear = uncovered(text)
         if clear.isascii():
-            plain = clear
+            unmarked_text = clear
         else:
-            plain = visible_letters(clear)
-        for view in dict.fromkeys((clear, plain)):
+            unmarked_text = visible_letters(clear)
+        for view in dict.fromkeys((clear, unmarked_text)):
             if view != text:
                 names |= {match.rule.id: None for match in self._matches(view, SUSPICIOUS, set())}
         if self._orders is None:
@@ -173,14 +173,18 @@ class Rules:
             for rule in self._by_kind[SUSPICIOUS]:
                 combinations += [combination(rule.id, line) for line in rule.parts]
             self._orders = Orders(combinations)
-        return tuple(names | self._orders.rules(plain))
+        return tuple(names | self._orders.rules(unmarked_text))
 
     def _matches(
-        self, text: str, kind: str, near: set[str], rule_numbers: Collection[str] | None = None
+        self,
+        text: str,
+        kind: str,
+        needed_words: set[str],
+        rule_numbers: Collection[str] | None = None,
     ) -> list[GateMatch]:
         """Every place where the expression of a rule of `kind` matches."""
         by_sign = self._near[kind]
-        to_try = [numbers for word, numbers in by_sign.get("", ()) if word in near]
+        to_try = [numbers for word, numbers in by_sign.get("", ()) if word in needed_words]
         if rule_numbers is None:
             rule_numbers = self.words_near(kind, text)
         to_try += [self._near_words[kind][word] for word in rule_numbers]
@@ -245,23 +249,23 @@ def _secret_span(match: re.Match[str]) -> tuple[int, int]:
 
 def _words_near(text: str) -> set[str]:
     """The words of `near` that mean a kind of character, if the text has such characters."""
-    near = set()
+    needed_words = set()
     if not text.isascii():
-        near.add("unseen")
+        needed_words.add("unseen")
     if sum(map(text.count, _DIGITS)) >= _CARD_DIGITS:
-        near.add("digits")
-    return near
+        needed_words.add("digits")
+    return needed_words
 
 
 def redact(text: str, findings: list[GateMatch]) -> str:
     """`text` with `[redacted: id]` in the place of each finding."""
     parts = []
-    at = 0
+    copied_to = 0
     for finding in findings:
-        if finding.start >= at:
-            parts += [text[at : finding.start], f"[redacted: {finding.rule.id}]"]
-            at = finding.end
-    return "".join([*parts, text[at:]])
+        if finding.start >= copied_to:
+            parts += [text[copied_to : finding.start], f"[redacted: {finding.rule.id}]"]
+            copied_to = finding.end
+    return "".join([*parts, text[copied_to:]])
 
 
 @cache
@@ -289,10 +293,15 @@ def parse(text: str) -> dict[str, GateRule]:
             raise ValueError(f"line {number}: kind must be one of {', '.join(_KINDS)}")
         _set(rule, key.strip(), value.strip())
     for rule in rules.values():
-        has_match = rule.near and rule.match
-        if rule.kind != OFF and not (rule.kind and (has_match or rule.parts)):
-            raise ValueError(f"rule {rule.id}: kind, near and match are needed")
+        _check_whole(rule)
     return rules
+
+
+def _check_whole(rule: GateRule) -> None:
+    """Raise ValueError if a rule lacks its kind, or the texts it looks for."""
+    has_match = rule.near and rule.match
+    if rule.kind != OFF and not (rule.kind and (has_match or rule.parts)):
+        raise ValueError(f"rule {rule.id}: kind, near and match are needed")
 
 
 def _set(rule: GateRule, key: str, value: str) -> None:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, filterfalse
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from memoranda.text.disguise import (
     decoded,
     joined_letters,
     look_alike,
+    look_alikes,
     uncovered,
 )
 from memoranda.text.disguise import plain as folded
@@ -41,6 +42,8 @@ _LONG = 40
 _SHORT = 3
 # Words before a match in which a part that rules it out counts.
 _BEFORE = 5
+# Characters of a word by which the stems are looked up that it may begin with.
+_HEAD = 2
 # Characters of the longest Chinese or Japanese entry.
 _LONGEST_RUN = 12
 # Characters matched at once, so that patterns stay fast.
@@ -57,6 +60,10 @@ _CALLED = "called"
 _GAP = 6
 # The sign in an address of mail.
 _MAIL = lazy_pattern(r"@(?=[\w-]{1,64}\.\w)")
+# A host named without `https://`.
+_HOST = lazy_pattern(
+    r"(?<![\w./@-])(?:[a-z0-9-]{2,40}\.){1,3}(?:com|org|biz|info|xyz|site|online|top|ru|cn|example)\b(?:/\S{0,200})?"
+)
 # A telephone number with its country.
 _PHONE = lazy_pattern(r"\+\d[\d ()-]{7,18}\d")
 # Text that is piped into a shell.
@@ -88,6 +95,9 @@ _KEY_FILE_WORDS = frozenset(
         "shadow",
         "sudoers",
     ]
+)
+_HOST_WORDS = frozenset(
+    ["com", "org", "biz", "info", "xyz", "site", "online", "top", "ru", "cn", "example"]
 )
 _SHELL_WORDS = frozenset(["sh", "bash", "zsh", "dash", "curl", "wget"])
 _STYLE_WORDS = frozenset(["display", "visibility", "font", "opacity", "color", "hidden"])
@@ -282,10 +292,14 @@ class _Known(NamedTuple):
 
     bits: int
     """All of them, in any language, with those of which it is only the main word."""
+    alone_bits: int
+    """Those to which the word belongs by itself."""
     alone: tuple[tuple[str, int], ...]
-    """By language, the parts to which the word belongs by itself."""
+    """The same by language."""
     entries: tuple[_Entry, ...]
     """The entries of several words whose main word it is."""
+    beside: tuple[tuple[frozenset[str], int], ...]
+    """The parts of those, by the other words that they need."""
 
 
 class _BitsOfWords(dict[str, int]):
@@ -303,7 +317,9 @@ class _BitsOfWords(dict[str, int]):
 
 
 class Vocabulary:
-    """The words of all parts, by language; see the head of order-words.txt."""
+    """The words for the parts that rules are made of, by language (see the head of
+    order-words.txt).
+    """
 
     def __init__(self, text: str):
         self.parts: dict[str, int] = {}
@@ -332,7 +348,7 @@ class Vocabulary:
         self.parts[_CALLED] = self.parts["who"]
         # Whether a verb gives an order is seen from its place: a word may give one by any part
         self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
-        self._lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
+        self._lengths = _lengths_by_head(self._stems)
         self._parts_known: dict[str, _Known] = {}
         self.bits_of = _BitsOfWords(self)
         self._known: dict[str, tuple[_Entry, ...]] = {}
@@ -375,27 +391,35 @@ class Vocabulary:
         return known_word
 
     def _look_up(self, word: str) -> _Known:
-        alone: dict[str, int] = {}
+        bits_by_language: dict[str, int] = {}
         several: list[_Entry] = []
         for entry in self._entries(word):
             if len(entry.words) > 1:
                 several.append(entry)
             else:
-                alone[entry.language] = alone.get(entry.language, 0) | self.parts[entry.part]
+                bits_by_language[entry.language] = (
+                    bits_by_language.get(entry.language, 0) | self.parts[entry.part]
+                )
         if not word.isascii() and runs().search(word):
             for language, part, _ in self._in_run(word):
-                alone[language] = alone.get(language, 0) | self.parts[part]
-        bits = 0
-        for part_bits in chain(alone.values(), [self.parts[entry.part] for entry in several]):
-            bits |= part_bits
-        return _Known(bits, tuple(alone.items()), tuple(several))
+                bits_by_language[language] = bits_by_language.get(language, 0) | self.parts[part]
+        alone_bits = 0
+        for part_bits in bits_by_language.values():
+            alone_bits |= part_bits
+        bits = alone_bits
+        beside: dict[frozenset[str], int] = {}
+        for entry in several:
+            bit = self.parts[entry.part]
+            bits |= bit
+            beside[entry.others] = beside.get(entry.others, 0) | bit
+        by_language = tuple(bits_by_language.items())
+        return _Known(bits, alone_bits, by_language, tuple(several), tuple(beside.items()))
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
         """The parts that words of a sentence belong to. All words of an entry with several words
         are in the sentence, in any order.
         """
-        odd_words = [word for word in sentence if not (word.isascii() and word.isalpha())]
-        there = sentence.union(*map(self._forms, odd_words))
+        there = self.with_forms(sentence)
         found: dict[str, int] = {}
         for word in words:
             known_word = self.known(word)
@@ -407,6 +431,13 @@ class Vocabulary:
                     found[entry.language] = bits | self.parts[entry.part]
         return found
 
+    def with_forms(self, words: set[str]) -> set[str]:
+        """These words, and the words that they look like."""
+        odd_words = [word for word in words if not word.isalpha() or not word.isascii()]
+        forms = [word for word in odd_words if not word.isdecimal()]
+        ascii_forms = look_alikes([word for word in forms if word.isascii()])
+        return words.union(ascii_forms, *map(self._forms, filterfalse(str.isascii, forms)))
+
     def _entries(self, word: str) -> tuple[_Entry, ...]:
         """The entries whose main word `word` is."""
         known_entries = self._known.get(word)
@@ -415,7 +446,8 @@ class Vocabulary:
         rows: list[_Row] = []
         for form in self._forms(word):
             rows += self._exact.get(form, ())
-            for length in self._lengths:
+            # Few words begin as a stem does
+            for length in self._lengths.get(form[:_HEAD], ()):
                 if length <= len(form):
                     rows += self._stems.get(form[:length], ())
         entries = tuple(map(_entry_of, rows))
@@ -442,38 +474,38 @@ class Vocabulary:
 
     def _in_run(self, run: str) -> Iterator[tuple[str, str, int]]:
         """Language, part and place of each entry in a run of Chinese or Japanese."""
-        for at, char in enumerate(run):
+        for start, char in enumerate(run):
             for length in self._run_lengths.get(char, ()):
-                for language, part in self._runs.get(run[at : at + length], ()):
-                    yield language, part, at
+                for language, part in self._runs.get(run[start : start + length], ()):
+                    yield language, part, start
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """By language and part, where the parts stand among `words`, in the order of the text."""
         places_by_language: dict[str, dict[str, list[float]]] = {}
-        for place in self._called(words):
+        for place in self._places_of_calls(words):
             places_by_language.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
         spoken = [word for word in words if word != _COMMA]
         orders = _places_of_orders(words)
-        at = 0.0
+        text_place = 0.0
         for number, word in enumerate(spoken):
             for entry in self._entries(word):
                 if len(entry.words) == 1 or self._is_here(entry, spoken, number):
                     parts = places_by_language.setdefault(entry.language, {})
-                    parts.setdefault(entry.part, []).append(at)
+                    parts.setdefault(entry.part, []).append(text_place)
                     if entry.language != "en" or number - entry.main in orders:
-                        parts.setdefault(entry.part + _ORDERED, []).append(at)
+                        parts.setdefault(entry.part + _ORDERED, []).append(text_place)
             if not word.isascii() and runs().search(word):
                 for language, part, offset in self._in_run(word):
-                    place = at + offset / 2
+                    place = text_place + offset / 2
                     parts = places_by_language.setdefault(language, {})
                     parts.setdefault(part, []).append(place)
                     parts.setdefault(part + _ORDERED, []).append(place)
-                at += len(word) / 2
+                text_place += len(word) / 2
             else:
-                at += _GAP if word == BREAK else 1
+                text_place += _GAP if word == BREAK else 1
         return places_by_language
 
-    def _called(self, words: Sequence[str]) -> Iterator[float]:
+    def _places_of_calls(self, words: Sequence[str]) -> Iterator[float]:
         """Where somebody is spoken to by name: `Assistant: …`, `To the agent, …`, `…, assistant`."""
         who = self.parts["who"]
         opener = self.parts["opener"] | who
@@ -529,17 +561,25 @@ class Vocabulary:
     def segmented(self, run: str) -> list[str]:
         """The known words in letters without blanks between words."""
         words = []
-        at = 0
-        while at < len(run):
-            for length in range(min(14, len(run) - at), 1, -1):
-                piece = run[at : at + length]
+        start = 0
+        while start < len(run):
+            for length in range(min(14, len(run) - start), 1, -1):
+                piece = run[start : start + length]
                 if piece in self._exact or piece in self._stems:
                     words.append(piece)
-                    at += length
+                    start += length
                     break
             else:
-                at += 1
+                start += 1
         return words
+
+
+def _lengths_by_head(stems: Iterable[str]) -> dict[str, list[int]]:
+    """The lengths of the stems that begin with the same characters, longest first."""
+    lengths: dict[str, set[int]] = {}
+    for stem in stems:
+        lengths.setdefault(stem[:_HEAD], set()).add(len(stem))
+    return {head: sorted(found, reverse=True) for head, found in lengths.items()}
 
 
 # Languages whose speakers mix English words into their sentences.
@@ -550,6 +590,25 @@ _BESIDE_ENGLISH = frozenset(["zh", "ja", "ko", "ru", "ar", "hi"])
 def vocabulary() -> Vocabulary:
     """The words that come with the program."""
     return Vocabulary(Path(__file__).with_name("order-words.txt").read_text(encoding="utf-8"))
+
+
+class _Need(NamedTuple):
+    """The words that a sentence needs before a line of the rules is tried on it."""
+
+    line: Combination
+    first: tuple[int, ...]
+    """The groups of parts of its first term."""
+    any_of: tuple[int, ...]
+    """For each term without pairs, its parts."""
+    with_pairs: tuple[tuple[int, ...], ...]
+    """For each term with pairs, the groups of parts of which it needs one."""
+
+    def is_met(self, mask: int) -> bool:
+        """Whether a sentence with these parts has all that the line needs."""
+        for parts in self.any_of:
+            if not mask & parts:
+                return False
+        return all(_has_any(mask, groups) for groups in self.with_pairs)
 
 
 class Orders:
@@ -565,28 +624,32 @@ class Orders:
         # Words of no part, of which most sentences are made
         self._plain_words: set[str] = set()
         # By a part of its first term, which is its rarest, each line with all that it needs
-        self._by_first_part: dict[int, list[tuple[Combination, tuple[tuple[int, ...], ...]]]] = {}
+        self._by_first_part: dict[int, list[_Need]] = {}
         for line in combinations:
-            terms = self._need(line)
-            for parts in terms[0]:
+            need = self._need(line)
+            for parts in need.first:
                 first_part = 1 << (parts.bit_length() - 1)
-                self._by_first_part.setdefault(first_part, []).append((line, terms))
+                self._by_first_part.setdefault(first_part, []).append(need)
         self._first_parts = sum(self._by_first_part)
 
-    def _need(self, line: Combination) -> tuple[tuple[int, ...], ...]:
-        """For each term the parts of which a sentence must have one, or both of a pair."""
+    def _need(self, line: Combination) -> _Need:
+        """The parts that a sentence must have for a line."""
         bit = self._words.parts
-        needs = []
+        any_of: list[int] = []
+        with_pairs: list[tuple[int, ...]] = []
+        first: tuple[int, ...] = ()
         for term in line.terms:
             groups = [(part,) for part in term.parts] + list(term.pairs)
             unknown = [part for part in chain.from_iterable(groups) if part not in bit]
             if unknown:
                 raise ValueError(f"rule {line.rule}: no part is called {unknown[0]}")
-            masks: list[int] = []
-            for group in groups:
-                masks.append(sum({bit[part] for part in group}))
-            needs.append(tuple(masks))
-        return tuple(needs)
+            masks = tuple(sum({bit[part] for part in group}) for group in groups)
+            first = first or masks
+            if term.pairs:
+                with_pairs.append(masks)
+            else:
+                any_of.append(sum(set(masks)))
+        return _Need(line, first, tuple(any_of), tuple(with_pairs))
 
     def _candidates(self, mask: int) -> tuple[Combination, ...]:
         """The combinations that a sentence with these parts may meet."""
@@ -598,58 +661,83 @@ class Orders:
         while to_try:
             first_part = to_try & -to_try
             to_try ^= first_part
-            for line, terms in self._by_first_part[first_part]:
-                if all(_has_any(mask, groups) for groups in terms):
-                    lines[line] = None
+            for need in self._by_first_part[first_part]:
+                if need.is_met(mask):
+                    lines[need.line] = None
         candidates = tuple(lines)
         if len(self._possible) < _KNOWN_WORDS:
             self._possible[mask] = candidates
         return candidates
 
     def rules(self, clear: str) -> dict[str, None]:
-        """The names of the rules that match a text or a text hidden in it, in order, each once.
+        """The names of the rules that match a text, or a text hidden in it, each once and in order.
 
         clear: the text without disguises: `uncovered`, and `visible_letters` if it is not ASCII.
         """
         folded_text = _folded_with_marks(clear)
-        rules_found = self._in_text(folded_text)
+        rule_ids = self._in_text(folded_text)
         if folded_text.has_spaced_letters():
             joined = joined_letters(clear)
             if joined is not None:
-                rules_found |= self._in_text(_folded_with_marks(joined))
+                rule_ids |= self._in_text(_folded_with_marks(joined))
         for hidden in decoded(clear):
-            rules_found |= self._in_text(_folded_with_marks(uncovered(hidden)))
-        return rules_found
+            rule_ids |= self._in_text(_folded_with_marks(uncovered(hidden)))
+        return rule_ids
 
     def _in_text(self, text: FoldedText) -> dict[str, None]:
         """The rules that match in the sentences of a text."""
-        rules_found: dict[str, None] = {}
-        telling_words = self._telling(text.words)
+        rule_ids: dict[str, None] = {}
+        bits_of = self._bits_in(text.words)
+        # Without a part of its first term, which is its rarest, no combination is met
+        first_words = {word for word, bits in bits_of.items() if bits & self._first_parts}
+        if not first_words:
+            return rule_ids
         for sentence, words in text.sentences():
-            lines = self._lines_for(words, telling_words.intersection(words))
+            if first_words.isdisjoint(words):
+                continue
+            lines = self._lines_for(words, bits_of)
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                     part = sentence[begin : begin + _LONGEST_SENTENCE]
-                    rules_found |= self._in_sentence(part, lines)
-        return rules_found
+                    rule_ids |= self._in_sentence(part, lines)
+        return rule_ids
 
-    def _telling(self, words: Iterable[str]) -> set[str]:
-        """Those of the words that belong to any part."""
-        telling_words = set(words) - self._plain_words
-        for word in list(telling_words):
-            if not self._words.bits_of[word]:
-                telling_words.discard(word)
-                if len(self._plain_words) < _KNOWN_WORDS and len(word) < _LONG:
-                    self._plain_words.add(word)
-        return telling_words
+    def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
+        """The parts that words of a text may belong to, without words of no part.
 
-    def _lines_for(self, words: Sequence[str], telling_words: set[str]) -> tuple[Combination, ...]:
-        """The combinations that a sentence may meet, in one language. `telling_words`: its words
-        that belong to a part.
+        A word of an entry of several counts where the text has the others, too.
         """
+        different_words = set(words)
+        bits_of: dict[str, int] = {}
+        there: set[str] | None = None
+        for word in different_words - self._plain_words:
+            known_word = self._words.known(word)
+            bits = known_word.alone_bits
+            if known_word.beside:
+                if there is None:
+                    there = self._words.with_forms(different_words)
+                for others, bits_beside in known_word.beside:
+                    if others <= there:
+                        bits |= bits_beside
+            if bits:
+                bits_of[word] = bits
+            elif not known_word.bits:
+                self._remember_plain(word)
+        return bits_of
+
+    def _remember_plain(self, word: str) -> None:
+        """Remember that a word belongs to no part, if it is short."""
+        if len(self._plain_words) < _KNOWN_WORDS and len(word) < _LONG:
+            self._plain_words.add(word)
+
+    def _lines_for(self, words: Sequence[str], bits_of: dict[str, int]) -> tuple[Combination, ...]:
+        """The combinations that a sentence may meet, in one language. `bits_of`: the parts of the
+        words of its text.
+        """
+        telling_words = bits_of.keys() & words
         mask = 0
         for word in telling_words:
-            mask |= self._words.bits_of[word]
+            mask |= bits_of[word]
         # Few sentences have the parts of any combination, even in several languages at once
         if not self._candidates(mask):
             return ()
@@ -664,26 +752,30 @@ class Orders:
         return tuple(lines)
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
-        rules_found = self._matching(folded(sentence).split(), lines)
-        if not rules_found:
-            return rules_found
-        outside = _QUOTE.sub(" ", sentence)
-        if len(outside) == len(sentence):
-            return rules_found
+        rule_ids = self._matching_rules(folded(sentence).split(), lines)
+        if not rule_ids:
+            return rule_ids
+        text_outside_quotes = _QUOTE.sub(" ", sentence)
+        if len(text_outside_quotes) == len(sentence):
+            return rule_ids
         # A text that its writer only quotes asks nobody for anything.
-        rest = folded(outside).split()
-        is_report = any(self._words.bits(word) & self._words.parts["report"] for word in rest)
+        words_outside_quotes = folded(text_outside_quotes).split()
+        is_report = any(
+            self._words.bits(word) & self._words.parts["report"] for word in words_outside_quotes
+        )
         if is_report:
-            return self._matching(rest, lines)
-        return rules_found
+            return self._matching_rules(words_outside_quotes, lines)
+        return rule_ids
 
-    def _matching(self, words: Sequence[str], lines: Sequence[Combination]) -> dict[str, None]:
-        rules_found: dict[str, None] = {}
+    def _matching_rules(
+        self, words: Sequence[str], lines: Sequence[Combination]
+    ) -> dict[str, None]:
+        rule_ids: dict[str, None] = {}
         for parts in self._words.languages(self._words.places(words)):
             for line in lines:
-                if line.rule not in rules_found and _is_met(line, parts):
-                    rules_found[line.rule] = None
-        return rules_found
+                if line.rule not in rule_ids and _is_met(line, parts):
+                    rule_ids[line.rule] = None
+        return rule_ids
 
 
 def _places_of_orders(words: Sequence[str]) -> set[int]:
@@ -692,33 +784,30 @@ def _places_of_orders(words: Sequence[str]) -> set[int]:
     """
     orders: set[int] = set()
     number = 0
-    for at, word in enumerate(words):
+    for position, word in enumerate(words):
         if word == _COMMA:
             continue
-        if _is_order(words, at):
+        if _is_order(words, position):
             orders.add(number)
         number += 1
     return orders
 
 
-def _is_order(words: Sequence[str], at: int) -> bool:
+def _is_order(words: Sequence[str], position: int) -> bool:
     """Whether the verb at this place would tell somebody to do it."""
-    is_participle = words[at].endswith(_PARTICIPLES)
-    before = at - 1
-    if is_participle:
-        # "should never be deleted", "is to be deleted": whatever does it, somebody is told to
-        while before >= 0 and words[before] in _ADVERBS:
-            before -= 1
-        is_passive = before >= 1 and words[before] == "be"
-        return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
+    before = position - 1
     while before >= 0 and words[before] in _ADVERBS:
         before -= 1
-    if words[at].endswith("s") and not words[at].endswith("ss"):
+    if words[position].endswith(_PARTICIPLES):
+        # "should never be deleted", "is to be deleted": whatever does it, somebody is told to
+        is_passive = before >= 1 and words[before] == "be"
+        return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
+    if words[position].endswith("s") and not words[position].endswith("ss"):
         # "The assistant pays": what somebody is said to do is what it should do
         return before >= 0 and words[before] in _TELLERS
     if before < 0 or words[before] in _CLAUSE_BEGINS:
         # "Email: …" is a label, and no order to mail something
-        return words[at + 1 : at + 2] not in ([_COMMA], [BREAK])
+        return words[position + 1 : position + 2] not in ([_COMMA], [BREAK])
     subject = words[max(0, before - 3) : before]
     if words[before] in _MODALS:
         return not _TELLERS.isdisjoint(subject[-1:])
@@ -742,18 +831,20 @@ def _folded_with_marks(text: str) -> FoldedText:
     into a shell, files that hold keys, places that nobody sees.
     """
     folded_text = FoldedText(text)
-    marked = _marked(text, frozenset(folded_text.words))
+    marked = _mark_signs(text, frozenset(folded_text.words))
     if marked == text:
         return folded_text
     return FoldedText(marked)
 
 
-def _marked(text: str, words: frozenset[str]) -> str:
+def _mark_signs(text: str, words: frozenset[str]) -> str:
     """`text`, of these words, with its signs as words."""
     # A sign is found much faster than a pattern, and most texts have none of them
     if "http" in words or "https" in words:
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
         text = _PARAMETER.sub(" zzhidden ", text)
+    if not words.isdisjoint(_HOST_WORDS):
+        text = _HOST.sub(" zzaddress ", text)
     if "@" in text:
         text = _MAIL.sub(" zzaddress ", text)
     if "+" in text:
@@ -781,12 +872,12 @@ def _holds_any(text: str, signs: Iterable[str]) -> bool:
 def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
-        at = _places_of(term.parts, parts)
+        part_places = _places_of(term.parts, parts)
         for first, second in term.pairs:
-            at += _following(parts.get(first, ()), parts.get(second, ()))
-        if not at:
+            part_places += _places_close_after(parts.get(first, ()), parts.get(second, ()))
+        if not part_places:
             return False
-        places += [(place, number) for place in at]
+        places += [(place, number) for place in part_places]
     against = sorted(_places_of(line.without, parts))
     return any(
         not _is_between(against, first - _BEFORE, last)
@@ -802,15 +893,15 @@ def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[floa
     return places
 
 
-def _following(first: Sequence[float], second: Sequence[float]) -> list[float]:
+def _places_close_after(first: Sequence[float], second: Sequence[float]) -> list[float]:
     """The places of `second` that come closely after one of `first`."""
     return [place for place in second if _is_between(first, place - _NEXT_TO, place - 0.1)]
 
 
 def _is_between(places: Sequence[float], first: float, last: float) -> bool:
     """Whether one of the sorted `places` is between these two."""
-    at = bisect_left(places, first)
-    return at < len(places) and places[at] <= last
+    first_index = bisect_left(places, first)
+    return first_index < len(places) and places[first_index] <= last
 
 
 def _near(

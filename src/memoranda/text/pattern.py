@@ -13,7 +13,7 @@ _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub
 
 
 class _Uncompiled:
-    """Stands for a compiled pattern, whose methods it has once one of them is asked for."""
+    """A pattern that is compiled when one of its methods is first used."""
 
     def __init__(self, source: str, flags: int | re.RegexFlag):
         self._source = source

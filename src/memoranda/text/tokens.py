@@ -19,12 +19,12 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 from memoranda.text.words import (
     extras,
-    indexed,
     is_run,
     phrase_of,
     runs,
     units,
     words_in,
+    words_to_index,
 )
 
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
@@ -35,9 +35,9 @@ PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
 # Characters of a text whose blocks are told apart; beyond them any blank will do.
-_DETAILED = 1_000_000
+_DETAILED_CHARACTERS = 1_000_000
 # Characters of a text that are cut at headings and paragraphs; and of the passages of what follows.
-_TAIL = 8_000
+_TAIL_CHARACTERS = 8_000
 
 # Where a block of Markdown ends.
 _BLOCK_END = lazy_pattern(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
@@ -59,10 +59,10 @@ class Passage(NamedTuple):
 def fts_text(text: str) -> str:
     """`text` as it goes into a full-text table: folded, runs as pairs, and at the end what its
     words are found by, too (`getUser`: `get user`, `e-mail`: `email`)."""
-    more = extras(text)
-    if more:
-        return f"{indexed(fold(text))} {more}"
-    return indexed(fold(text))
+    extra_tokens = extras(text)
+    if extra_tokens:
+        return f"{words_to_index(fold(text))} {extra_tokens}"
+    return words_to_index(fold(text))
 
 
 def query_text(text: str) -> tuple[str, bool]:
@@ -118,14 +118,14 @@ def words(text: str) -> list[str]:
     letters are left out; a CJK run is cut at its stop words. If nothing is left, all words are
     returned."""
     latin = stop_words()
-    words_found: list[str] = []
+    token_words: list[str] = []
     all_tokens = tokens(text)
     for word in all_tokens:
         if is_cjk(word):
-            words_found += filter(None, _run_stop_words().split(word))
+            token_words += filter(None, _run_stop_words().split(word))
         elif word not in latin and (len(word) > 1 or not word.isalpha()):
-            words_found.append(word)
-    return list(dict.fromkeys(words_found or all_tokens))
+            token_words.append(word)
+    return list(dict.fromkeys(token_words or all_tokens))
 
 
 @cache
@@ -139,7 +139,7 @@ def stop_words() -> frozenset[str]:
 def passages(text: str) -> list[Passage]:
     """`text` in passages of about 200 words (CJK: 300 characters), cut at headings and
     paragraphs; a longer paragraph is cut at line or sentence ends. Covers all but blank edges."""
-    passages_found: list[Passage] = []
+    result: list[Passage] = []
     heading = ""
     passage_heading = ""
     begin = 0
@@ -149,7 +149,7 @@ def passages(text: str) -> list[Passage]:
         new = _HEADING.match(block) if block.startswith("#") else None
         weight = word_count(block)
         if size and (size + weight > PASSAGE_WORDS * 1.25 or (new and size > PASSAGE_WORDS * 0.4)):
-            passages_found.append(Passage(begin, block_start, passage_heading))
+            result.append(Passage(begin, block_start, passage_heading))
             begin = block_start
             size = 0.0
         if new:
@@ -159,18 +159,18 @@ def passages(text: str) -> list[Passage]:
             passage_heading = heading
         size += weight
     if size:
-        passages_found.append(Passage(begin, len(text), passage_heading))
-    return passages_found
+        result.append(Passage(begin, len(text), passage_heading))
+    return result
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
     """Paragraphs and headings as (start, end); what is too long for one passage comes in pieces."""
     blocks: list[tuple[int, int]] = []
     position = 0
-    if len(text) <= _DETAILED:
+    if len(text) <= _DETAILED_CHARACTERS:
         detailed = len(text)
     else:
-        detailed = _blank_after(text, _DETAILED)
+        detailed = _blank_after(text, _DETAILED_CHARACTERS)
     ends = [match.end() for match in _BLOCK_END.finditer(text, 0, detailed)]
     for end in (*ends, detailed):
         if text[position:end].strip():
@@ -183,19 +183,19 @@ def _blocks(text: str) -> list[tuple[int, int]]:
                 blocks.append((position, end))
         position = end
     while position < len(text):
-        end = _blank_after(text, position + _TAIL)
+        end = _blank_after(text, position + _TAIL_CHARACTERS)
         if not text[position:end].isspace():
             blocks.append((position, end))
         position = end
     return blocks
 
 
-def _blank_after(text: str, at: int) -> int:
+def _blank_after(text: str, position: int) -> int:
     """The end of the next blank, if it is near."""
-    blank = _BLANK.search(text, at, at + _TAIL)
+    blank = _BLANK.search(text, position, position + _TAIL_CHARACTERS)
     if blank:
         return blank.end()
-    return min(at, len(text))
+    return min(position, len(text))
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -215,10 +215,10 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def _cut_before(text: str, start: int, reach: int) -> int:
     """Where a piece that begins at `start` ends, at `reach` at the latest."""
     # The last line end, if it is near, is looked for from where no blank goes on.
-    at = reach - 100
-    while at < reach and (text[at].isspace() or text[at - 1].isspace()):
-        at += 1
-    near_line_ends = _line_ends(text, at, reach)
+    earliest = reach - 100
+    while earliest < reach and (text[earliest].isspace() or text[earliest - 1].isspace()):
+        earliest += 1
+    near_line_ends = _line_ends(text, earliest, reach)
     if near_line_ends and near_line_ends[-1] > start + 300:
         return near_line_ends[-1]
     line_ends = [end for end in _line_ends(text, start + 1, reach) if end > start + 300]
@@ -231,14 +231,17 @@ def _cut_before(text: str, start: int, reach: int) -> int:
 
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
-    """Where lines end, of the ends of sentences in this part of a text."""
+    """Those ends of sentences in this part of a text that are ends of lines."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)]
-    return [at for at in ends if text[at - 1] == "\n"]
+    return [line_end for line_end in ends if text[line_end - 1] == "\n"]
 
 
 def word_count(block: str) -> float:
-    """About how many words `block` has; what has hardly any blanks is measured by its length, a CJK
-    character being two thirds of a word."""
+    """About how many words `block` has.
+
+    A text without blanks is measured by its length: a Chinese or Japanese character is two thirds
+    of a word.
+    """
     words = float(len(block.split()))
     least = len(block) / 12
     if words > least:

@@ -55,8 +55,8 @@ def _refuse_windows_path(text: str) -> None:
     """Raise InvalidInput for `C:\\…`, `C:/…` and a network share, with the path to use instead."""
     drive = _DRIVE.fullmatch(text)
     if drive and not os.path.lexists(text):
-        rest = (drive[2] or "").replace("\\", "/")
-        place = f"/mnt/{drive[1].lower()}/{rest}".rstrip("/")
+        path_on_drive = (drive[2] or "").replace("\\", "/")
+        place = f"/mnt/{drive[1].lower()}/{path_on_drive}".rstrip("/")
         raise InvalidInput(f"{text} is a path of Windows. Under WSL use {place}")
     if _SHARE.match(text):
         raise InvalidInput(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 
 # Bytes looked at to recognise UTF-16.
-_SAMPLE = 4_096
+_SAMPLE_BYTES = 4_096
 
 
 def utf16_coding(data: bytes) -> str | None:
@@ -16,7 +16,7 @@ def utf16_coding(data: bytes) -> str | None:
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    sample = data[:_SAMPLE]
+    sample = data[:_SAMPLE_BYTES]
     if len(data) % 2 or b"\0" not in sample:
         return None
     pairs = len(sample) // 2

@@ -57,12 +57,12 @@ JOINER = "\uf8f0"
 """Behind each character of a syllabic script but the last of a pair, so that `ปู` is not `ปู่`."""
 
 # Words remembered with their parts.
-_MOST_KNOWN = 100_000
+_MOST_REMEMBERED_WORDS = 100_000
 # The parts of a word with one change from letters to digits, or back.
 _TWO_PARTS = 2
 # Parts of a name that are also joined to one word: "wi-fi" and "wifi".
-_MOST_PIECES = 6
-_LONGEST_JOINED = 40
+_MOST_JOINED_PARTS = 6
+_MOST_JOINED_CHARACTERS = 40
 
 
 @cache
@@ -211,14 +211,14 @@ def compound(word: str) -> Compound:
     written = [word] if word.isalnum() else _JOINTS.split(word)
     joined = ""
     may_join = len(written) > 1 and written[0].isalpha() and "." not in word
-    if may_join and len(word) <= _LONGEST_JOINED:
+    if may_join and len(word) <= _MOST_JOINED_CHARACTERS:
         joined = fold("".join(written))
 
     pieces: list[str] = []
     for part in written:
         pieces += _parts(part)
     parts = ""
-    if len(written) < len(pieces) <= _MOST_PIECES + len(written):
+    if len(written) < len(pieces) <= _MOST_JOINED_PARTS + len(written):
         parts = fold(" ".join(pieces))
     return Compound(joined, parts)
 
@@ -242,10 +242,10 @@ def compounds(text: str) -> list[Compound]:
     """The compounds in a piece of text that have other forms."""
     pattern = _ASCII_COMPOUND if text.isascii() else _compound()
     words = pattern.findall(text)
-    compounds_found = [
+    compound_words = [
         compound(word) for word in words if not (word.isdigit() or _is_one_part(word))
     ]
-    return [form for form in compounds_found if form.joined or form.parts]
+    return [form for form in compound_words if form.joined or form.parts]
 
 
 def _is_one_part(word: str) -> bool:
@@ -254,17 +254,17 @@ def _is_one_part(word: str) -> bool:
 
 
 class _Extras(dict[str, tuple[str, ...]]):
-    """A piece of text between blanks -> what it is found by, other than its words."""
+    """Maps a piece of text between blanks to the further words it is found by."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        if len(self) >= _MOST_KNOWN:
+        if len(self) >= _MOST_REMEMBERED_WORDS:
             self.clear()
         # No sign around a word makes a compound of it
         word = piece.strip(_AROUND).rstrip(".")
         piece_extras: tuple[str, ...] = ()
         if word and not _is_one_part(word):
             piece_extras = _extras_of(piece)
-        if piece_extras or len(_WITHOUT_EXTRAS) >= _MOST_KNOWN:
+        if piece_extras or len(_WITHOUT_EXTRAS) >= _MOST_REMEMBERED_WORDS:
             self[piece] = piece_extras
         else:
             _WITHOUT_EXTRAS.add(piece)
@@ -289,13 +289,13 @@ def extras(text: str) -> str:
 
 def _extras_of(piece: str) -> tuple[str, ...]:
     forms = chain.from_iterable(compounds(piece))
-    extra_words = [indexed(form) for form in forms if form]
+    extra_words = [words_to_index(form) for form in forms if form]
     if "." in piece:
         extra_words += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
     return tuple(extra_words)
 
 
-def indexed(folded: str) -> str:
+def words_to_index(folded: str) -> str:
     """Folded text as the full-text tables hold it: runs as pairs, signs as characters of words.
 
     `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character on its own.
@@ -340,7 +340,7 @@ def phrase_of(folded: str) -> tuple[str, bool]:
     if len(words) == 1 and words[0].startswith("."):
         return _sign_word(words[0]), False
 
-    pieces = " ".join(indexed(word.removeprefix(".")) for word in words).split()
+    pieces = " ".join(words_to_index(word.removeprefix(".")) for word in words).split()
     if not is_run(words[-1]):
         return " ".join(pieces), False
     if len(units(words[-1])) > 1:

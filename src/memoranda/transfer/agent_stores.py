@@ -17,7 +17,7 @@ from memoranda.transfer.exports import Exported, Found
 from memoranda.transfer.moving import WrongStore
 
 # Bytes of one file of memories.
-_LARGEST = 1 << 20
+_MOST_FILE_BYTES = 1 << 20
 _STORE_MARK = ".anthropic-memory-store"
 _TEXTS = (".md", ".txt", ".json", ".yaml", ".yml", ".xml", "")
 # A heading: its signs, then its text.
@@ -55,10 +55,10 @@ def _moment(value: Any) -> datetime | None:
     return moment.replace(tzinfo=UTC)
 
 
-def _read(file: Path) -> str | tuple[str, str]:
+def _read_text(file: Path) -> str | tuple[str, str]:
     """The text of a file, or its name and why it is left out."""
     try:
-        if file.stat().st_size > _LARGEST:
+        if file.stat().st_size > _MOST_FILE_BYTES:
             return str(file), "larger than 1 MB"
         return file.read_text("utf-8-sig")
     except OSError as error:
@@ -67,14 +67,14 @@ def _read(file: Path) -> str | tuple[str, str]:
         return str(file), "not UTF-8 text"
 
 
-def _changed(file: Path) -> datetime:
+def _change_time(file: Path) -> datetime:
     return datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
 
 def anthropic_memory(path: Path) -> Found:
     """A folder that the SDK keeps in step with a memory store, or a listing of one as JSON."""
     if path.is_file():
-        yield from _listed(path)
+        yield from _entries_of_listing(path)
         return
     result = False
     for file in sorted(path.rglob("*")):
@@ -86,15 +86,15 @@ def anthropic_memory(path: Path) -> Found:
         if file.suffix not in _TEXTS:
             yield name, "not a text"
             continue
-        text = _read(file)
-        yield text if isinstance(text, tuple) else Exported(name, text, None, _changed(file))
+        text = _read_text(file)
+        yield text if isinstance(text, tuple) else Exported(name, text, None, _change_time(file))
     if not result and not (path / _STORE_MARK).exists():
         raise WrongStore(f"{path} holds no memory store")
 
 
-def _listed(path: Path) -> Found:
+def _entries_of_listing(path: Path) -> Found:
     """The entries of a listing: `data`, `memories` or the list itself, or a line each."""
-    text = _read(path)
+    text = _read_text(path)
     if isinstance(text, tuple):
         raise WrongStore(f"{path}: {text[1]}")
     rows = list(_rows(text))
@@ -138,7 +138,7 @@ def deja_vu(path: Path) -> Found:
         file = path / "notes.jsonl"
     else:
         file = path
-    text = _read(file)
+    text = _read_text(file)
     if isinstance(text, tuple):
         raise WrongStore(f"{file}: {text[1]}")
     rows = [row for row in _rows(text) if isinstance(row.get("text"), str)]
@@ -185,13 +185,13 @@ def agent_files(path: Path) -> Found:
         for file in sorted((path / folder).glob(pattern)):
             if file.is_file():
                 result += 1
-                text = _read(file)
+                text = _read_text(file)
                 ref = file.relative_to(path).as_posix()
                 tags = (agent,)
                 yield (
                     text
                     if isinstance(text, tuple)
-                    else Exported(ref, text, None, _changed(file), tags)
+                    else Exported(ref, text, None, _change_time(file), tags)
                 )
     for agent, name in _FILES:
         if (path / name).is_file():
@@ -203,14 +203,14 @@ def agent_files(path: Path) -> Found:
 
 def _instructions(agent: str, file: Path, name: str) -> Found:
     """The items that are in a file of instructions under a heading about memories."""
-    text = _read(file)
+    text = _read_text(file)
     if isinstance(text, tuple):
         yield text
         return
     for section in _memory_sections(text):
         for item in _ITEM.finditer(section):
             words = " ".join(item[1].split())
-            yield Exported(f"{name}#{_mark(words)}", words, None, _changed(file), (agent,))
+            yield Exported(f"{name}#{_mark(words)}", words, None, _change_time(file), (agent,))
 
 
 def _memory_sections(text: str) -> Iterator[str]:
@@ -219,8 +219,8 @@ def _memory_sections(text: str) -> Iterator[str]:
         if not _MEMORIES.search(heading[2]):
             continue
         depth = len(heading[1])
-        later = (other for other in headings[number + 1 :] if len(other[1]) <= depth)
-        end = next((other.start() for other in later), len(text))
+        next_headings = (other for other in headings[number + 1 :] if len(other[1]) <= depth)
+        end = next((other.start() for other in next_headings), len(text))
         yield text[heading.end() : end]
 
 

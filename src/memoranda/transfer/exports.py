@@ -25,7 +25,7 @@ from memoranda.engine.exchange import Exchange, foreign_rows
 from memoranda.engine.upkeep import SOURCE_REF
 from memoranda.note.frontmatter import parse, split
 from memoranda.note.links import file_name, permalink_for
-from memoranda.note.markdown import Record, compose_note, unpacked
+from memoranda.note.markdown import Record, compose_note, unpack_list
 from memoranda.sources.base import File
 from memoranda.sources.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
@@ -132,10 +132,10 @@ def plan_export(
     exchange = Exchange(memory)
 
     def act(items: Sequence[MoveAction]) -> None:
-        records = [this_item.what for this_item in items if isinstance(this_item.what, Record)]
+        records = [action.what for action in items if isinstance(action.what, Record)]
         if records:
             exchange.put(records)
-        notes = [this_item.what for this_item in items if not isinstance(this_item.what, Record)]
+        notes = [action.what for action in items if not isinstance(action.what, Record)]
         if notes:
             over = {path: old for path, _, old in notes if old is not None}
             exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
@@ -143,23 +143,28 @@ def plan_export(
     plan = MovePlan(act)
     newest = _newest_copies(kind, (reader or READERS[kind])(path), plan)
     records = [_record(kind, item, memory.clock()) for item in newest if not item.turns]
-    known_records = exchange.known(record.id for record in records)
-    for record in records:
-        existing = known_records.get(record.id)
-        item_named = f"memory {' '.join(record.content.split())[:60]}"
-        if existing is None:
-            plan.items.append(MoveAction(IMPORT, item_named, len(record.content), record))
-        elif existing[1] == record.content:
-            plan.unchanged += 1
-        elif record.updated > parse_stamp(existing[0].updated or existing[0].changed):
-            plan.items.append(MoveAction(UPDATE, item_named, len(record.content), record))
-        else:
-            plan.skipped.append((item_named, _NEWER_HERE))
+    _plan_records(plan, exchange, records)
     there_already = _conversations(exchange, name, kind)
     for item in newest:
         if item.turns:
             _plan_note(plan, exchange, name, kind, item, there_already)
     return plan
+
+
+def _plan_records(plan: MovePlan, exchange: Exchange, records: Sequence[Record]) -> None:
+    """Add memories to a plan, each as an import, or as an update of an older text here."""
+    known_records = exchange.known(record.id for record in records)
+    for record in records:
+        existing = known_records.get(record.id)
+        title = f"memory {' '.join(record.content.split())[:60]}"
+        if existing is None:
+            plan.items.append(MoveAction(IMPORT, title, len(record.content), record))
+        elif existing[1] == record.content:
+            plan.unchanged += 1
+        elif record.updated > parse_stamp(existing[0].updated or existing[0].changed):
+            plan.items.append(MoveAction(UPDATE, title, len(record.content), record))
+        else:
+            plan.skipped.append((title, _NEWER_HERE))
 
 
 def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
@@ -226,8 +231,10 @@ def _plan_note(
     item: Exported,
     there_already: Mapping[str, str],
 ) -> None:
-    """Plan a conversation as a note; its name holds the day, if there is one, and a digest of its
-    id, so that the next export finds it, also where only one of the two knows the day.
+    """Plan a conversation as a note.
+
+    The name of the note contains the day, if it is known, and a digest of the conversation's id. A
+    later export finds the note by the digest, even if only one of the two knows the day.
     """
     created = item.begun()
     changed = item.changed()
@@ -282,15 +289,18 @@ def _updated(file: File) -> datetime:
 
 
 def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of the files whose names match, in a folder, a zip and the zips an export
-    comes in parts as; or of the one file `path`. Raises WrongStore."""
+    """Find the files whose names match: the name and bytes of each. Raises WrongStore.
+
+    They are looked for in a folder, in a zip, or in the several zips of one export. `path` may also
+    be the file itself.
+    """
     if path.is_dir():
-        for path_found in sorted(path.rglob("*")):
-            if path_found.is_file() and not path_found.is_symlink():
-                if re.fullmatch(pattern, path_found.name):
-                    yield str(path_found.relative_to(path)), read_bytes(path_found)
-                elif _PART.fullmatch(path_found.name):
-                    yield from _zipped(path_found, pattern)
+        for member_path in sorted(path.rglob("*")):
+            if member_path.is_file() and not member_path.is_symlink():
+                if re.fullmatch(pattern, member_path.name):
+                    yield str(member_path.relative_to(path)), read_bytes(member_path)
+                elif _PART.fullmatch(member_path.name):
+                    yield from _zipped(member_path, pattern)
     elif zipfile.is_zipfile(path):
         yield from _zipped(path, pattern)
     else:
@@ -340,8 +350,8 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects in the JSON files whose names match, as for `_members`, each with its file's
-    name.
+    """The objects in the JSON files whose names match (see `_members`), each with the name of its
+    file.
     """
     for name, data in _members(path, pattern):
         for row in _rows(_json(name, data)):
@@ -382,7 +392,7 @@ def _chatgpt(path: Path) -> Found:
             yield memory
         yield talk.whole()
     for context in newest.values():
-        yield from (memory for memory in _told(context) if memory.text not in saved)
+        yield from (memory for memory in _told_memories(context) if memory.text not in saved)
 
 
 def _chatgpt_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -424,14 +434,14 @@ class _Context(NamedTuple):
 def _message(identity: str, message: Mapping[str, Any]) -> _Message:
     content = message.get("content")
     author = message.get("author")
-    about = message.get("metadata")
+    metadata = message.get("metadata")
     text = _parts(content)
     to = message.get("recipient")
     if isinstance(author, dict):
         role = author.get("role")
     else:
         role = None
-    is_hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
+    is_hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation")
     speaker = _SPEAKERS.get(str(role), "")
     if is_hidden or to not in (None, "all") or not text.strip():
         speaker = ""
@@ -485,7 +495,7 @@ def _talk(row: Mapping[str, Any]) -> _Talk | None:
     return _Talk(Exported(ref, title, created, updated, turns=tuple(turns)), messages)
 
 
-def _told(context: _Context) -> Iterator[Exported]:
+def _told_memories(context: _Context) -> Iterator[Exported]:
     """The memories in what ChatGPT is told; a list of memories has one a line."""
     lines = [context.text]
     if context.key == "model_set_context":
@@ -520,7 +530,7 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
 
 
 def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """The parent of each node that has one, as it says or as its parent's `children` do."""
+    """Map each node to its parent, by the node's own word or by the `children` of the parent."""
     parents: dict[str, str] = {}
     for name, node in nodes.items():
         children = node.get("children")
@@ -569,14 +579,14 @@ def _parts(content: Any) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "")
-    texts_shown = []
+    texts = []
     for part in filter(None, parts):
         # Spoken parts have a text.
         if isinstance(part, dict):
-            texts_shown.append(str(part.get("text") or f"[{part.get('content_type', 'part')}]"))
+            texts.append(str(part.get("text") or f"[{part.get('content_type', 'part')}]"))
         else:
-            texts_shown.append(part if isinstance(part, str) else "[part]")
-    return _CITED.sub("", "\n".join(texts_shown))
+            texts.append(part if isinstance(part, str) else "[part]")
+    return _CITED.sub("", "\n".join(texts))
 
 
 _CLAUDE_FILES = r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"
@@ -634,7 +644,7 @@ def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
 
 
 def _claude_project(row: Mapping[str, Any]) -> Exported | None:
-    """The project in a row, its instructions and documents as turns, or None if the row is not one."""
+    """A project with its instructions and documents as turns. None if the row is not a project."""
     docs = row.get("docs")
     if not row.get("uuid") or not (isinstance(docs, list) or "prompt_template" in row):
         return None
@@ -756,7 +766,7 @@ def _claude_mem(path: Path) -> Found:
         raise WrongStore(f"{place} holds no observations of claude-mem")
     for row in rows:
         lines = [row.get("title"), row.get("subtitle"), row.get("narrative") or row.get("text")]
-        lines += [f"- {fact}" for fact in _listed(row.get("facts"))]
+        lines += [f"- {fact}" for fact in _list_from_json(row.get("facts"))]
         yield _observed("observation", row, lines)
     for summary in summaries or ():
         yield _observed("summary", summary, _summary_lines(summary))
@@ -786,8 +796,8 @@ def _observed(
 
 
 def _tags(value: Any) -> tuple[str, ...]:
-    """Tags as a list, as the JSON text of one, or as text parted by commas."""
-    items = unpacked(value)
+    """The tags in a list, in a list as JSON, or in a text with commas."""
+    items = unpack_list(value)
     if isinstance(items, str):
         items = items.split(",")
     if isinstance(items, list):
@@ -797,7 +807,7 @@ def _tags(value: Any) -> tuple[str, ...]:
     return tuple(tag for tag in tags if tag and tag != "None")
 
 
-def _listed(value: Any) -> list[str]:
+def _list_from_json(value: Any) -> list[str]:
     """A list that a database holds as JSON."""
     try:
         if isinstance(value, str):
@@ -812,7 +822,7 @@ def _listed(value: Any) -> list[str]:
 
 
 def _table(path: Path, name: str, key: str) -> list[dict[str, Any]] | None:
-    """The rows of a table of an SQLite database that have `key`, None for a file that is not one.
+    """The rows of a table with the column `key` in an SQLite database. None for another file.
     Raises WrongStore.
     """
     try:

@@ -28,7 +28,7 @@ AFTER_ERASE = ("rewrite", "keep")
 _BRANCH = "refs/heads/main"
 _CHANGE = "Memory-Change"
 _COMMITTER = "memory@memory.invalid"
-_SUBJECT = 120
+_SUBJECT_CHARACTERS = 120
 _MOST_LINES = 200
 """Changes a commit names one by one."""
 _OUTSIDE = "Take up what was changed without the journal"
@@ -73,26 +73,26 @@ class GitHistory:
     Raises InvalidInput if somebody else moved the branch, StorageError.
     """
 
-    def __init__(self, folder: Path, own: Path):
+    def __init__(self, folder: Path, state_folder: Path):
         self._folder = folder
-        self._own = own
-        self._known = own / "commits.json"
+        self._own = state_folder
+        self._known = state_folder / "commits.json"
         self.made = 0
         """How many commits this run made."""
         if not (folder / ".git").exists():
             self._git("init", "-q", "--template=", "--initial-branch=main")
         info = folder / ".git" / "info"
         make_private(info)
-        put_derived(info / "exclude", f"/{own.name}/\n".encode())
+        put_derived(info / "exclude", f"/{state_folder.name}/\n".encode())
         put_derived(info / "attributes", _ATTRIBUTES)
         # A killed run may have left the lock of its index. The lock of the mirror shows that no run
         # is active.
         with suppress(FileNotFoundError):
             os.unlink(folder / ".git" / "memory-index.lock")
-        self._commits = self._noted()
+        self._commits = self._last_record()
         self._check_branch()
 
-    def _noted(self) -> _Commits:
+    def _last_record(self) -> _Commits:
         """The record of the last run. Raises StorageError."""
         try:
             row: dict[str, Any] = json.loads(self._known.read_bytes())
@@ -113,17 +113,17 @@ class GitHistory:
             trailer = f"--format=%(trailers:key={_CHANGE},valueonly)"
             self._settle(_Commits(head, int(self._ask("log", "-1", trailer, head) or known.change)))
             return
-        back = ""
+        remedy = ""
         if known.head:
-            back = f": git -C {self._folder} update-ref {_BRANCH} {known.head}"
+            remedy = f": git -C {self._folder} update-ref {_BRANCH} {known.head}"
         raise InvalidInput(
             f"somebody else committed in {self._folder}, or switched its branch. A mirror is "
             "written by the memory alone: mirror to a new folder, or put its branch main back"
-            f"{back}"
+            f"{remedy}"
         )
 
     def _is_of_killed_run(self, head: str) -> bool:
-        """Whether a run that was killed made this commit and had no time to note it."""
+        """Whether a run made this commit and was killed before it could record it."""
         if not head:
             return False
         committer, _, parent = self._ask("log", "-1", "--format=%ce%n%P", head).partition("\n")
@@ -159,7 +159,9 @@ class GitHistory:
             return self._begin_anew(last, now)
         tree = self._tree()
         if tree != self._ask("rev-parse", "-q", "--verify", f"{before.head}^{{tree}}"):
-            head = self._made(tree, before.head, _message(changes, last), _author(changes), now)
+            head = self._make_commit(
+                tree, before.head, _message(changes, last), _author(changes), now
+            )
             self._settle(_Commits(head, last))
         elif last != before.change:
             self._note(_Commits(before.head, last))
@@ -170,7 +172,7 @@ class GitHistory:
         self._commits.is_rewriting = True
         self._note(self._commits)
         message = f"{_ANEW}\n\n{_CHANGE}: {last}\n"
-        head = self._made(self._tree(), "", message, "owner", now)
+        head = self._make_commit(self._tree(), "", message, "owner", now)
         self._settle(_Commits(head, last))
         return self._copies_elsewhere()
 
@@ -179,7 +181,7 @@ class GitHistory:
         self._git("add", "--all", "--force", "--", ".", f":(exclude,top){self._own.name}")
         return self._git("write-tree")
 
-    def _made(self, tree: str, parent: str, message: str, author: str, now: datetime) -> str:
+    def _make_commit(self, tree: str, parent: str, message: str, author: str, now: datetime) -> str:
         """Make a commit and move the branch to it. Returns its name."""
         who = {
             "GIT_AUTHOR_NAME": author,
@@ -189,9 +191,9 @@ class GitHistory:
             "GIT_AUTHOR_DATE": f"{int(now.timestamp())} +0000",
             "GIT_COMMITTER_DATE": f"{int(now.timestamp())} +0000",
         }
-        above = ["-p", parent] if parent else []
+        parent_options = ["-p", parent] if parent else []
         data = message.encode("utf-8", "replace")
-        head = self._git("commit-tree", tree, *above, data=data, more=who)
+        head = self._git("commit-tree", tree, *parent_options, data=data, more_environment=who)
         self._git("update-ref", _BRANCH, head)
         self.made += 1
         return head
@@ -201,8 +203,8 @@ class GitHistory:
         is_rewritten = self._commits.is_rewriting
         # Somebody's git may be using its index: that is for people only
         own_index = {"GIT_INDEX_FILE": str(self._folder / ".git" / "index")}
-        self._run(("read-tree", _BRANCH), more=own_index)
-        self._run(("update-index", "-q", "--refresh"), more=own_index)
+        self._run(("read-tree", _BRANCH), more_environment=own_index)
+        self._run(("update-index", "-q", "--refresh"), more_environment=own_index)
         if is_rewritten:
             self._git("reflog", "expire", "--expire=now", "--all")
             self._git("gc", "-q", "--prune=now")
@@ -229,7 +231,10 @@ class GitHistory:
         return notices
 
     def _run(
-        self, arguments: Sequence[str], data: bytes = b"", more: Mapping[str, str] | None = None
+        self,
+        arguments: Sequence[str],
+        data: bytes = b"",
+        more_environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run git on the folder, with nothing of the machine's settings. Raises StorageError."""
         settings: list[str] = []
@@ -249,7 +254,7 @@ class GitHistory:
         try:
             return subprocess.run(
                 ["git", *settings, *arguments],
-                env=environment | dict(more or {}),
+                env=environment | dict(more_environment or {}),
                 cwd=self._folder,
                 input=data,
                 capture_output=True,
@@ -261,10 +266,10 @@ class GitHistory:
             ) from None
 
     def _git(
-        self, *arguments: str, data: bytes = b"", more: Mapping[str, str] | None = None
+        self, *arguments: str, data: bytes = b"", more_environment: Mapping[str, str] | None = None
     ) -> str:
         """The output of git. Raises StorageError with its last words."""
-        outcome = self._run(arguments, data, more)
+        outcome = self._run(arguments, data, more_environment)
         if outcome.returncode:
             words = one_line(outcome.stderr.decode("utf-8", "replace"))[-200:]
             raise StorageError(f"git {arguments[0]}", words)
@@ -278,7 +283,7 @@ class GitHistory:
         return ""
 
 
-def _seen(changes: Sequence[Change]) -> list[Change]:
+def _visible_changes(changes: Sequence[Change]) -> list[Change]:
     """The changes that people see: without counts of reads, and without those that replace erased
     ones.
     """
@@ -287,7 +292,7 @@ def _seen(changes: Sequence[Change]) -> list[Change]:
 
 def _author(changes: Sequence[Change]) -> str:
     """Who made the changes, `memory` if they are several, `unknown` for none."""
-    names = {change.agent or "owner" for change in _seen(changes)}
+    names = {change.agent or "owner" for change in _visible_changes(changes)}
     if not names:
         return "unknown"
     if len(names) > 1:
@@ -297,7 +302,7 @@ def _author(changes: Sequence[Change]) -> str:
 
 def _message(changes: Sequence[Change], last: int) -> str:
     """The message of a commit: what happened since the one before."""
-    lines = [_words(change) for change in _seen(changes)]
+    lines = [_words(change) for change in _visible_changes(changes)]
     if not lines:
         subject = _OUTSIDE
     elif len(lines) == 1:
@@ -306,11 +311,11 @@ def _message(changes: Sequence[Change], last: int) -> str:
         subject = f"{len(lines)} changes up to #{last}"
     body = [
         f"#{change.number} {line} ({change.agent or 'owner'}, {change.time})"
-        for change, line in zip(_seen(changes), lines, strict=True)
+        for change, line in zip(_visible_changes(changes), lines, strict=True)
     ][:_MOST_LINES]
     if len(lines) > _MOST_LINES:
         body.append(f"and {len(lines) - _MOST_LINES} more")
-    parts = [one_line(subject)[:_SUBJECT], "\n".join(body), f"{_CHANGE}: {last}\n"]
+    parts = [one_line(subject)[:_SUBJECT_CHARACTERS], "\n".join(body), f"{_CHANGE}: {last}\n"]
     return "\n\n".join(filter(None, parts))
 
 

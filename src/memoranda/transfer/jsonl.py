@@ -43,11 +43,11 @@ MANUAL = "manual"
 _HEADER = frozenset(MEMORY_KEYS)
 _FIXED = _HEADER | {"content", "path"}
 # Characters of an id that an import keeps.
-_LONGEST_ID = 200
+_MOST_ID_CHARACTERS = 200
 # Numbers that SQLite and every reader of JSON can hold.
 _MOST = 10**18
 # Levels of a value, and the values in it, that an import takes.
-_DEEPEST = 50
+_MOST_LEVELS = 50
 _MOST_VALUES = 50_000
 
 
@@ -108,9 +108,11 @@ def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str,
     # The rules of the importing home decide what is suspicious there.
     document.pop("suspicious", None)
     document["source"] = document["source"] or MANUAL
-    extra = {key: value for key, value in _further_keys(note.header).items() if key not in FURTHER}
-    if extra:
-        return {**document, "extra": extra}
+    other_keys = {
+        key: value for key, value in _further_keys(note.header).items() if key not in FURTHER
+    }
+    if other_keys:
+        return {**document, "extra": other_keys}
     return document
 
 
@@ -132,6 +134,18 @@ def compared(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a record that a line has values for, each with its key in the line.
+
+    `expires_at` counts even as null, as it then says that the memory stays.
+    """
+    return {
+        name: key
+        for key, name in _NAMES.items()
+        if values.get(key) is not None or key == "expires_at" in values
+    }
+
+
 def read(
     data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]
 ) -> ParsedRecord:
@@ -139,11 +153,7 @@ def read(
     on. Raises InvalidInput saying what is wrong with it.
     """
     values = _values(data)
-    fields = {
-        name: key
-        for key, name in _NAMES.items()
-        if values.get(key) is not None or key == "expires_at" in values
-    }
+    fields = _fields_of(values)
     has_old_phase = values.get("type") in OLD_PHASES
     if has_old_phase:
         fields["phase"] = "type"
@@ -157,7 +167,7 @@ def read(
     expires = _time(values, "expires_at")
     if "expires_at" not in values and phase == INBOX:
         expires = now + ttl
-    further = _further(values, has_old_phase)
+    other_keys = _further(values, has_old_phase)
     tags = tuple(_texts(values, "tags"))
     links = tuple(_texts(values, "links"))
     record = Record(
@@ -174,9 +184,9 @@ def read(
         _number(values, "access_count", 0),
         links,
         _number(values, "version", 1),
-        further,
+        other_keys,
     )
-    _check_shape([further, tags, links])
+    _check_shape([other_keys, tags, links])
     # Only an escape can hold half of a pair: the bytes were read as UTF-8.
     if b"\\u" in data:
         _check_unicode(record)
@@ -243,7 +253,7 @@ def _check_shape(value: Any) -> None:
     """Raise InvalidInput for more than a header can hold that will be read again."""
     level = [value]
     count = 0
-    for _ in range(_DEEPEST):
+    for _ in range(_MOST_LEVELS):
         inner: list[Any] = []
         for item in level:
             if isinstance(item, dict):
@@ -289,7 +299,9 @@ def _id(values: dict[str, Any]) -> str:
     if identity is None:
         return ""
     sound = (
-        isinstance(identity, str) and 0 < len(identity) <= _LONGEST_ID and identity.isprintable()
+        isinstance(identity, str)
+        and 0 < len(identity) <= _MOST_ID_CHARACTERS
+        and identity.isprintable()
     )
     if (
         not sound
@@ -368,7 +380,7 @@ UNCHANGED = "unchanged"
 SKIP = "skip"
 
 
-def exported(
+def exported_lines(
     memory: MemorySession,
     category: str | None = None,
     scope: str | None = None,
@@ -521,14 +533,14 @@ class Import:
                 or size > _PAGE_BYTES
                 or ("id" in parsed.fields and parsed.record.id in ids)
             ):
-                yield from self._planned(batch, tally, warn)
+                yield from self._plan_batch(batch, tally, warn)
                 batch = []
                 ids = set()
                 size = 0
             batch.append((number, parsed))
             ids.add(parsed.record.id)
             size += len(line)
-        yield from self._planned(batch, tally, warn)
+        yield from self._plan_batch(batch, tally, warn)
 
     def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
         if not self._skip_bad:
@@ -537,7 +549,7 @@ class Import:
         if warn is not None:
             warn(f"warning: {error}")
 
-    def _planned(
+    def _plan_batch(
         self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
     ) -> Iterator[list[_Action]]:
         ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
@@ -579,7 +591,7 @@ class Import:
             now, own_state = _state(record)
             if own_state == text or now <= moment:
                 return _Action(UNCHANGED if own_state == text else OLDER, record)
-            return self._noted(_Action(UPDATE, record))
+            return self._note_action(_Action(UPDATE, record))
         if record.id in known_records:
             return self._against(parsed, *known_records[record.id])
         if record.id in survivors and {*compared_lines(record.content)} <= {
@@ -587,7 +599,7 @@ class Import:
         }:
             # Merged into another memory, which says all of it
             return _Action(SKIP, record)
-        return self._noted(_Action(NEW, record))
+        return self._note_action(_Action(NEW, record))
 
     def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
         """The record against the memory that has its id: the newer one wins."""
@@ -628,12 +640,12 @@ class Import:
             raise InvalidInput(
                 f'{info.permalink} is locked and is not replaced. Remove its "locked: true" first.'
             )
-        self._noted(_Action(UPDATE, record))
+        self._note_action(_Action(UPDATE, record))
         return _Action(
             UPDATE, replace(record, access_count=max(record.access_count, info.access_count)), info
         )
 
-    def _noted(self, action: _Action) -> _Action:
+    def _note_action(self, action: _Action) -> _Action:
         """Note an action for the rest of the input, and return it."""
         if self._contents is not None:
             self._contents.add(digest(action.record.scope, action.record.content))

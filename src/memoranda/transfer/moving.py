@@ -75,8 +75,13 @@ class SourceFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MoveAction:
-    """One planned action: `verb` is `import`, `update`, or `keep` for what only the history takes;
-    `name` is what it is about and where it goes, `size` in bytes, `what` the mover's own."""
+    """One planned action.
+
+    verb: `import`, `update`, or `keep` for a text that only the history takes.
+    name: the thing that is moved, and its target.
+    size: its size in bytes.
+    what: the data of the mover that planned it.
+    """
 
     verb: str
     name: str
@@ -198,22 +203,25 @@ def plan_vault(memory: MemorySession, path: Path, project: str) -> MovePlan:
 
 
 def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
-    """The plan for bringing back what `memory mirror` keeps at `path`: each file into its project,
-    as it is there. Projects of the configuration that are not here are made as folders of the home
-    when the plan is carried out. Raises WrongStore, InvalidInput for an agent."""
+    """Plan to bring back the files that `memory mirror` keeps at `path`, each into its project.
+
+    Projects of the configuration that do not exist here become folders of the home when the plan is
+    carried out. Raises WrongStore, InvalidInput for an agent.
+    """
     if not (folder_at(path, "a mirror") / MIRROR).is_dir():
         raise WrongStore(f"{path} is no mirror: it has no folder {MIRROR}")
     # Refuses an agent, from whom some of it is private
     Contents(memory)
     built_in = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
-    projects_here = {*built_in, *(project.name for project in memory.projects)}
+    known_projects = {*built_in, *(project.name for project in memory.projects)}
     places = [(name, path / name.removeprefix(".")) for name in built_in]
     if (path / OWN).is_dir():
-        more = sorted((path / OWN).iterdir())
+        owned_places = sorted((path / OWN).iterdir())
     else:
-        more = []
+        owned_places = []
     places += [
-        (plan_or_folder.name.replace("%2E", ".", 1), plan_or_folder) for plan_or_folder in more
+        (plan_or_folder.name.replace("%2E", ".", 1), plan_or_folder)
+        for plan_or_folder in owned_places
     ]
     plan = MovePlan(lambda items: None)
     plans = dict[str, MovePlan]()
@@ -228,18 +236,18 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
                 )
             continue
         files = files_below(folder, kept=partial(is_kept_name, name))
-        plans[name] = plan_or_folder = _Copying(memory, name, is_new=name not in projects_here).add(
-            folder, files
-        )
+        plans[name] = plan_or_folder = _Copying(
+            memory, name, is_new=name not in known_projects
+        ).add(folder, files)
         plan.items += [replace(item, what=(name, item)) for item in plan_or_folder.items]
         plan.unchanged += plan_or_folder.unchanged
         plan.skipped += plan_or_folder.skipped
 
     def act(items: Sequence[MoveAction]) -> None:
         for name, group in groupby(items, lambda item: item.what[0]):
-            if name not in projects_here:
+            if name not in known_projects:
                 memory.add_project(name, str(memory.home / OWN / name))
-                projects_here.add(name)
+                known_projects.add(name)
             plans[name].act([item.what[1] for item in group])
 
     plan.act = act
@@ -278,9 +286,9 @@ def _bank_places(
     notes = [entry.name.lower() for entry in entries if _is_note(entry.name)]
     # A readme explains a root of banks, and makes it no bank.
     if not notes or notes == ["readme.md"]:
-        places = []
+        places: list[tuple[str, str, Path]] = []
         for kind in BANK_KINDS:
-            places += [(kind, folder.name, folder) for folder in _bank_folders(path / kind)]
+            places += _banks_below(path / kind, kind)
         if places:
             return places
     if notes:
@@ -288,7 +296,12 @@ def _bank_places(
     kind = path.resolve().name
     if kind not in BANK_KINDS:
         kind = "projects"
-    return [(kind, folder.name, folder) for folder in _bank_folders(path)]
+    return _banks_below(path, kind)
+
+
+def _banks_below(folder: Path, kind: str) -> list[tuple[str, str, Path]]:
+    """The kind, the id and the folder of each bank in `folder`, which has banks of one kind."""
+    return [(kind, bank.name, bank) for bank in _bank_folders(folder)]
 
 
 def _bank_files(folder: Path) -> list[SourceFile]:
@@ -379,9 +392,9 @@ class _Copying:
 
         Empty if none exists.
         """
-        earlier = self._paths.setdefault(path.casefold(), path)
-        if earlier != path:
-            return f"{earlier} is there under the same name but for its case"
+        earlier_path = self._paths.setdefault(path.casefold(), path)
+        if earlier_path != path:
+            return f"{earlier_path} is there under the same name but for its case"
         if self._exchange.is_taken(self._project, path):
             return "something is there under the same name but for its case"
         return ""
@@ -461,13 +474,13 @@ def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str,
     Entities with one name are merged.
     """
     entities: dict[str, tuple[Entity, dict[str, Any]]] = {}
-    for entity, more in graph_text.entities:
+    for entity, other_keys in graph_text.entities:
         if entity.name in entities:
             first, keys = entities[entity.name]
-            both = dict.fromkeys([*first.observations, *entity.observations])
-            entity = Entity(first.name, first.type, tuple(both))
-            more = {**more, **keys}
-        entities[entity.name] = entity, more
+            observations = dict.fromkeys([*first.observations, *entity.observations])
+            entity = Entity(first.name, first.type, tuple(observations))
+            other_keys = {**other_keys, **keys}
+        entities[entity.name] = entity, other_keys
     return entities
 
 
@@ -578,11 +591,11 @@ def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     if existing is None:
         plan.items.append(MoveAction(IMPORT, name, size, incoming))
         return
-    entry_here, is_locked = existing
-    if _compared(entry_here) == _compared(entry):
+    present_entry, is_locked = existing
+    if _compared(present_entry) == _compared(entry):
         plan.unchanged += 1
-    elif entry.created.replace(microsecond=0) <= entry_here.created.replace(microsecond=0):
-        passing = entry.expires is not None or entry_here.expires is not None
+    elif entry.created.replace(microsecond=0) <= present_entry.created.replace(microsecond=0):
+        passing = entry.expires is not None or present_entry.expires is not None
         plan.skipped.append((name, _OLDER_PASSING if passing else _OLDER))
         plan.items += [] if passing else [MoveAction(KEEP, name, size, incoming)]
     elif is_locked:

@@ -118,7 +118,7 @@ class NoteImport:
         batch: list[_NewFile] = []
         for number, values in self._lines():
             try:
-                new = self._planned(values)
+                new = self._plan_line(values)
             except MemorandaError as error:
                 bad = BadRecord(number, str(error))
                 if not self._skip_bad:
@@ -166,7 +166,7 @@ class NoteImport:
             if is_note_line(line):
                 yield number, json.loads(line)
 
-    def _planned(self, values: dict[str, Any]) -> _NewFile:
+    def _plan_line(self, values: dict[str, Any]) -> _NewFile:
         """The action for one line. Raises InvalidInput, OutsideError."""
         content = values.get("content")
         header = values.get("header") or ""

@@ -37,7 +37,7 @@ _RESERVED = ("index.md", "log.md")
 _PLAIN_TYPE = "Note"
 _DIFFERS = "another text is there"
 # Bytes of one document.
-_LARGEST = 64 << 20
+_MOST_FILE_BYTES = 64 << 20
 
 
 class About(NamedTuple):
@@ -77,10 +77,10 @@ class Unpacked(NamedTuple):
 
 
 def packed(data: bytes, about: About) -> bytes:
-    """A note as a concept document of a bundle, from which `unpacked` makes the same bytes."""
+    """A note as a document of a bundle. `unpack` makes the same bytes of it."""
     with suppress(UnicodeDecodeError):
         document = _packed_text(data.decode("utf-8"), about)
-        if unpacked("", document).data == data and _is_concept(document):
+        if unpack("", document).data == data and _is_concept(document):
             return document
     # Not text, or text that would be read in another way
     return _enclosed("", "", about, {"base64": base64.b64encode(data).decode()})
@@ -118,8 +118,11 @@ def _packed_text(text: str, about: About) -> bytes:
     return (head[:end] + block + head[end:] + body).encode()
 
 
-def unpacked(path: str, data: bytes) -> Unpacked:
-    """A file of a bundle as the note it was, or as it is where another program made it."""
+def unpack(path: str, data: bytes) -> Unpacked:
+    """Make the note that a file of a bundle was written from.
+
+    A file that another program wrote is taken as it is.
+    """
     foreign = Unpacked("", path, data)
     try:
         text = data.decode("utf-8")
@@ -157,9 +160,9 @@ def _meta(row: re.Match[str] | None) -> dict[str, Any]:
     return {}
 
 
-def _enclosed(head: str, body: str, about: About, more: Mapping[str, str]) -> bytes:
+def _enclosed(head: str, body: str, about: About, more_keys: Mapping[str, str]) -> bytes:
     """A note in a separate header, in which the old one is a text."""
-    meta = {"project": about.project, "path": about.path, "head": head, **more}
+    meta = {"project": about.project, "path": about.path, "head": head, **more_keys}
     keys = about.keys() | {_META: meta}
     rows = ["---", _MARK, *(f"{key}: {_flow(value)}" for key, value in keys.items()), "---", ""]
     return ("\n".join(rows) + body).encode("utf-8", "surrogatepass")
@@ -178,7 +181,7 @@ def _header(yaml: str) -> dict[str, Any] | None:
 
 
 def _fits(header: Mapping[str, Any]) -> bool:
-    """Whether what a header says already is what the format means by these keys."""
+    """Whether a header already uses these keys in the sense of the format."""
     kind = header.get("type", _PLAIN_TYPE)
     return isinstance(kind, str) and bool(kind.strip()) and _META not in header
 
@@ -333,7 +336,7 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
 
     plan = MovePlan(act)
     for path, data in _files(folder, plan):
-        result = unpacked(path, data)
+        result = unpack(path, data)
         if result.project not in names:
             if result.project:
                 place = result.path
@@ -357,7 +360,7 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
         if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():
             continue
         try:
-            if file.stat().st_size <= _LARGEST:
+            if file.stat().st_size <= _MOST_FILE_BYTES:
                 data = file.read_bytes()
             else:
                 data = b""

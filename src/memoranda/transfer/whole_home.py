@@ -129,7 +129,7 @@ def move(
 
 
 def back_up(memory: MemorySession, target: Path, progress: Progress | None = None) -> HomeMoved:
-    """Make `target` a copy of the home of `memory`, which may be in use, as it is at one moment.
+    """Copy the home of `memory` to `target` as it is at one moment, even while it is in use.
 
     The copy is read again and compared. It is a home: `memory --home TARGET` opens it. Raises
     InvalidInput when `target` is not empty, StorageError; then the backup can be run again.
@@ -179,18 +179,18 @@ class FolderMove:
                 f"{target} is or holds {source}, or lies in it; name another folder."
             )
         try:
-            names_there = os.listdir(self.target)
+            target_names = os.listdir(self.target)
         except FileNotFoundError:
-            names_there = []
+            target_names = []
         except NotADirectoryError:
-            names_there = [str(self.target)]
-        came_to_nothing = names_there == [MOVING] and not self._staged.exists()
-        if names_there and not came_to_nothing and not self._noted():
+            target_names = [str(self.target)]
+        came_to_nothing = target_names == [MOVING] and not self._staged.exists()
+        if target_names and not came_to_nothing and not self._record_of_move():
             raise InvalidInput(
                 f"{target} is not empty, nor a move from {source} that was cut off; name another one."
             )
 
-    def _noted(self) -> dict[str, Any]:
+    def _record_of_move(self) -> dict[str, Any]:
         """The record of a move from this source to this target, if one began."""
         for note in (self._note, self._gone / _NOTE):
             with suppress(OSError, ValueError, KeyError, TypeError):
@@ -204,7 +204,7 @@ class FolderMove:
         """Move, or go on. Raises StorageError with everything as it was, to be run again."""
         moved = HomeMoved()
         # The move was interrupted after the check.
-        moved_before = self._noted().get("moved")
+        moved_before = self._record_of_move().get("moved")
         if moved_before:
             self._finish()
             return HomeMoved(**moved_before)
@@ -224,19 +224,13 @@ class FolderMove:
             ]
             if dry_run:
                 self._seen = {name: stamp_of(os.lstat(self._place(name))) for name in self._names()}
-                return self._counted(moved)
+                return self._count(moved)
             with storing(str(self.target)):
                 make_private(self._note.parent)
                 put_derived(self._note, json.dumps({"from": str(self.source)}).encode())
                 make_private(self._staged)
                 self._copy(progress)
-                for place in [self.source, *sorted(self.source.glob("spaces/*"))]:
-                    if place == self.source or Layout(place).private.is_dir():
-                        space: MemorySession = (
-                            memory if place == self.source else open_session(place, watch=False)
-                        )
-                        locks.callback(space.close)
-                        locks.enter_context(space.exclusive())
+                self._lock_spaces(memory, locks)
                 if self._memory is not None:
                     contents.have_texts()
                 self._copy(None)
@@ -252,13 +246,25 @@ class FolderMove:
                 moved.rewritten = []
             self._check(progress)
             moved.checksum = checksum(read)
-            self._counted(moved)
+            self._count(moved)
             os.sync()
             put_derived(
                 self._note, json.dumps({"from": str(self.source), "moved": asdict(moved)}).encode()
             )
         self._finish()
         return moved
+
+    def _lock_spaces(self, memory: MemorySession, locks: ExitStack) -> None:
+        """Lock the home and its spaces until `locks` is closed, which also closes them."""
+        for place in [self.source, *sorted(self.source.glob("spaces/*"))]:
+            if place == self.source:
+                space = memory
+            elif Layout(place).private.is_dir():
+                space = open_session(place, watch=False)
+            else:
+                continue
+            locks.callback(space.close)
+            locks.enter_context(space.exclusive())
 
     def _names(self) -> Iterator[str]:
         """The names of all files, links and folders that are moved; folders end in `/`."""
@@ -272,25 +278,17 @@ class FolderMove:
 
     def _names_in(self, folder: str) -> list[str]:
         """The names of what is moved of one folder, in order."""
-        inside = folder.rstrip("/").rpartition("/")[2] == PRIVATE
-        if inside or PRIVATE in folder.split("/"):
-            left_out = _MADE_ANEW
-        else:
-            left_out = _OF_THE_PLACE
         names = []
         with os.scandir(self._place(folder)) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 name = folder + entry.name
                 if self._memory is not None and name in _OF_A_COPY:
                     continue
-                is_file = entry.is_file(follow_symlinks=False)
-                if any(fnmatch(entry.name, pattern) for pattern in left_out) and (
-                    inside or is_file or entry.name == MOVING
-                ):
+                if _stays(entry, folder):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     names.append(f"{name}/")
-                elif is_file or entry.is_symlink():
+                elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
                     names.append(name)
         if not folder and self._layout.is_apart:
             names = [*(name for name in names if name != f"{PRIVATE}/"), f"{PRIVATE}/"]
@@ -335,21 +333,21 @@ class FolderMove:
             self._digests[name] = file.etag
             is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
             if not is_there or digest_of(staged) != file.etag:
-                self._put(name, file.data, file.mode, file.stamp.mtime_ns)
+                self._put_file(name, file.data, file.mode, file.stamp.mtime_ns)
         self._seen[name] = stamp
 
-    def _remove_all_but(self, names_kept: set[str]) -> None:
+    def _remove_all_but(self, kept_names: set[str]) -> None:
         """Remove from the copy what the home does not have any more."""
-        for name in self._seen.keys() - names_kept:
+        for name in self._seen.keys() - kept_names:
             del self._seen[name]
             self._digests.pop(name, None)
         for folder, folders, file_names in walk(self._staged, top_down=False):
             for place in map(Path(folder).joinpath, (*folders, *file_names)):
                 is_folder = place.is_dir() and not place.is_symlink()
-                if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in names_kept:
+                if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in kept_names:
                     place.rmdir() if is_folder else place.unlink()
 
-    def _put(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
+    def _put_file(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
         temp = self._staged / f"{TEMP_PREFIX}moving"
         temp.unlink(missing_ok=True)
         write_file(str(temp), data, mode=mode, durable=False)
@@ -363,7 +361,7 @@ class FolderMove:
             return
         file = read_file(str(self._staged / _CONFIG))
         data = without_state(self._staged / _CONFIG).encode()
-        self._put(_CONFIG, data, file.mode, file.stamp.mtime_ns)
+        self._put_file(_CONFIG, data, file.mode, file.stamp.mtime_ns)
         self._digests[_CONFIG] = sha256(data)
 
     def _relocate(self) -> list[str]:
@@ -388,7 +386,7 @@ class FolderMove:
                         data,
                     )
                 if data != file.data:
-                    self._put(name, data, file.mode, file.stamp.mtime_ns)
+                    self._put_file(name, data, file.mode, file.stamp.mtime_ns)
                     self._digests[name] = sha256(data)
                     changed.append(name)
         for name in [name for name in self._digests if _is_ledger(name)]:
@@ -403,9 +401,9 @@ class FolderMove:
         StorageError.
         """
         for number, (name, digest) in enumerate(self._digests.items()):
-            etag_there = digest_of(self._staged / name)
-            if etag_there != digest or (
-                name.startswith(_TEXTS) and etag_there != name.rpartition("/")[2]
+            staged_etag = digest_of(self._staged / name)
+            if staged_etag != digest or (
+                name.startswith(_TEXTS) and staged_etag != name.rpartition("/")[2]
             ):
                 raise StorageError(
                     name, f"the copy at {self.target} is not what was read; run the move again"
@@ -426,7 +424,7 @@ class FolderMove:
             shutil.rmtree(self._gone / _STAGED, ignore_errors=True)
             shutil.rmtree(self._gone)
 
-    def _counted(self, moved: HomeMoved) -> HomeMoved:
+    def _count(self, moved: HomeMoved) -> HomeMoved:
         names = [name for name in self._seen if not name.endswith("/")]
         moved.files, moved.bytes = len(names), sum(self._seen[name][0] for name in names)
         ledger = self._staged / _LEDGER if self._staged.exists() else self._layout.ledger
@@ -436,6 +434,25 @@ class FolderMove:
             moved.changes = changes
             moved.texts += texts
         return moved
+
+
+def _stays(entry: os.DirEntry[str], folder: str) -> bool:
+    """Whether a file or folder of the home is not moved with it.
+
+    Files of running programs stay, and those that the new home makes itself. Folders of such a name
+    only stay in the private folder: elsewhere they are the owner's.
+
+    folder: the path of the folder that holds it, below the home.
+    """
+    parts = folder.rstrip("/").split("/")
+    if PRIVATE in parts:
+        patterns = _MADE_ANEW
+    else:
+        patterns = _OF_THE_PLACE
+    if not any(fnmatch(entry.name, pattern) for pattern in patterns):
+        return False
+    is_file = entry.is_file(follow_symlinks=False)
+    return is_file or parts[-1] == PRIVATE or entry.name == MOVING
 
 
 def _is_ledger(name: str) -> bool:
@@ -457,7 +474,7 @@ def checksum(digests: Mapping[str, str]) -> str:
 
 _STATE = "state.json"
 # Up to this many new files are synced one by one; more of them together.
-_SYNCED_ALONE = 64
+_FILES_SYNCED_ALONE = 64
 
 
 @dataclass(slots=True)
@@ -626,16 +643,19 @@ class Mirror:
             return
         state.writing = sorted({*changed, *removed} - state.files.keys())
         self._save(state)
-        alone = len(changed) <= _SYNCED_ALONE
+        syncs_each_file = len(changed) <= _FILES_SYNCED_ALONE
         for number, name in enumerate(removed):
             self._remove(name)
             mirrored.removed += state.files.pop(name, None) is not None
             if progress is not None:
                 progress(number, len(removed) + len(changed))
         for number, name in enumerate(changed, len(removed) + 1):
-            if self._copy_file(name, state, listed, mirrored, alone) and progress is not None:
+            if (
+                self._copy_file(name, state, listed, mirrored, syncs_each_file)
+                and progress is not None
+            ):
                 progress(number, len(removed) + len(changed))
-        if not alone:
+        if not syncs_each_file:
             os.sync()
         state.writing = []
 
@@ -662,7 +682,7 @@ class Mirror:
         return changed, removed
 
     def _copy_file(
-        self, name: str, state: _State, listed: Listed, mirrored: Mirrored, alone: bool
+        self, name: str, state: _State, listed: Listed, mirrored: Mirrored, is_synced_alone: bool
     ) -> bool:
         """Write one file. Returns whether it could be read."""
         project, path, _ = listed.files[name]
@@ -675,7 +695,7 @@ class Mirror:
             mirrored.left.append(f"{name} ({error})")
             return False
         before = state.files.get(name)
-        if self._write(name, file.data, file.mode, file.stamp.mtime_ns, alone):
+        if self._write(name, file.data, file.mode, file.stamp.mtime_ns, is_synced_alone):
             if before is not None and before[0] == file.etag:
                 mirrored.restored += 1
             else:
@@ -719,23 +739,23 @@ class Mirror:
 
     def _open(self, parent: str) -> Folder:
         """The open folder, made if it is missing."""
-        above = parent
+        parent_path = parent
         missing: list[str] = []
         while True:
             try:
-                folder = open_folder(str(self.folder), above, "the mirror")
+                folder = open_folder(str(self.folder), parent_path, "the mirror")
                 break
             except NotFound:
-                if not above:
+                if not parent_path:
                     raise
-                above, _, last = above.rpartition("/")
+                parent_path, _, last = parent_path.rpartition("/")
                 missing.append(last)
         while missing:
             name = missing.pop()
             with folder:
                 os.mkdir(name, 0o700, dir_fd=folder.fd)
-                above = folder.at(name)
-            folder = open_folder(str(self.folder), above, "the mirror")
+                parent_path = folder.at(name)
+            folder = open_folder(str(self.folder), parent_path, "the mirror")
         return folder
 
     def _remove(self, name: str) -> None:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memoranda.errors import AmbiguousTime, InvalidInput, TimeRefused
-from memoranda.note.timephrase import following, read
+from memoranda.note.timephrase import next_time_after, read
 from memoranda.note.timephrase.rules import parse_rule
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -292,7 +292,7 @@ def test_weekdays_of_a_month_ranges_and_times_before_or_after_another(text, due,
     reading = read(text, NOW, ZONE)
     assert (f"{reading.due:%Y-%m-%d %H:%M}", reading.repeat) == (due, repeat)
     if repeat:
-        assert following(repeat, reading.due, ZONE) > reading.due
+        assert next_time_after(repeat, reading.due, ZONE) > reading.due
         assert str(parse_rule(repeat)) == repeat
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput, TimeRefused, VagueTime
-from memoranda.note.timephrase import GAP, Reading, following, read, read_all
+from memoranda.note.timephrase import GAP, Reading, next_time_after, read, read_all
 
 ZONES = [
     ZoneInfo(name)
@@ -78,7 +78,7 @@ def test_any_text_gives_a_time_ahead_or_one_of_its_own_refusals(text, now, zone,
     assert reading.due > now
     assert reading.due.tzinfo is zone
     if reading.repeat:
-        assert following(reading.repeat, reading.due, zone) > reading.due
+        assert next_time_after(reading.repeat, reading.due, zone) > reading.due
 
 
 @given(texts, moments)
@@ -92,12 +92,12 @@ def test_the_places_of_all_groups_are_in_the_text_and_in_order(text, now):
 
 @given(rules, moments, st.sampled_from(ZONES))
 def test_the_times_of_a_rule_go_on_and_none_is_left_out(rule, after, zone):
-    first = following(rule, after, zone)
-    second = following(rule, first, zone)
+    first = next_time_after(rule, after, zone)
+    second = next_time_after(rule, first, zone)
     assert after < first < second
     between = first + (second - first) / 2
-    assert following(rule, between, zone, since=first) == second
-    assert following(rule, second - timedelta(seconds=1), zone, since=first) == second
+    assert next_time_after(rule, between, zone, since=first) == second
+    assert next_time_after(rule, second - timedelta(seconds=1), zone, since=first) == second
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_the_times_of_a_rule_go_on_and_none_is_left_out(rule, after, zone):
 )
 def test_a_text_that_is_no_rule_is_refused_as_bad_input(text):
     with pytest.raises(InvalidInput):
-        following(text, datetime(2026, 5, 6, tzinfo=UTC), ZONES[0])
+        next_time_after(text, datetime(2026, 5, 6, tzinfo=UTC), ZONES[0])
 
 
 def test_a_month_without_the_day_is_skipped():
     rule = "FREQ=MONTHLY;BYMONTHDAY=31;BYHOUR=9;BYMINUTE=0"
     moment = datetime(2026, 5, 31, 9, tzinfo=ZONES[0])
-    assert f"{following(rule, moment, ZONES[0]):%m-%d}" == "07-31"
+    assert f"{next_time_after(rule, moment, ZONES[0]):%m-%d}" == "07-31"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput, NoTime, TimeRefused
-from memoranda.note.timephrase import Reading, following, read_times
+from memoranda.note.timephrase import Reading, next_time_after, read_times
 
 pytestmark = pytest.mark.promise("001.9-whole-text")
 
@@ -51,7 +51,7 @@ def last_time(reading: Reading, zone: ZoneInfo) -> str | None:
     moment = reading.due
     for _ in range(400):
         try:
-            moment = following(str(reading.repeat), moment, zone, since=reading.due)
+            moment = next_time_after(str(reading.repeat), moment, zone, since=reading.due)
         except InvalidInput:
             return f"{moment:%Y-%m-%d %H:%M}"
     return None

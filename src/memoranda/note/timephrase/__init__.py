@@ -25,15 +25,15 @@ from memoranda.errors import (
 )
 from memoranda.note.timephrase import leftovers
 from memoranda.note.timephrase.moments import read_once
-from memoranda.note.timephrase.parts import PARAGRAPH, Part, clusters, parts_of, settled
+from memoranda.note.timephrase.parts import PARAGRAPH, Part, clusters, parts_of, parts_that_count
 from memoranda.note.timephrase.reading import GAP, Clock, Reading, Sentence
-from memoranda.note.timephrase.rules import Recurrence, following
+from memoranda.note.timephrase.rules import Recurrence, next_time_after
 from memoranda.note.timephrase.series import read_series, with_weekday_range
 from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.values import Unclear
 
 _LONGEST_ADVERB = len("fortnightly")
-__all__ = ["GAP", "Reading", "Recurrence", "following", "read", "read_all", "read_times"]
+__all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all", "read_times"]
 
 
 def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
@@ -59,7 +59,7 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     UnusedWords if a time word of the text was not used.
     """
     written = Text(text)
-    parts = settled(parts_of(written), written.plain)
+    parts = parts_that_count(parts_of(written), written.plain)
     for part in parts:
         if part.kind == "vague":
             raise VagueTime(written.as_written(part.lexeme.start, part.lexeme.end))
@@ -74,11 +74,11 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
         if isinstance(refusal, UnusedWords):
             unused = ""
         else:
-            unused = _unused(sentence, parts)
+            unused = _unused_words(sentence, parts)
         if unused:
             raise UnusedWords(sentence.phrase, unused) from None
         raise
-    unused = _unused(sentence, parts)
+    unused = _unused_words(sentence, parts)
     if unused:
         raise UnusedWords(sentence.phrase, unused)
     return readings
@@ -115,7 +115,7 @@ def _groups(text: Text) -> list[Sentence]:
     """The joined time words of a text that say when."""
     groups = []
     for cluster in clusters(parts_of(text)):
-        parts = [part for part in settled(cluster, text.plain) if not part.is_loose]
+        parts = [part for part in parts_that_count(cluster, text.plain) if not part.is_loose]
         if any(_says_when(part) or part.kind == "vague" for part in parts):
             groups.append(Sentence(text, parts))
     return groups
@@ -195,7 +195,7 @@ def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     return readings
 
 
-def _unused(sentence: Sentence, parts: Sequence[Part]) -> str:
+def _unused_words(sentence: Sentence, parts: Sequence[Part]) -> str:
     """The first words of the text that name a time but were not used, as written. Empty if all were
     used.
 

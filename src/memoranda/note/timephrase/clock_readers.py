@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memoranda.note.timephrase.day_readers import UNCLEAR, WRONG, Meanings, Reader, named_value
-from memoranda.note.timephrase.numbers import whole
+from memoranda.note.timephrase.numbers import read_whole_number
 from memoranda.note.timephrase.values import Meaning, TimeOfDay
 from memoranda.note.timephrase.words import table
 
@@ -38,8 +38,8 @@ def read_clock(match: re.Match[str], before: str) -> Meanings:
     After a word such as "by" a bare hour is weak: "by 5" may be about five things.
     """
     groups = match.groupdict()
-    hour = whole(match["h"] or groups["hh"])
-    minute = whole(groups.get("min") or groups.get("spelled") or "0")
+    hour = read_whole_number(match["h"] or groups["hh"])
+    minute = read_whole_number(groups.get("min") or groups.get("spelled") or "0")
     if groups.get("half"):
         return _by_half(match, hour, minute)
     is_soft = groups.get("soft") not in (None, "at")
@@ -54,7 +54,7 @@ def read_clock(match: re.Match[str], before: str) -> Meanings:
 
 def read_clock_past(match: re.Match[str], before: str) -> Meanings:
     """ "half past three", "ten to nine"."""
-    hour = whole(match["h"])
+    hour = read_whole_number(match["h"])
     if match["past"]:
         minute = _MINUTES[re.sub(r"\s+", "-", match["past"])]
     else:
@@ -69,12 +69,12 @@ def read_clock_zh(match: re.Match[str], before: str) -> Meanings:
     """A number and 点: 三点半, 差五分三点."""
     if not _is_hour(match, before):
         return []
-    hour = whole(match["h"])
-    minute = whole(match["min"] or match["bare"] or "0")
+    hour = read_whole_number(match["h"])
+    minute = read_whole_number(match["min"] or match["bare"] or "0")
     if match["thirty"]:
         minute = 30
     elif match["quarters"]:
-        minute = 15 * whole(match["quarters"])
+        minute = 15 * read_whole_number(match["quarters"])
     if match["lack"]:
         minute = 60 - _lacking_minutes(match["lack"])
         hour = (hour - 1) or 12
@@ -84,8 +84,8 @@ def read_clock_zh(match: re.Match[str], before: str) -> Meanings:
 def _lacking_minutes(spelled: str) -> int:
     """The minutes before an hour: 差一刻, 差五分."""
     if spelled.endswith("刻"):
-        return 15 * whole(spelled[0])
-    return whole(spelled.rstrip("分"))
+        return 15 * read_whole_number(spelled[0])
+    return read_whole_number(spelled.rstrip("分"))
 
 
 def _is_hour(match: re.Match[str], before: str) -> bool:

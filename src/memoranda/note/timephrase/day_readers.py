@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import available_timezones
 
-from memoranda.note.timephrase.numbers import HALF, number, whole, whole_or_none
+from memoranda.note.timephrase.numbers import HALF, number, read_whole_number, whole_or_none
 from memoranda.note.timephrase.values import (
     UNIT_SECONDS,
     CalendarDate,
@@ -197,7 +197,7 @@ def _delay(months: Fraction, days: Fraction, seconds: Fraction, text: str) -> De
 
 def read_workdays(match: re.Match[str], before: str) -> Meanings:
     """ "in 3 working days"."""
-    return [Meaning("workdays", whole(match["count"] or "1"))]
+    return [Meaning("workdays", read_whole_number(match["count"] or "1"))]
 
 
 # Which one of a month; -1 counts from its end.
@@ -236,7 +236,7 @@ def read_nth_weekday_zh(match: re.Match[str], before: str) -> Meanings:
     if match["last"]:
         nth = -1
     else:
-        nth = whole(match["nth"])
+        nth = read_whole_number(match["nth"])
     weekday = table("chinese.weekdays")[match["day"]]
     if match["every"]:
         return [Meaning("repeat", Repetition("month", interval_of(match), (weekday,), nth=nth))]
@@ -274,12 +274,12 @@ def read_date(match: re.Match[str], before: str) -> Meanings:
     groups = match.groupdict()
     year = whole_or_none(groups["y"])
     if "m" in groups:
-        month = whole(groups["m"])
+        month = read_whole_number(groups["m"])
     else:
         month = table("english.months")[groups["month"]]
     edge = groups.get("edge")
     if not edge:
-        return [Meaning("date", (CalendarDate(year, month, whole(groups["d"])),))]
+        return [Meaning("date", (CalendarDate(year, month, read_whole_number(groups["d"])),))]
     if not 1 <= month <= 12:
         return WRONG
     return [Meaning("month_edge", MonthEdge(year, month, is_last=edge != _MONTH_BEGINNING))]
@@ -317,7 +317,7 @@ def read_monthday(match: re.Match[str], before: str) -> Meanings:
 
     "the 3rd" alone is a day if no noun follows: "the 3rd rock" is none.
     """
-    day = whole(match["d"])
+    day = read_whole_number(match["d"])
     is_chinese = "sure" not in match.groupdict()
     if is_chinese:
         if 1 <= day <= 31:
@@ -364,7 +364,7 @@ def read_month(match: re.Match[str], before: str) -> Meanings:
     if match["month"]:
         month = table("english.months")[match["month"]]
     else:
-        month = whole(match["m"])
+        month = read_whole_number(match["m"])
     if not 1 <= month <= 12:
         return []
     return [Meaning("month", Month(whole_or_none(match["y"]), month), is_weak=True)]
@@ -433,8 +433,8 @@ def read_lunar(match: re.Match[str], before: str) -> Meanings:
     if spelled in _LUNAR_MONTHS:
         month = _LUNAR_MONTHS[spelled]
     else:
-        month = whole(spelled)
-    day = whole(match["day"].replace("廿", "二十").replace("初", ""))
+        month = read_whole_number(spelled)
+    day = read_whole_number(match["day"].replace("廿", "二十").replace("初", ""))
     if not (1 <= month <= 12 and 1 <= day <= 30):
         return WRONG
     year = whole_or_none(match["y"])

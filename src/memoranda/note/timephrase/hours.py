@@ -83,7 +83,7 @@ def _hours_of(clock: TimeOfDay, part: str) -> list[int]:
             return [hour % 12, hour % 12 + 12]
         return [hour]
     if clock.form in ("bare", "colon"):
-        return [_moved(hour, part)]
+        return [_hour_in_part(hour, part)]
     if part == "night" and (hour in (0, 24) or clock.form == "midnight"):
         return [24]
     if hour not in _SPANS[part]:
@@ -91,7 +91,7 @@ def _hours_of(clock: TimeOfDay, part: str) -> list[int]:
     return [hour]
 
 
-def _moved(hour: int, part: str) -> int:
+def _hour_in_part(hour: int, part: str) -> int:
     """An hour of 1 to 12 in a part of the day."""
     if part == "morning" or (part == "noon" and hour >= 10):
         return hour

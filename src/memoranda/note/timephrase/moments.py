@@ -17,7 +17,7 @@ from memoranda.note.timephrase.slots import (
     DaySlot,
     clock_slots,
     day_slots,
-    paired,
+    pair_slots,
     without_range_ends,
 )
 
@@ -42,7 +42,7 @@ def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:
         is_only_today = all(part.kind == "day" and part.lexeme.value == 0 for part in others)
         if not is_only_today:
             moments |= _moments_beside(sentence, others, clock)
-        due = _decided(sentence, moments, clock)
+        due = _the_one_moment(sentence, moments, clock)
         return [Reading(sentence.phrase, due, is_dated=True, is_explicit=True)]
     return _read_days_and_clocks(sentence, clock)
 
@@ -95,7 +95,7 @@ def _moments_beside(sentence: Sentence, others: Sequence[Part], clock: Clock) ->
     return {reading.due for reading in readings}
 
 
-def _decided(sentence: Sentence, moments: set[datetime], clock: Clock) -> datetime:
+def _the_one_moment(sentence: Sentence, moments: set[datetime], clock: Clock) -> datetime:
     """The one moment. Raises PastTime when all have passed, AmbiguousTime for several."""
     if not moments:
         raise AmbiguousTime(sentence.phrase)
@@ -146,7 +146,7 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
     zone = NamedZone(sentence, clock)
     if zone.is_named and not clocks:
         raise sentence.unused(*sentence.of("zone"))
-    pairs = paired(days, clocks)
+    pairs = pair_slots(days, clocks)
     if pairs is None:
         raise AmbiguousTime(sentence.phrase)
     is_explicit = _is_explicit(sentence)
@@ -157,7 +157,7 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
         readings.append(
             Reading(
                 sentence.phrase,
-                _decided(sentence, moments, clock),
+                _the_one_moment(sentence, moments, clock),
                 all_day=clock_slot is None,
                 is_dated=is_dated,
                 is_explicit=is_explicit,

@@ -34,7 +34,7 @@ def number(text: str) -> Fraction:
     return _chinese(text)
 
 
-def whole(text: str) -> int:
+def read_whole_number(text: str) -> int:
     """Read a number without a fraction (see `number`). Raises ValueError."""
     value = number(text)
     if value.denominator != 1:
@@ -46,7 +46,7 @@ def whole_or_none(text: str | None) -> int | None:
     """Read a number without a fraction. None if there is no text. Raises ValueError."""
     if not text:
         return None
-    return whole(text)
+    return read_whole_number(text)
 
 
 def _english(values: list[int], text: str) -> Fraction:

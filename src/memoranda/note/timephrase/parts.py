@@ -64,7 +64,7 @@ def _ending(name: str) -> re.Pattern[str]:
 
 
 def parts_of(text: Text) -> list[Part]:
-    """Return the time words of a text as parts, in order. Weak words are among them (see `settled`)."""
+    """Return the time words of a text as parts, in order. Weak words are among them (see `parts_that_count`)."""
     parts: list[Part] = []
     for lexeme in scan(text.plain):
         if parts:
@@ -75,11 +75,11 @@ def parts_of(text: Text) -> list[Part]:
             # The second lexeme of a word such as "tonight"
             parts.append(replace(previous, lexeme=lexeme, link="beside"))
         else:
-            parts.append(_joined(text.plain, previous, lexeme))
+            parts.append(_part_after(text.plain, previous, lexeme))
     return parts
 
 
-def _joined(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
+def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     """A lexeme with its role and its link to the part before."""
     if previous:
         gap_start = previous.end
@@ -184,7 +184,7 @@ def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield cluster
 
 
-def settled(parts: Sequence[Part], plain: str) -> list[Part]:
+def parts_that_count(parts: Sequence[Part], plain: str) -> list[Part]:
     """Return the parts that count as times.
 
     A weak word counts beside a sure one, or if the words before it announce a time: "on sat".

@@ -109,14 +109,14 @@ def parse_rule(text: str) -> Recurrence:
     frequency, or of less than 5 minutes.
     """
     try:
-        return _parsed(text)
+        return _parse_rule(text)
     except (KeyError, ValueError, ZoneInfoNotFoundError, OSError):
         raise InvalidInput(
             f'Not a rule of repetition: "{text}". Use e.g. FREQ=DAILY;BYHOUR=9;BYMINUTE=0.'
         ) from None
 
 
-def _parsed(text: str) -> Recurrence:
+def _parse_rule(text: str) -> Recurrence:
     parts = [part.partition("=") for part in text.strip().removeprefix("RRULE:").split(";")]
     values = {key.upper(): value for key, _, value in parts}
     zone_name = values.get("TZID")
@@ -185,7 +185,7 @@ def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
     return tuple(sorted({int(part) for part in parts}))
 
 
-def completed(repeat: str, due: datetime) -> str:
+def complete_rule(repeat: str, due: datetime) -> str:
     """Complete a rule that a person or a calendar wrote.
 
     Calendars leave to the first time what they can: "FREQ=WEEKLY" means the weekday and the hour of
@@ -206,7 +206,7 @@ def completed(repeat: str, due: datetime) -> str:
     return ";".join([repeat.strip().rstrip(";"), *missing])
 
 
-def following(
+def next_time_after(
     repeat: str, after: datetime, zone: tzinfo, since: datetime | None = None
 ) -> datetime:
     """The first time of a rule strictly after a moment.

@@ -12,7 +12,7 @@ from memoranda.note.timephrase.day_readers import (
     Reader,
     interval_of,
 )
-from memoranda.note.timephrase.numbers import whole
+from memoranda.note.timephrase.numbers import read_whole_number
 from memoranda.note.timephrase.values import Meaning, Repetition
 from memoranda.note.timephrase.words import table, units
 
@@ -90,7 +90,7 @@ def read_repeat_monthly(match: re.Match[str], before: str) -> Meanings:
         days = [1]
     else:
         numbers = re.findall(r"[0-9零〇一二两三四五六七八九十]+", match["list"])
-        days = sorted({whole(number) for number in numbers})
+        days = sorted({read_whole_number(number) for number in numbers})
     if not all(1 <= day <= 31 or day == _LAST_DAY for day in days):
         return WRONG
     return [Meaning("repeat", Repetition("month", interval, monthdays=tuple(days)))]
@@ -167,7 +167,7 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Meanings:
 
 def read_times(match: re.Match[str], before: str) -> Meanings:
     """How often a series comes: "5 times", 共五次. Weak, as it may be about anything."""
-    return [Meaning("times", whole(match["count"] or match["zcount"]), is_weak=True)]
+    return [Meaning("times", read_whole_number(match["count"] or match["zcount"]), is_weak=True)]
 
 
 READERS: dict[str, Reader] = {

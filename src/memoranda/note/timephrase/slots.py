@@ -128,7 +128,7 @@ def _share_parts(slots: list[ClockSlot]) -> None:
             slot.day_parts = before.day_parts
 
 
-def paired(
+def pair_slots(
     days: Sequence[DaySlot], clocks: Sequence[ClockSlot]
 ) -> list[tuple[DaySlot | None, ClockSlot | None]] | None:
     """Pair the clocks with their days. None if that is unclear."""

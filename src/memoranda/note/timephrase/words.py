@@ -45,22 +45,22 @@ def _fragment(name: str) -> str:
     """
     fragments = data_file("shapes.toml")["fragments"]
     if name in fragments:
-        return _filled(fragments[name])
+        return _fill_in_words(fragments[name])
     words = table(name)
     # A list holds patterns, a table holds plain words
     if isinstance(words, list):
-        return _filled("|".join(words)).replace(" ", r"\s+")
+        return _fill_in_words("|".join(words)).replace(" ", r"\s+")
     if name.endswith("units"):
         words = list(chain.from_iterable(words.values()))
     escaped = (re.escape(word) for word in sorted(words, key=len, reverse=True))
     return "|".join(escaped).replace(r"\ ", r"\s+")
 
 
-def _filled(pattern: str) -> str:
+def _fill_in_words(pattern: str) -> str:
     return _FRAGMENT.sub(lambda match: _fragment(match[1]), pattern)
 
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
     """A pattern of a data file. Compiled when first needed: all of them together take long."""
-    return re.compile(_filled(pattern), re.ASCII | re.VERBOSE)
+    return re.compile(_fill_in_words(pattern), re.ASCII | re.VERBOSE)

@@ -199,10 +199,11 @@ def _notes(
         return info.row not in start, -degree[info.row], info.title
 
     notes_shown = sorted(infos, key=importance)[:limit]
-    shown_rows = {info.row for info in notes_shown}
+    # A row of the index would tell how many notes there are that this caller does not see
+    numbers = {info.row: number for number, info in enumerate(notes_shown, 1)}
     nodes = [
         {
-            "id": info.row,
+            "id": numbers[info.row],
             "title": info.title[:_TITLE],
             "url": note_url(info.project, info.path),
             "size": degree[info.row],
@@ -214,9 +215,9 @@ def _notes(
         for info in notes_shown
     ]
     links = [
-        {"from": source, "to": target, "type": name}
+        {"from": numbers[source], "to": numbers[target], "type": name}
         for source, target, name in sorted(pairs)
-        if source in shown_rows and target in shown_rows
+        if source in numbers and target in numbers
     ]
     return {"nodes": nodes, "links": links, "total": total, "clusters": False}
 

@@ -548,3 +548,14 @@ def test_a_search_takes_the_way_the_page_describes(tmp_path):
         memory.search("dark")
         order = called(lambda: memory.search("dark"))
     assert [name for name in order if name in steps] == steps
+
+
+def test_every_insert_names_its_columns() -> None:
+    """A column added to a table moves no value of another."""
+    nameless = re.compile(r"insert (?:or \w+ )?into [\w.{}]+\"? *\"?values", re.IGNORECASE)
+    found = [
+        f"{file.relative_to(SOURCE)}: {match[0]}"
+        for file in sorted(SOURCE.rglob("*.py"))
+        for match in nameless.finditer(file.read_text("utf-8"))
+    ]
+    assert found == []

@@ -167,7 +167,7 @@ def test_a_write_the_index_could_not_take_is_not_late(
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(opened.engine.index, "put", full)
+        patch.setattr(opened.engine.index, "put_all", full)
         opened.write(Draft("a plover\n", project="vault", title="Plover"))
     assert found(opened, "plover") == {"Plover.md"}
     assert opened.warnings == []

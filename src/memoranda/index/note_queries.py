@@ -498,7 +498,8 @@ class NoteQueries(Queries):
     def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
         """Record that the file at `path` is not a note while it has this stamp."""
         self._db.execute(
-            "insert or replace into skipped values (?, ?, ?, ?, ?, ?, ?)",
+            "insert or replace into skipped (project, path, size, mtime_ns, inode, ctime_ns, why)"
+            " values (?, ?, ?, ?, ?, ?, ?)",
             (project, path, *stamp, why),
         )
 

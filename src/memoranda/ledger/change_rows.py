@@ -17,6 +17,12 @@ STEP_COLUMNS = (
 )
 
 
+def insertion(table: str, columns: str) -> str:
+    """The statement that inserts a row by the names of its columns, which commas separate."""
+    marks = ", ".join("?" for _ in columns.split(", "))
+    return f"insert into {table} ({columns}) values ({marks})"
+
+
 class RowByName(Protocol):
     """A row whose fields are named by their columns."""
 

@@ -24,8 +24,11 @@ from memoranda.ledger.change import (
     undone_numbers,
 )
 from memoranda.ledger.change_rows import (
+    CHANGE_COLUMNS,
+    STEP_COLUMNS,
     change_of,
     change_values,
+    insertion,
     loaded,
     step_values,
     stored,
@@ -55,8 +58,12 @@ LARGE = 1 << 20
 _FIRST_PART = 16
 # Changes read at a time, first and at most: often only the latest is wanted.
 _PART = 512
-_CHANGE = "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_STEP = "insert into step values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_CHANGE = insertion("change", CHANGE_COLUMNS)
+_STEP = insertion("step", f"change, position, {STEP_COLUMNS}")
+_ORIGIN = (
+    "insert or replace into origin (project, path, root, new, scope, made_by) "
+    "values (?, ?, ?, ?, ?, ?)"
+)
 _NAMED_BY_ID = "substr(s.path, -11, 8) = ? and s.project in ('categories', 'archive')"
 # The steps of some changes that wrote a text which no later change wrote at the same place.
 _LAST_WRITERS = (
@@ -496,7 +503,7 @@ class History:
             )
             for touched in files
         ]
-        connection.executemany("insert or replace into origin values (?, ?, ?, ?, ?, ?)", rows)
+        connection.executemany(_ORIGIN, rows)
 
     def append(self, change: Change, *, durable: bool = True) -> None:
         """Record a change that changes no file; durable on return, unless told otherwise."""
@@ -600,7 +607,9 @@ class History:
             write_file(self.object_path(digest), data)
             sync_folder(self._layout.texts)
         if len(data) < LARGE:
-            connection.execute("insert or ignore into text values (?, ?)", (digest, data))
+            connection.execute(
+                "insert or ignore into text (sha256, data) values (?, ?)", (digest, data)
+            )
         return digest
 
     def keep_bytes(self, data: bytes, *, durable: bool = True) -> str:

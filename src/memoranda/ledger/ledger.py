@@ -77,6 +77,10 @@ HOME_TEMP = lazy_pattern(
 of the file it is named after; the number is that of the process."""
 # The temporary file of a step; the first number is that of the process.
 _TEMP = lazy_pattern(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
+_PENDING_STEP = (
+    "insert into pending_step (change, position, root, temp, temp_folder, mode, data) "
+    "values (?, ?, ?, ?, ?, ?, ?)"
+)
 _WAITING = "change-"
 
 
@@ -468,7 +472,7 @@ class Ledger:
         self.reads.subtract(connection, planned.folded)
         self.history.record(connection, [change])
         values = (number, batch, self._boot)
-        connection.execute("insert into unsynced values (?, ?, ?)", values)
+        connection.execute("insert into unsynced (change, batch, boot) values (?, ?, ?)", values)
         for position, step in enumerate(planned.steps):
             self._record_step(connection, number, position, step)
         self.review_rows.apply(connection, planned.steps)
@@ -488,7 +492,7 @@ class Ledger:
 
         if _keeps_old(step) and step.old is not None and len(step.old.data) < LARGE:
             row = (step.old.etag, step.old.data)
-            connection.execute("insert or ignore into text values (?, ?)", row)
+            connection.execute("insert or ignore into text (sha256, data) values (?, ?)", row)
         values = (
             number,
             position,
@@ -498,7 +502,7 @@ class Ledger:
             step.mode if step.mode is not None or step.old is None else step.old.mode,
             step.data if _is_in_ledger(step) else None,
         )
-        connection.execute("insert into pending_step values (?, ?, ?, ?, ?, ?, ?)", values)
+        connection.execute(_PENDING_STEP, values)
 
     def _note_temp_folders(self, steps: Sequence[Step]) -> None:
         """Note where temporary files will be before they exist."""
@@ -508,7 +512,7 @@ class Ledger:
             return
         with self.database.transaction(durable=False) as connection:
             connection.executemany(
-                "insert or ignore into temp_folder values (?, ?, ?)",
+                "insert or ignore into temp_folder (project, root, path) values (?, ?, ?)",
                 [(project, *key) for key, project in new.items()],
             )
         self._temp_folders |= new.keys()
@@ -705,7 +709,7 @@ class Ledger:
     def _set_aside(self, number: int) -> None:
         """Leave a change that cannot be carried out now (an unmounted project) to doctor."""
         with self.database.transaction() as connection:
-            connection.execute("insert or ignore into waiting values (?)", (number,))
+            connection.execute("insert or ignore into waiting (change) values (?)", (number,))
 
     def set_aside(self) -> list[str]:
         """The changes that could not be carried out when they were found, the oldest first."""
@@ -745,7 +749,7 @@ class Ledger:
         with self.database.transaction() as connection:
             connection.execute("delete from erasing")
             if plan is not None:
-                connection.execute("insert into erasing values (1, ?)", (plan,))
+                connection.execute("insert into erasing (id, plan) values (1, ?)", (plan,))
 
     def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
         """Forget old changes (see `History.purge`). The lock must be held."""

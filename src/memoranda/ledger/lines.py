@@ -64,7 +64,7 @@ class LineChanges:
             "data": write.data.decode(*_BYTES),
         }
         values = (number, json.dumps(record).encode())
-        connection.execute("insert into line_change values (?, ?)", values)
+        connection.execute("insert into line_change (change, record) values (?, ?)", values)
 
     def end(self, number: int) -> None:
         """The lines of a change are in their file. Raises StorageError."""

@@ -18,6 +18,10 @@ VERSION = 2
 _BUSY_SECONDS = 5.0
 # Turns that are ranked closely.
 _CANDIDATES = 400
+_NEW_TURN = (
+    "insert into turn (id, session, exchange, kind, time, position, mark, is_statement) "
+    "values (:id, :session, :exchange, :kind, :time, :position, :mark, :is_statement)"
+)
 
 
 class SourceRow(NamedTuple):
@@ -283,10 +287,10 @@ class TraceIndex:
     def _insert(self, session: int, turns: Sequence[NewTurn], exchange: int) -> dict[str, int]:
         """Write turns; returns their ids by position."""
         # Ids are never used again: the words of a deleted turn remain in the full-text table.
-        row = self._database.execute(
+        last = self._database.execute(
             "select seq from sqlite_sequence where name = 'turn'"
         ).fetchone()
-        id = _number(row, "seq")
+        id = _number(last, "seq")
         rows = []
         words = []
         ids = {}
@@ -295,21 +299,20 @@ class TraceIndex:
             if turn.kind == Kind.SAID or not exchange:
                 exchange = id
             ids[turn.position] = id
-            rows.append(
-                (
-                    id,
-                    session,
-                    exchange,
-                    turn.kind,
-                    turn.time,
-                    turn.position,
-                    turn.mark,
-                    turn.is_statement,
-                )
-            )
+            row = {
+                "id": id,
+                "session": session,
+                "exchange": exchange,
+                "kind": turn.kind,
+                "time": turn.time,
+                "position": turn.position,
+                "mark": turn.mark,
+                "is_statement": turn.is_statement,
+            }
+            rows.append(row)
             if turn.words:
                 words.append((id, turn.words))
-        self._database.executemany("insert into turn values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._database.executemany(_NEW_TURN, rows)
         self._database.executemany("insert into turn_fts (rowid, words) values (?, ?)", words)
         return ids
 
@@ -334,7 +337,7 @@ class TraceIndex:
                 ),
             )
             self._database.executemany(
-                "insert or ignore into anchor values (?, ?)",
+                "insert or ignore into anchor (term, lesson) values (?, ?)",
                 [(term, written.lastrowid) for term in lesson.terms],
             )
 
@@ -575,7 +578,7 @@ class TraceIndex:
     def note_successes(self, times: dict[int, int]) -> None:
         """Write down when commands, by their hashes, worked for the last time."""
         self._database.executemany(
-            "insert into success values (?, ?)"
+            "insert into success (term, time) values (?, ?)"
             " on conflict (term) do update set time = max(time, excluded.time)",
             times.items(),
         )

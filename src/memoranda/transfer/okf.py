@@ -151,7 +151,7 @@ def unpack(path: str, data: bytes) -> Unpacked:
 
 
 def _meta(row: re.Match[str] | None) -> dict[str, Any]:
-    """The values of our row in a header. Empty if there is none, or if somebody changed it."""
+    """The values of our row in a header. Empty if nothing is found, or if somebody changed it."""
     if row is None:
         return {}
     try:

@@ -51,7 +51,7 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
 def number_beside(text: Text, cluster: Sequence[Part]) -> str:
     """Return a bare number right beside a day, as written, since it may be the hour: "Friday 5".
 
-    Empty if there is none.
+    Empty if nothing is found.
     """
     table = data_file("leftovers.toml")
     start = cluster[0].start
@@ -70,7 +70,7 @@ def number_beside(text: Text, cluster: Sequence[Part]) -> str:
 
 
 def unused_words(text: Text, parts: Sequence[Part]) -> str:
-    """Return the first time word of a text that was not read, as written. Empty if there is none.
+    """Return the first time word of a text that was not read, as written. Empty if nothing is found.
 
     parts: the parts that were read.
 
@@ -122,7 +122,7 @@ def _foreign() -> frozenset[str]:
 
 
 def foreign_words(text: Text, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the first time word of another language, as written. Empty if there is none."""
+    """Return the first time word of another language, as written. Empty if nothing is found."""
     foreign = _foreign()
     for match in _WORD.finditer(text.plain):
         is_foreign = match[0] in foreign and not _is_covered(match.span(), spans)
@@ -137,14 +137,14 @@ def foreign_words(text: Text, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def unread_script(text: Text) -> str:
-    """Return the first word in a script that is not read here, as written. Empty if there is none."""
+    """Return the first word in a script that is not read here, as written. Empty if nothing is found."""
     for match in re.finditer(data_file("foreign.toml")["scripts"], text.plain):
         return text.as_written(*match.span())
     return ""
 
 
 def misspelled_word(text: Text, spans: Sequence[tuple[int, int]]) -> str:
-    """Return a word that is nearly a time word, as written: "tommorow". Empty if there is none."""
+    """Return a word that is nearly a time word, as written: "tommorow". Empty if nothing is found."""
     spelling = data_file("leftovers.toml")["spelling"]
     for match in _WORD.finditer(text.plain):
         if _is_covered(match.span(), spans) or match[0] in spelling["correct"]:

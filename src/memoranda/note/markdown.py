@@ -705,8 +705,8 @@ def compose_note(
     metadata: further keys of the header.
     keep: `id`, `permalink` and `created_at` of the note that is replaced. They override all others.
     old: the text of the replaced note. Its keys stay unless they are set now.
-    habits: the keys that a note of this folder usually has. Of the keys that nobody asked for,
-        only these are written. A note without any key has no header. None: write all keys.
+    habits: the keys that a note of this folder usually has. Keys that nobody asked for are only
+        written if they are among these. A note without any key has no header. None: write all keys.
 
     Raises InvalidInput if the frontmatter of `content` is not valid YAML.
     """

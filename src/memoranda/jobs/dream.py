@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from memoranda.clock import parse_stamp, stamp
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.jobs.classify import Classifier, organize
-from memoranda.jobs.dedup import plain, plan_similar, terms
+from memoranda.jobs.dedup import lower_form, plan_similar, terms
 from memoranda.jobs.job import (
     DREAM,
     LINK,
@@ -332,11 +332,11 @@ def _shown_to_model(memories: Sequence[MemoryState], fresh_ids: set[str]) -> lis
     new = [memory for memory in memories if memory.id in fresh_ids][:PER_REQUEST]
     new_terms: set[str] = set()
     for memory in new:
-        new_terms |= terms(plain(memory.content))
+        new_terms |= terms(lower_form(memory.content))
     shared: list[tuple[int, MemoryState]] = []
     for memory in memories:
         if memory.id not in fresh_ids:
-            count = len(new_terms & terms(plain(memory.content)))
+            count = len(new_terms & terms(lower_form(memory.content)))
             if count:
                 shared.append((count, memory))
     shared.sort(key=lambda pair: (-pair[0], pair[1].id))

@@ -23,7 +23,7 @@ from itertools import chain
 from operator import add
 from pathlib import Path
 
-from memoranda.jobs.dedup import han_runs, plain, words
+from memoranda.jobs.dedup import han_runs, lower_form, words
 from memoranda.jobs.job import DREAM, LINK, Action, MemoryState, linked_pairs
 from memoranda.note.model import ORGANIZED, REMINDERS
 
@@ -288,7 +288,7 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
     """The longest pieces of a text made of these pairs of Han characters, no pair used twice."""
     wanted_pairs = set(pairs)
     pieces = [""]
-    for run in han_runs(without_wikilinks(plain(content))):
+    for run in han_runs(without_wikilinks(lower_form(content))):
         for pair in map(add, run, run[1:]):
             if pair not in wanted_pairs:
                 pieces.append("")
@@ -345,11 +345,11 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
 
 def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:
     """All marks of a memory, and the names in it that stand inside a sentence."""
-    text = plain(memory.content)
-    tags = {plain(tag).strip(): tag for tag in reversed(memory.tags)}
+    text = lower_form(memory.content)
+    tags = {lower_form(tag).strip(): tag for tag in reversed(memory.tags)}
     targets = {}
     for target in reversed(memory.targets):
-        key = plain(target).strip()[:_TARGET_LENGTH]
+        key = lower_form(target).strip()[:_TARGET_LENGTH]
         if key:
             targets[key] = target
     names, names_within = name_words(memory.content)

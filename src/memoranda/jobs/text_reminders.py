@@ -17,7 +17,7 @@ from memoranda.engine.contents import contents
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import id_list
 from memoranda.errors import Ambiguous, AmbiguousTime, InvalidInput, NotFound, PastTime, TimeRefused
-from memoranda.jobs.dedup import plain
+from memoranda.jobs.dedup import lower_form
 from memoranda.jobs.job import DREAM, REMIND, REMINDED, Action, MemoryState, states_of
 from memoranda.jobs.text_times import BLANK_LINE, VAGUE_DAY, TextTime, times_of
 from memoranda.note.markdown import Record
@@ -166,7 +166,7 @@ def _subject(text: str, phrase: str = "") -> frozenset[str]:
     CJK characters."""
     for piece in phrase.split(" … ") if phrase else ():
         text = text.replace(piece, " ")
-    words = frozenset(tokens(plain(text))) - (stop_words() - _WHO) - _NO_SUBJECT
+    words = frozenset(tokens(lower_form(text))) - (stop_words() - _WHO) - _NO_SUBJECT
     return (
         frozenset(chain.from_iterable(word if is_cjk(word) else (word,) for word in words))
         - _NO_SUBJECT

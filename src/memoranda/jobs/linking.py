@@ -166,8 +166,8 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
 
     memories: all memories. Those in the inbox only count for how rare a mark is. Reminders are
         ignored, as they repeat the text of other memories.
-    now: the `updated` that this run gives to linked memories. None for a run without a limit left
-        over from an earlier one.
+    now: the `updated` that this run gives to linked memories. Links that already have it count for
+        the limit of the run. With None, no earlier link counts.
     """
     pairs = _Pairs(
         sorted(

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from jobs.states import NOW, collections, memory
 from memoranda.jobs.dedup import (
+    lower_form,
     near_pairs,
     overlap,
     pairs_to_ask,
-    plain,
     plan_duplicates,
     plan_similar,
     terms,
@@ -270,7 +270,7 @@ def test_what_lies_in_two_texts_goes_into_the_longer():
 
 def test_terms_are_words_and_pairs_of_han_characters():
     text = "Don’t use kube-proxy v1.2, Bob's config.yaml: 数据库 a我"
-    assert terms(plain(text)) == {
+    assert terms(lower_form(text)) == {
         "don't",
         "use",
         "kube-proxy",
@@ -356,8 +356,8 @@ def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_mer
             continue
         assert not holds(a.content, b.content)
         assert not holds(b.content, a.content)
-        own = terms(plain(a.content))
-        other = terms(plain(b.content))
+        own = terms(lower_form(a.content))
+        other = terms(lower_form(b.content))
         if min(len(own), len(other)) >= 5 and overlap(own, other) and (n, m) not in closed:
             expected.append((a.id, b.id))
     assert sorted(links([each for each in found if each.reason.startswith("similar")])) == expected

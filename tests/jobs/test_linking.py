@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jobs.states import NOW, collections, memory
 from memoranda.jobs import linking
-from memoranda.jobs.dedup import plain
+from memoranda.jobs.dedup import lower_form
 from memoranda.jobs.job import MemoryState, after_actions
 from memoranda.jobs.linking import evidence_pairs, evidence_words, phrases, plan_links
 
@@ -70,7 +70,7 @@ def test_stop_words_short_words_numbers_and_wikilinks_are_none(word):
 
 
 def test_a_curly_apostrophe_and_a_possessive_make_no_other_term():
-    assert evidence_words(plain("Kubernetes’s Don’t")) == {"kubernetes"}
+    assert evidence_words(lower_form("Kubernetes’s Don’t")) == {"kubernetes"}
 
 
 def test_pairs_of_han_characters_are_terms_unless_they_say_nothing():
@@ -215,8 +215,8 @@ def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str
     known = sorted(
         (each for each in known if each.category != "reminders"), key=lambda each: each.id
     )
-    words = [evidence_words(plain(each.content)) for each in known]
-    pairs = [evidence_pairs(plain(each.content)) for each in known]
+    words = [evidence_words(lower_form(each.content)) for each in known]
+    pairs = [evidence_pairs(lower_form(each.content)) for each in known]
     tags = [{tag.lower() for tag in each.tags} for each in known]
     counts = Counter(term for n in range(len(known)) for term in words[n] | pairs[n])
     with_tag = Counter(tag for each in tags for tag in each)

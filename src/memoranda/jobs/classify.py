@@ -1,8 +1,12 @@
-"""Which category a text belongs to: layers, the first of which that says something decides
-(contract 001, 7 and 18.8).
+"""Choose the category of a text, such as `habits` for "I run every Monday".
 
-The owner's corrections, the table of section 7 (classify.toml), the time grammar, the nearest of
-labelled example sentences (examples.txt), `knowledge`.
+Layers are asked in this order, and the first with an answer decides:
+1. the owner's corrections: a very similar text that the owner put into a category,
+2. the table of words (classify.toml),
+3. the times that the text names: a repetition is a habit, a day is a date,
+4. the labelled example sentences (examples.txt) that are nearest to the text,
+5. `knowledge`.
+Source: contract 001, 7 and 18.8.
 """
 
 from __future__ import annotations
@@ -32,16 +36,16 @@ if TYPE_CHECKING:
     from memoranda.note import timephrase
 
 FALLBACK = "knowledge"
-"""The category of a text no layer says anything of."""
-# How much a word of each kind of the table says.
+"""The category of a text that no layer has an answer for."""
+# The score of a word, by its kind in the table.
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 # A Latin word, or one sign of another script.
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
-# Examples that vote, each by this power of its likeness to the text
+# The number of nearest examples that vote.
 _VOTING_EXAMPLES = 60
-# How much a vote by words counts beside one by meaning.
-_WEIGHT = 1.5
-# The power for likeness by meaning, whose values are closer together
+# The vote of an example is this power of its likeness to the text. The likenesses in meaning are
+# closer together than the likenesses in words, so they need a higher power.
+_POWER_BY_WORDS = 1.5
 _POWER_BY_MEANING = 4
 # The likeness with which the nearest example decides alone
 _LIKENESS_TO_DECIDE_ALONE = 0.4
@@ -49,14 +53,13 @@ _LIKENESS_TO_DECIDE_ALONE = 0.4
 _LEAST_LIKENESS = 0.12
 # How much an example must be like a text to outweigh one ordinary word.
 _LIKENESS_TO_OUTWEIGH = 0.25
-# The likeness an example must have to be weighed against one ordinary word of the table, whose
-# category then has this share of all votes more.
+# One ordinary word of the table gives its category this share of all votes in addition.
 _TABLE_SHARE = 0.15
 # The likeness a memory the owner corrected must have to decide
 _LIKENESS_TO_CORRECTED = 0.35
-# How many times the votes of the second category the first must have so that nobody is asked.
+# The first category is sure if it has so many times the votes of the second.
 _SURE_RATIO_OF_VOTES = 1.5
-# Words of time the grammar reads no time from, as it would guess: "in August".
+# Words of time that the time grammar does not read, since it would have to guess: "in August".
 _SAYS_WHEN = re.compile(
     r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]*ary|ch|il|ust|ember|ober)?\b"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:19|20)\d\d\b"
@@ -70,9 +73,9 @@ _LIKING = re.compile(
     r" (?:also |really |still |always |particularly )?like\b",
     re.IGNORECASE,
 )
-# Characters of a text that are compared
+# The number of characters of a text that are compared.
 _COMPARED_CHARACTERS = 2000
-# Characters of an example that a reason shows
+# The number of characters of an example that a reason shows.
 _SHOWN_CHARACTERS = 40
 
 
@@ -80,11 +83,11 @@ _SHOWN_CHARACTERS = 40
 class CategoryChoice:
     """The category chosen for a text.
 
-    layer: `correction`, `table`, `time`, `example` or `fallback`.
+    layer: the layer that decided: `correction`, `table`, `time`, `example` or `fallback`.
     reason: the reason in words.
     words: the words of the table that decided.
-    second: the second-best category, which the owner may be asked about.
-    is_doubtful: whether this layer was wrong too often for such texts
+    second: the second-best category, if it is close. None if no category is.
+    is_doubtful: whether the layer was wrong too often for such texts when it was measured
         (docs/lab/categories-2026-11-28.md).
     """
 
@@ -97,47 +100,57 @@ class CategoryChoice:
 
     @property
     def is_sure(self) -> bool:
-        """Whether nobody need be asked."""
+        """Whether the owner need not be asked for the category."""
         if self.layer == "fallback" or self.is_doubtful:
             return False
         return self.second is None or self.layer == "table"
 
 
 class Classifier:
-    """Chooses categories. `memories` are those the owner may have corrected (see SET_BY)."""
+    """Choose categories for texts.
+
+    memories: memories from whose categories to learn. Only those count whose category the owner
+        set (see SET_BY).
+    """
 
     def __init__(self, settings: Settings, memories: Iterable[MemoryState] = ()):
         self._settings = settings
-        may_be = (
+        # `may_say` is a cheap check that spares reading most headers.
+        candidates = (
             memory
             for memory in memories
             if memory.info is not None and memory.info.may_say((SET_BY,))
         )
         corrected = [
             (memory_state.content, memory_state.category)
-            for memory_state in may_be
+            for memory_state in candidates
             if memory_state.header.get(SET_BY) == OWNER
         ]
+        # None: the owner has corrected nothing.
         self._corrected = Examples(corrected) if corrected else None
 
     def choose(self, memory: MemoryState) -> CategoryChoice:
-        """The category of a memory's text, by the first layer that says something."""
+        """Choose the category of a memory's text, by the first layer that has an answer."""
         return self.choose_for(memory.content, memory.created)
 
     def choose_for(self, text: str, created: datetime) -> CategoryChoice:
-        """The category of a text written at a time, by the first layer that says something."""
+        """Choose the category of a text, by the first layer that has an answer.
+
+        created: when the text was written. The times that it names are read from then.
+        """
         by_correction = self._by_correction(text)
         if by_correction is not None:
             return by_correction
         classified = classify(text)
-        highest = max(classified.scores.values(), default=0)
+        best_score = max(classified.scores.values(), default=0)
+        # `like` compares here, and says nothing about a preference.
         is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
         # A single usual word decides only if no example is very similar to the text.
-        if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _LIKENESS_TO_OUTWEIGH):
+        if best_score == _WEIGHTS["normal"] and examples().nearest(text, 1, _LIKENESS_TO_OUTWEIGH):
             by_examples = self._by_examples(text, classified.category)
             return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
-        if highest > _WEIGHTS["weak"]:
-            return replace(_by_table(classified, highest), is_doubtful=is_comparison)
+        if best_score > _WEIGHTS["weak"]:
+            return replace(_by_table(classified, best_score), is_doubtful=is_comparison)
         times = self._times_in(text, created)
         by_time = _by_time(times)
         if by_time is not None:
@@ -146,18 +159,18 @@ class Classifier:
         return self._by_examples(text, is_timeless=is_timeless)
 
     def _by_correction(self, text: str) -> CategoryChoice | None:
-        """The category that the owner gave to a very similar text. None if none exists."""
+        """Choose the category that the owner gave to a very similar text. None without such a text."""
         if self._corrected is None:
             return None
         nearest = self._corrected.nearest(text, 1, _LIKENESS_TO_CORRECTED)
         if not nearest:
             return None
-        _, category, example = nearest[0]
-        reason = f'{category} (you put "{one_line_of(example)}" there)'
+        category = nearest[0].category
+        reason = f'{category} (you put "{one_line_of(nearest[0].example)}" there)'
         return CategoryChoice(category, "correction", reason)
 
     def _times_in(self, text: str, created: datetime) -> list[timephrase.Reading | None]:
-        """The times that a text names. An unreadable time gives None."""
+        """Return the times that a text names. None is in the place of an unreadable time."""
         from memoranda.note import timephrase
 
         zone = self._settings.reading_zone
@@ -167,38 +180,41 @@ class Classifier:
     def _by_examples(
         self, text: str, leaning: str | None = None, *, is_timeless: bool = False
     ) -> CategoryChoice:
-        """Choose by the nearest examples, in words and, if there is a model, in meaning. Both vote
-        alike.
+        """Choose by a vote of the examples that are nearest to a text.
 
-        leaning: the category by the table.
-        is_timeless: whether the text names no time. Examples of `date` have no vote then.
+        They are nearest in words and, if a model is configured, in meaning. Both kinds have half of
+        the votes.
+
+        leaning: the category that the table gives the text. It gets a part of the votes.
+        is_timeless: whether the text names no time. Then examples of `date` have no vote.
         """
-        if is_timeless:
-            without = "date"
-        else:
-            without = None
+        excluded_category = "date" if is_timeless else None
+        # Twice the number, as some may be excluded.
         by_words = examples().nearest(text, 2 * _VOTING_EXAMPLES, 0.0)
-        by_words = [example for example in by_words if example[1] != without][:_VOTING_EXAMPLES]
-        by_meaning = self._nearest_in_meaning(text, without)
-        if not by_meaning and (not by_words or by_words[0][0] < _LEAST_LIKENESS):
+        by_words = [neighbour for neighbour in by_words if neighbour.category != excluded_category][
+            :_VOTING_EXAMPLES
+        ]
+        by_meaning = self._nearest_in_meaning(text, excluded_category)
+        if not by_meaning and (not by_words or by_words[0].likeness < _LEAST_LIKENESS):
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
-        votes = _votes(by_words, _WEIGHT)
-        is_alike = False
+        votes = _votes(by_words, _POWER_BY_WORDS)
+        is_nearly_an_example = False
         if by_meaning:
             votes = _sum_of_votes(votes, _votes(by_meaning, _POWER_BY_MEANING))
-        elif by_words[0][0] >= _LIKENESS_TO_DECIDE_ALONE:
-            is_alike = True
-            votes[by_words[0][1]] = float("inf")
+        elif by_words[0].likeness >= _LIKENESS_TO_DECIDE_ALONE:
+            is_nearly_an_example = True
+            votes[by_words[0].category] = float("inf")
         if leaning is not None:
             votes[leaning] += _TABLE_SHARE * sum(votes.values())
         elected = _elected(votes, [*by_meaning, *by_words])
-        # Votes alone are right too seldom; nearly the same sentence, or a word of the table, backs them
-        is_backed = is_alike or elected.category == leaning
-        return replace(elected, is_doubtful=not is_backed)
+        # Votes alone are right too seldom. Nearly the same sentence, or the table, must confirm them.
+        is_confirmed = is_nearly_an_example or elected.category == leaning
+        return replace(elected, is_doubtful=not is_confirmed)
 
-    def _nearest_in_meaning(self, text: str, without: str | None) -> list[tuple[float, str, str]]:
-        """(likeness, category, example) of the examples nearest in meaning, none of the category
-        `without`. Nothing without a model, before `learn`, and for a text the model cannot read.
+    def _nearest_in_meaning(self, text: str, excluded_category: str | None) -> list[Neighbour]:
+        """Return the examples that are nearest in meaning, without those of one category.
+
+        Empty without a model, before `learn` has run, and for a text that the model cannot read.
         """
         known_examples = known_texts(self._settings, examples().texts)
         if not known_examples:
@@ -206,17 +222,33 @@ class Classifier:
         labelled = zip(
             known_examples.cosines(text[:_COMPARED_CHARACTERS]), examples().labelled, strict=False
         )
-        likenesses = [
-            (cosine, category, example)
+        neighbours = [
+            Neighbour(cosine, category, example)
             for cosine, (example, category) in labelled
-            if category != without
+            if category != excluded_category
         ]
-        nearest = sorted(likenesses, reverse=True)[:_VOTING_EXAMPLES]
-        return [likeness for likeness in nearest if likeness[0] > 0]
+        nearest = sorted(neighbours, reverse=True)[:_VOTING_EXAMPLES]
+        return [neighbour for neighbour in nearest if neighbour.likeness > 0]
+
+
+class Neighbour(NamedTuple):
+    """An example that is near to a text.
+
+    likeness: up to 1, which means equal.
+    category: the category of the example.
+    example: its text.
+    """
+
+    likeness: float
+    category: str
+    example: str
 
 
 def category_of_text(settings: Settings, text: str, created: datetime) -> str:
-    """The category a text belongs to that a person asked to remember."""
+    """Choose the category of a new text, without asking for the owner's corrections.
+
+    created: when the text was written.
+    """
     return Classifier(settings).choose_for(text, created).category
 
 
@@ -229,14 +261,16 @@ def organize(
     *,
     careful: bool = False,
 ) -> Action | None:
-    """The action that takes a memory out of the inbox.
+    """Plan the action that takes a memory out of the inbox into a category.
 
-    It goes into its category or, without one, into the classifier's choice.
+    A memory that has a category already keeps it. The classifier chooses one for others.
 
+    job, verb: for the action.
     why: a reason to put before the classifier's.
-    careful: return None if the classifier is not sure; `memory review` asks about these.
+    careful: return None if the classifier is not sure. `memory review` asks about these memories.
     """
-    category, reason = memory.category, memory.category
+    category = memory.category
+    reason = memory.category
     words: tuple[str, ...] = ()
     if category == INBOX:
         choice = classifier.choose(memory)
@@ -245,33 +279,33 @@ def organize(
         category = choice.category
         reason = choice.reason
         words = choice.words
-    return Action(
-        job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words
-    )
+    if why:
+        reason = f"{why}: {reason}"
+    return Action(job, verb, memory.id, reason, memory.path, category, words)
 
 
 def category_of(memory: MemoryState, classifier: Classifier) -> str:
+    """Return the category of a memory. The classifier chooses one for a memory without category."""
     if memory.category == INBOX:
         return classifier.choose(memory).category
     return memory.category
 
 
-def _by_table(classified: Classified, highest: int) -> CategoryChoice:
-    """The category the words of the table decide."""
+def _by_table(classified: Classified, best_score: int) -> CategoryChoice:
+    """Choose the category of the table's words. A category with the same score is the second."""
     category = classified.category
-    equal = [
-        name for name, score in classified.scores.items() if score == highest and name != category
+    equal_categories = [
+        name
+        for name, score in classified.scores.items()
+        if score == best_score and name != category
     ]
     reason = f"{category} ({', '.join(classified.words)})"
-    if equal:
-        second = equal[0]
-    else:
-        second = None
+    second = equal_categories[0] if equal_categories else None
     return CategoryChoice(category, "table", reason, classified.words, second)
 
 
 def _by_time(times: Iterable[timephrase.Reading | None]) -> CategoryChoice | None:
-    """`habits` for a repetition, `date` for a day of the calendar. None for other times."""
+    """Choose `habits` for a repetition, `date` for a day of the calendar. None for other times."""
     readings = [time for time in times if time is not None]
     candidates = [("habits", reading) for reading in readings if reading.repeat]
     candidates += [("date", reading) for reading in readings if reading.is_dated]
@@ -281,49 +315,54 @@ def _by_time(times: Iterable[timephrase.Reading | None]) -> CategoryChoice | Non
     return CategoryChoice(category, "time", f'{category} (time "{reading.phrase}")')
 
 
-def _votes(neighbours: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
-    """The votes of (likeness, category, example) for each category."""
+def _votes(neighbours: Iterable[Neighbour], power: float) -> defaultdict[str, float]:
+    """Add up the votes for each category: each neighbour has its likeness to the given power."""
     votes = defaultdict[str, float](float)
-    for likeness, category, _ in neighbours:
-        votes[category] += likeness**power
+    for neighbour in neighbours:
+        votes[neighbour.category] += neighbour.likeness**power
     return votes
 
 
 def _sum_of_votes(
     by_words: Mapping[str, float], by_meaning: Mapping[str, float]
 ) -> defaultdict[str, float]:
-    """The shares of both votes, added."""
-    of_words = sum(by_words.values()) or 1.0
-    of_meaning = sum(by_meaning.values())
-    joined = defaultdict[str, float](float)
+    """Add two votes so that both have the same weight: each is divided by the sum of its votes."""
+    sum_by_words = sum(by_words.values()) or 1.0
+    sum_by_meaning = sum(by_meaning.values())
+    votes = defaultdict[str, float](float)
     for category in [*by_words, *by_meaning]:
-        share = by_words.get(category, 0.0) / of_words
-        joined[category] = share + by_meaning.get(category, 0.0) / of_meaning
-    return joined
+        share_by_words = by_words.get(category, 0.0) / sum_by_words
+        votes[category] = share_by_words + by_meaning.get(category, 0.0) / sum_by_meaning
+    return votes
 
 
-def _elected(
-    votes: Mapping[str, float], neighbours: Sequence[tuple[float, str, str]]
-) -> CategoryChoice:
-    """The category with most votes, and the second if it is close."""
+def _elected(votes: Mapping[str, float], neighbours: Sequence[Neighbour]) -> CategoryChoice:
+    """Choose the category with most votes. The second one is named if it is close.
+
+    neighbours: the examples that voted, the nearest first.
+    """
     (category, most_votes), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
-    examples_of_category = [example for _, name, example in neighbours if name == category]
+    examples_of_category = [
+        neighbour.example for neighbour in neighbours if neighbour.category == category
+    ]
     if examples_of_category:
-        nearest = examples_of_category[0]
+        nearest_example = examples_of_category[0]
     else:
-        nearest = neighbours[0][2]
+        nearest_example = neighbours[0].example
     second = None
-    if later_votes and most_votes < _SURE_RATIO_OF_VOTES * later_votes[0][1]:
-        second = later_votes[0][0]
-    reason = f'{category} (nearest to "{one_line_of(nearest)}")'
+    if later_votes:
+        second_category, second_votes = later_votes[0]
+        if most_votes < _SURE_RATIO_OF_VOTES * second_votes:
+            second = second_category
+    reason = f'{category} (nearest to "{one_line_of(nearest_example)}")'
     return CategoryChoice(category, "example", reason, (), second)
 
 
 def learn(settings: Settings) -> int:
-    """Embed some of the examples, so that texts are also compared by meaning.
+    """Compute the vectors of some examples, so that texts are also compared with them by meaning.
 
-    Returns how many were embedded: 0 if all are, or without a model. Raises NoModel, NoAnswer,
-    StorageError.
+    Returns the number of new vectors: 0 if all examples have one, or without a model. Raises
+    NoModel, NoAnswer, StorageError.
     """
     known_examples = known_texts(settings, examples().texts)
     if known_examples:
@@ -332,7 +371,7 @@ def learn(settings: Settings) -> int:
 
 
 def one_line_of(text: str) -> str:
-    """A text in one line, as a reason or a question shows it."""
+    """Return a text in one line and cut at 40 characters, as a reason or a question shows it."""
     line = " ".join(text.split())
     if len(line) <= _SHOWN_CHARACTERS:
         return line
@@ -340,20 +379,27 @@ def one_line_of(text: str) -> str:
 
 
 class Examples:
-    """Labelled texts, compared with others by their words (tf-idf, cosine)."""
+    """Find the labelled texts that are most like a given text, by their words (tf-idf, cosine).
+
+    labelled: (text, category) of each example.
+    """
 
     def __init__(self, labelled: Sequence[tuple[str, str]]):
         self.labelled = labelled
         self.texts = tuple([text for text, _ in labelled])
-        counts = _counted_features(self.texts)
-        having = Counter(chain.from_iterable(counts))
+        all_counts = _counted_features(self.texts)
+        example_counts = Counter(chain.from_iterable(all_counts))
+        # How much a feature says: the fewer examples have it, the more.
         self._rarity = {
-            feature: log((len(counts) + 1) / (count + 0.5)) for feature, count in having.items()
+            feature: log((len(all_counts) + 1) / (count + 0.5))
+            for feature, count in example_counts.items()
         }
-        self._unknown = log(2 * (len(counts) + 1))
-        self._with = defaultdict[str, list[tuple[int, float]]](list)
-        # loops, no small functions: there are a thousand
-        for example_index, features in enumerate(counts):
+        # The rarity of a feature that no example has.
+        self._unknown_rarity = log(2 * (len(all_counts) + 1))
+        # (index, weight) of the examples with a feature.
+        self._weights_by_feature = defaultdict[str, list[tuple[int, float]]](list)
+        # Loops instead of small functions, for speed: there are a thousand examples.
+        for example_index, features in enumerate(all_counts):
             weights = {}
             squares = 0.0
             for feature, count in features.items():
@@ -361,37 +407,37 @@ class Examples:
                 squares += weight * weight
             length = sqrt(squares) or 1.0
             for feature, weight in weights.items():
-                self._with[feature].append((example_index, weight / length))
+                self._weights_by_feature[feature].append((example_index, weight / length))
 
-    def nearest(self, text: str, limit: int, least: float) -> list[tuple[float, str, str]]:
-        """(likeness, category, example) of the nearest ones that are like `text` by `least` at
-        least, best first.
+    def nearest(self, text: str, limit: int, least: float) -> list[Neighbour]:
+        """Return the examples that are nearest to a text, the best first.
+
+        limit: the number of examples.
+        least: the likeness that an example must exceed.
         """
-        likeness = [0.0] * len(self.labelled)
+        likenesses = [0.0] * len(self.labelled)
         (counts,) = _counted_features([text])
         weights = {
-            name: (1 + log(count)) * self._rarity.get(name, self._unknown)
+            name: (1 + log(count)) * self._rarity.get(name, self._unknown_rarity)
             for name, count in counts.items()
         }
         length = sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         for feature, weight in weights.items():
-            for example_index, example in self._with.get(feature, ()):
-                likeness[example_index] += weight / length * example
-        best = sorted(range(len(likeness)), key=likeness.__getitem__, reverse=True)[:limit]
-        return [
-            (
-                likeness[example_index],
-                self.labelled[example_index][1],
-                self.labelled[example_index][0],
-            )
-            for example_index in best
-            if likeness[example_index] > least
-        ]
+            for example_index, example_weight in self._weights_by_feature.get(feature, ()):
+                likenesses[example_index] += weight / length * example_weight
+        best_indexes = sorted(range(len(likenesses)), key=likenesses.__getitem__, reverse=True)
+        neighbours = []
+        for example_index in best_indexes[:limit]:
+            likeness = likenesses[example_index]
+            if likeness > least:
+                example, category = self.labelled[example_index]
+                neighbours.append(Neighbour(likeness, category, example))
+        return neighbours
 
 
 @cache
 def examples() -> Examples:
-    """The sentences of examples.txt."""
+    """Read the sentences of examples.txt. A line `[habits]` begins those of a category."""
     rows = list[tuple[str, str]]()
     category = ""
     for line in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines():
@@ -411,12 +457,12 @@ _MARK = re.compile("[?!:;,、，：；]")
 
 
 def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
-    """The features by which texts are compared, counted for each text.
+    """Count the features of each text, by which texts are compared.
 
-    They are its words without endings, CJK characters and pairs, its beginning (`^word`), and its
-    form: names, numbers, marks, length. Only the beginning of a long text counts. The function uses
-    loops and patterns instead of small functions for speed: a thousand examples are read before the
-    first text is compared.
+    `Anna likes teas!` has the words without endings `anna`, `lik`, `tea`, its beginning `^anna`, and
+    features of its form: `#!`, `#words0` (its length). The characters and pairs of Chinese words
+    count as words. Only the beginning of a long text counts. Loops and patterns replace small
+    functions for speed: a thousand examples are read before the first text is compared.
     """
     all_counts = list[Counter[str]]()
     words = one_word()
@@ -426,39 +472,37 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
         features = list[str]()
         low = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
         for word_index, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
+            is_first = word_index == 0
             if not word.isascii() and is_cjk(word):
                 features += [*word, *map(add, word, word[1:])]
-                features += [f"^{word[0]}", f"^{word[:2]}"] if word_index == 0 else []
-            else:
-                if word.isdigit():
-                    feature_word = ""
-                else:
-                    feature_word = word
-                features += ([feature_word] if feature_word else []) + (
-                    [f"^{feature_word}"] if word_index == 0 else []
-                )
-        written = _LATIN_WORD.findall(text)
-        if written:
-            first = written[0].lower()
-        else:
-            first = ""
-        after = " " + " ".join(written[1:]) + " "
-        every_word = f" {first}{after}"
-        signs = {
-            "#name": _NAME.search(after),
-            "#number": any(map(str.isdigit, written)),
-            "#does": first.endswith("s") and first not in ("this", "is", "always", "his", "its"),
-            "#doing": first.endswith("ing"),
+                if is_first:
+                    features += [f"^{word[0]}", f"^{word[:2]}"]
+                continue
+            # All numbers are alike: `#number` below.
+            is_number = word.isdigit()
+            if not is_number:
+                features.append(word)
+            if is_first:
+                features.append("^" if is_number else f"^{word}")
+        latin_words = _LATIN_WORD.findall(text)
+        first_word = latin_words[0].lower() if latin_words else ""
+        later_words = " " + " ".join(latin_words[1:]) + " "
+        every_word = f" {first_word}{later_words}"
+        may_be_verb = first_word not in ("this", "is", "always", "his", "its")
+        forms = {
+            "#name": _NAME.search(later_words),
+            "#number": any(map(str.isdigit, latin_words)),
+            "#does": first_word.endswith("s") and may_be_verb,
+            "#doing": first_word.endswith("ing"),
             "#of": "'s " in every_word,
             "#did": "ed " in every_word,
         }
-        features += [
-            *compress(signs, signs.values()),
-            *map("#".__add__, dict.fromkeys(_MARK.findall(text))),
-        ]
-        features.append(
-            f"#words{min(4, len(written) // 4)}" if written else f"#length{min(5, len(text) // 5)}"
-        )
+        features += compress(forms, forms.values())
+        features += map("#".__add__, dict.fromkeys(_MARK.findall(text)))
+        if latin_words:
+            features.append(f"#words{min(4, len(latin_words) // 4)}")
+        else:
+            features.append(f"#length{min(5, len(text) // 5)}")
         all_counts.append(Counter(features))
     return all_counts
 
@@ -467,7 +511,7 @@ class Classified(NamedTuple):
     """The category that the table of words gives a text.
 
     words: the entries of the table that decided, in the order in which the text has them.
-    scores: the categories with a score, in the order of the table.
+    scores: the score of each category that has one, in the order of the table.
     """
 
     category: str
@@ -476,7 +520,13 @@ class Classified(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An entry of the table. `sought` in lower case, or as written when `exact`."""
+    """An entry of the table of words.
+
+    word: the entry as the table has it.
+    sought: the letters to look for: the word in lower case, or as written if it is `exact`.
+    weight: the score that it gives its category.
+    exact: whether capital and small letters differ.
+    """
 
     word: str
     sought: str
@@ -485,21 +535,22 @@ class _Entry(NamedTuple):
     exact: bool
 
     def is_at(self, start: int, text: str) -> bool:
-        """Whether it stands at a position of `text`, an English entry as a separate word."""
+        """Whether the entry is at a position of `text`. An English entry must be a whole word."""
         end = start + len(self.sought)
         if not text.startswith(self.sought, start):
             return False
-        # Chinese, Japanese and Korean letters end an English word: `这个API的`.
-        neighbours = (text[start - 1 : start], text[end : end + 1]) if self.sought.isascii() else ()
+        is_english = self.sought.isascii()
+        if not is_english:
+            return True
+        # Chinese, Japanese and Korean letters, which begin at U+2E80, end an English word: `这个API的`.
+        neighbours = (text[start - 1 : start], text[end : end + 1])
         return not any(char == "_" or (char < "\u2e80" and char.isalnum()) for char in neighbours)
 
 
 def classify(text: str) -> Classified:
-    """The category with the highest score; the first in the table if several have it. `knowledge`
-    if no word matches.
+    """Return the category with the highest score in the table of words, and all scores.
 
-    text: the text of the memory.
-
+    If several categories have it, the first in the table counts; without any word, `knowledge`.
     An entry counts once. A match inside a longer match does not count. Source: contract 001, 7.
     """
     if not text.isascii():
@@ -528,7 +579,10 @@ def classify(text: str) -> Classified:
 
 
 def _lowered(text: str) -> str:
-    """`text` in lower case; a letter that grows stays, so that every character keeps its place."""
+    """Return a text in lower case, in which every character keeps its position.
+
+    Letters whose lower case has two characters, such as `İ`, stay as they are.
+    """
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
@@ -537,19 +591,23 @@ def _lowered(text: str) -> str:
 
 @cache
 def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
-    """The categories of classify.toml in their order, and its entries by what they begin with, the
-    longest first.
+    """Read classify.toml: its categories in their order, and its entries by their first word.
+
+    The entries with one first word are sorted by length, the longest first: `each day` comes before
+    `each`.
     """
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
-    places: dict[str, tuple[str, str]] = {}
+    category_and_kind: dict[str, tuple[str, str]] = {}
     for category, kinds in tables.items():
         for kind, words in kinds.items():
-            places |= dict.fromkeys(words, (category, kind))
-    entries_by_stem: dict[str, list[_Entry]] = {}
-    for word in sorted(places, key=len, reverse=True):
-        category, kind = places[word]
-        low = word.lower()
+            category_and_kind |= dict.fromkeys(words, (category, kind))
+    entries_by_first_word: dict[str, list[_Entry]] = {}
+    for word in sorted(category_and_kind, key=len, reverse=True):
+        category, kind = category_and_kind[word]
+        lower_word = word.lower()
         is_exact = kind == "exact"
-        entry = _Entry(word, word if is_exact else low, category, _WEIGHTS[kind], is_exact)
-        entries_by_stem.setdefault(_WORD_START.findall(low)[0], []).append(entry)
-    return tuple(tables), entries_by_stem
+        sought = word if is_exact else lower_word
+        entry = _Entry(word, sought, category, _WEIGHTS[kind], is_exact)
+        first_word = _WORD_START.findall(lower_word)[0]
+        entries_by_first_word.setdefault(first_word, []).append(entry)
+    return tuple(tables), entries_by_first_word

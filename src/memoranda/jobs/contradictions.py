@@ -1,6 +1,8 @@
-"""Asking which of two statements is true, of two notes or of two lines of one note.
+"""Ask the owner which of two statements is true, if both cannot be.
 
-Claims are found in note/claims.py, contradictions of two notes in engine/contested.py.
+"Anna lives in Berlin" and "Anna lives in Rome" may be in two notes, or in two lines of one note.
+Statements are found in note/claims.py, contradictions of two notes in engine/contested.py, and
+contradictions of two lines here.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
 _CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "both are true"))
-# With more values a key is a list.
+# A key with more values is a list, of which all values may be true.
 _MOST_VALUES = 3
 _KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
 # The final parenthesis of an observation, where "until" goes.
@@ -39,7 +41,12 @@ _STOP = re.compile(r"[.!。！]*\Z")
 
 
 class Line(NamedTuple):
-    """A line of a note that gives `name`, which is for people, a value. `number` counts from 1."""
+    """A line of a note that gives something a value, such as `- [fact] city: Berlin`.
+
+    name: the thing, for people: `Anna: city`.
+    value: `Berlin`.
+    number: the number of the line, counted from 1.
+    """
 
     name: str
     value: str
@@ -47,7 +54,10 @@ class Line(NamedTuple):
 
 
 class LinePair(NamedTuple):
-    """Two lines of a note of which one can hold, the upper one first."""
+    """Two lines of a note of which only one can be true, the upper one first.
+
+    subject: the thing as a key, to tell questions apart: `city:`.
+    """
 
     info: NoteInfo
     subject: str
@@ -56,12 +66,12 @@ class LinePair(NamedTuple):
 
     @property
     def refs(self) -> tuple[str, str]:
-        """The references of the two lines."""
+        """The references of the two lines: `ID:LINE`."""
         return (f"{self.info.id}:{self.first.number}", f"{self.info.id}:{self.second.number}")
 
     @property
     def key(self) -> str:
-        """The key of the question."""
+        """The key of the question. It changes if one of the lines changes."""
         parts = [
             self.info.project,
             self.info.path,
@@ -76,6 +86,13 @@ class LinePair(NamedTuple):
 
 @cache
 def _rules() -> dict[str, Any]:
+    """Read contradictions.toml.
+
+    relations: the types of relations that have one target only, such as `lives_in`.
+    no_keys: words before a colon that do not name a value.
+    over: a pattern for a remark that a statement is over.
+    promising: a pattern for the lines that a text must have before it is parsed.
+    """
     rules = tomllib.loads(Path(__file__).with_name("contradictions.toml").read_text("utf-8"))
     relations = rules["relations"].split()
     names = "|".join(re.escape(relation).replace("_", "[ _-]") for relation in relations)
@@ -90,7 +107,7 @@ def _rules() -> dict[str, Any]:
 
 
 def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
-    """The lines of one note that cannot both hold."""
+    """Yield the pairs of lines of one note that cannot both be true."""
     query = Query(valid_at=memory.clock(), order="path")
     # Most notes have no two such lines, and need no parsing
     for info in notes_repeating(memory, query, _rules()["promising"]):
@@ -101,8 +118,10 @@ def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
 
 
 def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
-    """By subject, the observations and relations of which one value can hold, unless they say that
-    they are over.
+    """Find the lines of a note that give something a single value, by what they are about.
+
+    `- lives_in [[Rome]]` is about `lives_in`, `- [fact] City: Rome` about `city:`. Lines that say
+    that they are over are left out.
     """
     rules = _rules()
     lines: dict[str, list[Line]] = {}
@@ -123,21 +142,24 @@ def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
 
 
 def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LinePair]:
+    """Yield the neighbouring lines about one thing with different values."""
     lines.sort(key=lambda line: line.number)
     by_value = {_fold_text(line.value): line for line in lines}
     if len(by_value) > _MOST_VALUES:
         return
     for (first_value, first), (second_value, second) in pairwise(by_value.items()):
-        # The longer value only says more.
+        # If one value contains the other, it only says more: "Berlin" and "Berlin, Mitte".
         if first_value not in second_value and second_value not in first_value:
             yield LinePair(info, subject, first, second)
 
 
 def _fold_text(text: str) -> str:
+    """Return a text without case, further blanks and a final sign, to compare it."""
     return " ".join(text.casefold().split()).strip(" .。!！")
 
 
 def _ask(memory: MemorySession) -> Iterator[ReviewItem]:
+    """Yield the questions, those about two notes first."""
     for pair in contradictions(memory):
         yield _note_question(memory, pair)
     for line_pair in _line_pairs(memory):
@@ -145,6 +167,7 @@ def _ask(memory: MemorySession) -> Iterator[ReviewItem]:
 
 
 def _note_question(memory: MemorySession, pair: Contradiction) -> ReviewItem:
+    """Ask which of two notes is true: `Anna: city "Berlin" (2026-01-05) or "Rome" (2026-03-02)?`"""
     old = pair.old
     new = pair.new
     zone = memory.settings.zone
@@ -156,19 +179,19 @@ def _note_question(memory: MemorySession, pair: Contradiction) -> ReviewItem:
 
 
 def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
+    """Ask which of two lines of one note is true."""
     day = day_of(pair.info, memory.settings.zone)
     text = f'{pair.first.name} "{pair.first.value}" ({day}) or "{pair.second.value}" ({day})?'
     return ReviewItem(pair.key, KIND, " ".join(text.split()), pair.refs, _CHOICES)
 
 
 def _weights(pair: Contradiction) -> str:
-    """Say how many notes state each of two values, and from how many sources. Empty if it is one
-    note each.
+    """Say how many notes state each of two values, and from how many sources.
 
-    The notes of one agent count as one source.
+    The notes of one agent count as one source. "" if each value is in one note.
     """
     counts = []
-    sayings = []
+    descriptions = []
     for side in (pair.old, pair.new):
         infos = [
             statement.info
@@ -176,14 +199,14 @@ def _weights(pair: Contradiction) -> str:
             if not differ(statement.claim, side.claim)
         ]
         counts.append(len({info.id for info in infos}))
-        sayings.append(_count_of_sources(counts[-1], infos))
+        descriptions.append(_count_of_sources(counts[-1], infos))
     if counts == [1, 1]:
         return ""
-    return f" The first: {sayings[0]}; the second: {sayings[1]}."
+    return f" The first: {descriptions[0]}; the second: {descriptions[1]}."
 
 
 def _count_of_sources(count: int, infos: Sequence[NoteInfo]) -> str:
-    """How many notes say something, and of whom."""
+    """Say how many notes there are and from whom: `3 notes of 2 sources`, `1 note of claude alone`."""
     sources = sorted({author(info.provenance) for info in infos})
     noun = "notes"
     if count == 1:
@@ -194,19 +217,20 @@ def _count_of_sources(count: int, infos: Sequence[NoteInfo]) -> str:
 
 
 def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
-    """End the statement that is no longer true, as of today: the older one for `n`, the newer for
-    `o`.
+    """Carry out an answer: mark the statement that is no longer true as ended today.
 
-    For `b`, both stay. Returns whether something was changed. Raises NotFound.
+    choice: `n` ends the first (older) statement, `o` the second, `b` none.
+
+    Returns whether something was changed. Raises NotFound if the question is no longer open.
     """
     if choice == "b":
         return False
     for pair in contradictions(memory):
         if pair.key == item.key:
-            old, new = pair.old, pair.new
             if choice == "o":
-                old, new = new, old
-            _end_statement(memory, old, new)
+                _end_statement(memory, pair.new, pair.old)
+            else:
+                _end_statement(memory, pair.old, pair.new)
             return True
     for line_pair in _line_pairs(memory):
         if line_pair.key == item.key:
@@ -219,14 +243,20 @@ def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 
 def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> None:
-    """Mark a statement as ended: the whole note, or only its sentence or line."""
+    """Mark a statement as ended: the whole note, or only its sentence or line.
+
+    old: the statement that is no longer true.
+    new: the statement that is true instead.
+    """
     claim = old.claim
+    # Only a statement in a sentence has a place in the text. Others are a line.
     if not claim.stop:
         _end_line(memory, old.info, claim.line)
         return
     body = contents(memory, [old.info])[0]
     sentence = body[claim.start : claim.stop]
-    if sentence == body.strip():
+    is_whole_note = sentence == body.strip()
+    if is_whole_note:
         memory.supersede(old.info, new.info)
         return
     ended = _STOP.sub(lambda stop: f" (until {_today(memory)}){stop[0]}", sentence, count=1)
@@ -234,6 +264,7 @@ def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> Non
 
 
 def _end_line(memory: MemorySession, info: NoteInfo, number: int) -> None:
+    """Add `(until 2026-11-28)` to a line, or `, until 2026-11-28` to its final parenthesis."""
     line = memory.text_of(info).split("\n")[number - 1].rstrip("\r")
     until = f"until {_today(memory)})"
     if _CLOSING.search(line):
@@ -248,4 +279,4 @@ def _today(memory: MemorySession) -> str:
 
 
 CONTRADICTIONS = ReviewSource(_ask, _apply)
-"""The question about statements of which one can hold (docs/jobs.md)."""
+"""The questions about statements of which only one can be true (docs/jobs.md)."""

@@ -1,9 +1,12 @@
-"""Finding memories that say the same, or nearly the same. Pure: plans over `MemoryState` values.
+"""Find memories with the same text, to merge, and with nearly the same text, to link.
 
-A memory is the *same* as another when its text is, blanks apart, or all its lines are lines of the
-other in order. This works along chains: a text contained in B, which is contained in C, is
-contained in C. So all of a chain is merged into its end together, and a second run finds nothing.
-Source: contract 001, 5 (dream level 2) and 18.6.
+- *Duplicate*: all its lines are lines of another memory, in order; blanks do not count. A is in B and
+  B is in C: both are merged into C at once, so that a second run finds nothing.
+- *Similar*: it shares nearly all its terms (words, and pairs of Chinese characters) with another.
+- *Near*: it makes the same statement as another in other words.
+
+All functions are pure: they plan over `MemoryState` values. Memories are only compared within their
+block (`MemoryState.block`). Source: contract 001, 5 (dream level 2) and 18.6.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from itertools import chain, combinations, pairwise
 from operator import add
 from sys import intern
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.jobs.job import DREAM, LINK, MERGE, Action, MemoryState, after_actions, linked_pairs
 from memoranda.note.model import REMINDERS
@@ -22,77 +26,85 @@ from memoranda.text.compare import changes
 from memoranda.text.tokens import is_cjk, stop_words, tokens
 from memoranda.text.unicode import compared_lines
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
 FEWEST_TERMS = 5
-"""Terms a memory needs to be compared by them."""
+"""Number of terms that a memory needs to be compared by them."""
 MOST_LINKS = 10
-"""Links to similar memories a memory is given in all, those it has already included."""
+"""Number of links to similar memories that a memory gets, together with the links it has."""
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 # Two Chinese characters or more in a row.
 _HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
-# Between words of one text: no word holds it.
-_APART = "\0"
+# Separates words that are joined to one text. No word contains it.
+_SEPARATOR = "\0"
 _LETTER = f"[^\\W_{_HAN}]"
 # `don't`, `kube-proxy`, `config.yaml`, `max_retries` are one word each.
 _WORD = re.compile(f"{_LETTER}+(?:(?:[.'-]|_+){_LETTER}+)*")
 
 
-def plain(text: str) -> str:
-    """`text` in compatibility form (NFKC) and lower case."""
+def lower_form(text: str) -> str:
+    """Return a text in lower case and in Unicode's compatibility form: `Ｔｅａ` becomes `tea`."""
+    # ASCII text is in compatibility form already.
     return (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
 
 
-def words(low: str) -> list[str]:
-    """The words of a plain text, in order, without a final `'s`; each word is one object in all
-    texts.
+def words(lower_text: str) -> list[str]:
+    """Return the words of a text in lower form: `anna's kube-proxy` has `anna` and `kube-proxy`.
+
+    Equal words of all texts are one object, which saves memory and makes comparing fast.
     """
-    low = low.replace("’", "'")
-    word_list = _WORD.findall(low)
-    if "'s" in low:
+    lower_text = lower_text.replace("’", "'")
+    word_list = _WORD.findall(lower_text)
+    if "'s" in lower_text:
         return [intern(word.removesuffix("'s")) for word in word_list]
     return list(map(intern, word_list))
 
 
-def han_runs(low: str) -> list[str]:
-    """The runs of two or more Han characters in a plain text, in order."""
-    if low.isascii():
+def han_runs(lower_text: str) -> list[str]:
+    """Return the runs of two or more Han characters: `喝茶 ok 咖啡` has `喝茶` and `咖啡`."""
+    if lower_text.isascii():
         return []
-    return _HAN_RUN.findall(low)
+    return _HAN_RUN.findall(lower_text)
 
 
-def terms(low: str) -> frozenset[str]:
-    """All words of a plain text and all its pairs of neighbouring Han characters."""
-    return frozenset(words(low)).union(*(map(add, run, run[1:]) for run in han_runs(low)))
+def terms(lower_text: str) -> frozenset[str]:
+    """Return the words of a text and its pairs of neighbouring Han characters.
+
+    `tea 喝绿茶` has the terms `tea`, `喝绿` and `绿茶`.
+    """
+    pairs = (map(add, run, run[1:]) for run in han_runs(lower_text))
+    return frozenset(words(lower_text)).union(*pairs)
 
 
 ENDING = re.compile(r"(?<=[^\W_]{3})(?:ing|ed|es|s|ly)(?![^\W_])")
-"""The ending of an English word, roughly; three letters stay."""
-_FINAL = ".。!！"
+"""Finds the ending of an English word, roughly. At least three letters stay: `walk|ing`, `need`."""
+_FINAL_SIGNS = ".。!！"
 
 
-# An English sentence, whose capital means nothing: three words or more, without signs of keys and
-# commands.
+# An English sentence of three words or more. The case of its first letter means nothing.
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
 # Signs of keys, flags and commands: in such lines a capital counts.
 _CODE = re.compile(r"[_\d]|(?:^| )-|[a-z][A-Z]")
 
 
 class _Text:
-    """A memory with its text in comparable form.
+    """Hold a memory with its text in comparable form.
 
-    lines: its lines as they are.
-    unended: the same without a full stop or exclamation mark at their very end.
-    same: equal for texts that are the same.
-    rank: what survives has the smallest: more lines, longer, pinned, more often read, older, the
-        smaller id.
+    lines: the lines of its text, without blank lines and blanks at line ends.
+    unended_lines: the lines without a full stop or exclamation mark at the end of the text.
+    key: a value that is equal for texts that count as the same.
+    rank: orders texts by which is kept in a merge, the best first: more lines, longer, pinned, more
+        often read, older, the smaller id.
     """
 
     def __init__(self, memory: MemoryState):
         self.memory = memory
         self.lines = compared_lines(memory.content)
-        self.unended = _without_final_sign(self.lines)
-        self.same = _with_small_beginning(self.unended)
-        size = sum(map(len, self.unended))
+        self.unended_lines = _without_final_sign(self.lines)
+        self.key = _with_small_beginning(self.unended_lines)
+        size = sum(map(len, self.unended_lines))
         self.rank = (
             -len(self.lines),
             -size,
@@ -103,22 +115,29 @@ class _Text:
         )
 
     def is_in(self, other_text: _Text) -> bool:
-        """Whether all its lines are lines of `other_text` in the same order."""
+        """Whether all lines of this text are lines of `other_text`, in the same order."""
         return _are_in_order(self.lines, other_text.lines) or _are_in_order(
-            self.unended, other_text.unended
+            self.unended_lines, other_text.unended_lines
         )
 
 
 def _without_final_sign(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of a text without a full stop or exclamation mark at its end."""
-    if not lines or lines[-1][-1] not in _FINAL or len(lines[-1]) == 1:
+    """Return the lines of a text without a full stop or exclamation mark at its end."""
+    if not lines:
         return lines
-    last = lines[-1][:-1].rstrip(" \t")
-    return (*lines[:-1], last or lines[-1])
+    last_line = lines[-1]
+    is_only_a_sign = len(last_line) == 1
+    if last_line[-1] not in _FINAL_SIGNS or is_only_a_sign:
+        return lines
+    shortened_line = last_line[:-1].rstrip(" \t")
+    return (*lines[:-1], shortened_line or last_line)
 
 
 def _with_small_beginning(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of a text; if it is one sentence, with a small first letter."""
+    """Return the lines of a text. If it is one English sentence, its first letter becomes small.
+
+    `Anna likes tea` and `anna likes tea` are the same text then, `Set_KEY to 1` stays as it is.
+    """
     if len(lines) != 1 or not _SENTENCE.fullmatch(lines[0]) or _CODE.search(lines[0]):
         return lines
     return (lines[0][0].lower() + lines[0][1:],)
@@ -126,12 +145,13 @@ def _with_small_beginning(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 def _are_in_order(lines: Iterable[str], other_lines: Iterable[str]) -> bool:
     """Whether all `lines` are among `other_lines` in the same order."""
-    # Each `in` takes from the iterator up to the line it finds.
-    remaining = iter(other_lines)
-    return all(line in remaining for line in lines)
+    # `in` consumes the iterator up to the line it finds, so the next line must come after it.
+    remaining_lines = iter(other_lines)
+    return all(line in remaining_lines for line in lines)
 
 
 def _groups_of(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
+    """Return the memories of each block (see `MemoryState.block`)."""
     groups = defaultdict[Hashable, list[MemoryState]](list)
     for memory in memories:
         groups[memory.block].append(memory)
@@ -139,106 +159,156 @@ def _groups_of(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
 
 
 def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -> list[Action]:
-    """Plan to merge each memory whose text another memory of its block also has, whole or with
-    further lines between its lines.
+    """Plan to merge each memory whose lines another memory of its block also has, in their order.
 
-    The one with more lines stays, then the longer, then the pinned, the one with the higher
-    `access_count`, the older, the smaller id. Memories without text and pinned ones are not merged
-    away. The plan does not depend on the order of `memories`. Source: contract 001, 18.6.
+    The survivor may have further lines between these. It is the memory with more lines, then the
+    longer one, the pinned one, the one with the higher `access_count`, the older one, the one with
+    the smaller id. Pinned memories and memories without text are not merged into another. The plan
+    does not depend on the order of `memories`. Source: contract 001, 18.6.
+
+    job: the job that the actions name.
     """
-    merges: list[tuple[_Text, _Text]] = []
+    merges: list[_Merge] = []
     for group in _groups_of(memories):
         if len(group) > 1:
             merges += _merges_in(group)
-    merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
+    merges.sort(key=_Merge.order)
     actions: list[Action] = []
-    for text, survivor in merges:
-        how = "same text as" if survivor.same == text.same else "all its lines are in"
-        reason = f"{how} {survivor.memory.id[:8]}"
-        duplicate = text.memory
-        actions.append(
-            Action(job, MERGE, duplicate.id, reason, duplicate.path, target=survivor.memory.id)
-        )
+    for merge in merges:
+        has_same_text = merge.survivor.key == merge.duplicate.key
+        relation = "same text as" if has_same_text else "all its lines are in"
+        survivor_id = merge.survivor.memory.id
+        reason = f"{relation} {survivor_id[:8]}"
+        duplicate = merge.duplicate.memory
+        actions.append(Action(job, MERGE, duplicate.id, reason, duplicate.path, target=survivor_id))
     return actions
 
 
-def _merges_in(group: Iterable[MemoryState]) -> list[tuple[_Text, _Text]]:
-    """(text, survivor) of each memory of a block that is merged away."""
-    merges: list[tuple[_Text, _Text]] = []
+class _Merge(NamedTuple):
+    """A memory that is merged away, and the memory that survives."""
+
+    duplicate: _Text
+    survivor: _Text
+
+    def order(self) -> tuple[str, datetime, str]:
+        """A key that puts the merges into one survivor together, the oldest memory first."""
+        return self.survivor.memory.id, self.duplicate.memory.created, self.duplicate.memory.id
+
+
+def _merges_in(group: Iterable[MemoryState]) -> list[_Merge]:
+    """Return the merges to make between the memories of one block."""
+    merges: list[_Merge] = []
+    # The survivor of each memory, by its id. A memory that stays is its own survivor.
     survivors: dict[str, _Text] = {}
-    holders: dict[tuple[str, ...], _Text] = {}
-    with_line = defaultdict[str, list[_Text]](list)
+    first_by_key: dict[tuple[str, ...], _Text] = {}
+    texts_by_line = defaultdict[str, list[_Text]](list)
     texts = [text for text in map(_Text, group) if text.lines]
+    # Longer texts come first, so a text that contains this one was seen before.
     for text in sorted(texts, key=lambda candidate: candidate.rank):
-        holder = holders.get(text.same)
+        holder = first_by_key.get(text.key)
         if holder is None:
-            holders[text.same] = text
-            holder = _holder_of(text, with_line)
-            for line in {*text.lines, *text.unended}:
-                with_line[line].append(text)
+            first_by_key[text.key] = text
+            holder = _holder_of(text, texts_by_line)
+            for line in {*text.lines, *text.unended_lines}:
+                texts_by_line[line].append(text)
         if holder is None or text.memory.is_pinned:
             survivors[text.memory.id] = text
         else:
-            # At the end of the chain, as the holder may be merged away itself.
+            # The holder may be merged into another text itself, which survives both.
             survivor = survivors[holder.memory.id]
             survivors[text.memory.id] = survivor
-            merges.append((text, survivor))
+            merges.append(_Merge(text, survivor))
     return merges
 
 
-def _holder_of(text: _Text, with_line: Mapping[str, Sequence[_Text]]) -> _Text | None:
-    """The first text that contains all lines of `text`. None if none exists.
+def _holder_of(text: _Text, texts_by_line: Mapping[str, Sequence[_Text]]) -> _Text | None:
+    """Return the first text that contains all lines of `text`. None if no text does.
 
-    It must contain the rarest of them, so only the texts with that line are looked at.
+    Such a text has the rarest line too, so only the texts with this line are looked at.
     """
-    for lines in (text.lines, text.unended):
-        rarest = min((with_line[line] for line in lines), key=len)
-        for candidate in rarest:
+    for lines in (text.lines, text.unended_lines):
+        texts_with_rarest_line = min((texts_by_line[line] for line in lines), key=len)
+        for candidate in texts_with_rarest_line:
             if text.is_in(candidate):
                 return candidate
     return None
 
 
 def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
-    """The merges of `plan_duplicates`, then the links of dream level 2.
+    """Plan dream level 2: the merges of `plan_duplicates`, then links after them, best first.
 
-    Linked are memories of one block that are *similar* (reason `similar 0.86`): at least 5 terms
-    each, which overlap by 0.8 or more; and *near* ones (`near 0.67`), which say the same in other
-    words (`near_pairs`). Not those linked or unlinked before. No memory gets more than MOST_LINKS
-    links to similar ones in all. Links are those to make after the merges, best first; the plan
-    does not depend on the order of `memories`.
+    Two kinds of memories of one block are linked:
+    - similar ones (reason `similar 0.86`): each has at least 5 terms, which overlap by 0.8 or more,
+    - near ones (reason `near 0.67`): they make the same statement in other words (`near_pairs`).
+
+    Memories that are linked already, or whose link somebody removed, get no link. No memory gets
+    more than MOST_LINKS links. The plan does not depend on the order of `memories`.
     """
     merges = plan_duplicates(memories, DREAM)
     remaining = after_actions(memories, merges)
-    terms_by_id = {memory.id: terms(plain(memory.content)) for memory in remaining}
+    terms_by_id = {memory.id: terms(lower_form(memory.content)) for memory in remaining}
     comparable = [memory for memory in remaining if len(terms_by_id[memory.id]) >= FEWEST_TERMS]
-    pairs: list[tuple[float, str, str]] = []
+    similar_pairs: list[ScoredPair] = []
     for group in _groups_of(comparable):
-        pairs += _links([(memory, terms_by_id[memory.id]) for memory in group])
-    pairs.sort()
-    similar_pairs = {(a, b) for _, a, b in pairs}
+        similar_pairs += _similar_pairs_in(
+            [_Terms(memory, terms_by_id[memory.id]) for memory in group]
+        )
+    similar_pairs.sort(key=ScoredPair.order)
+    similar_ids = {(pair.a, pair.b) for pair in similar_pairs}
 
-    links = [("similar", -score, a, b) for score, a, b in pairs]
-    for score, a, b in near_pairs(remaining):
-        if (a, b) not in similar_pairs:
-            links.append(("near", score, a, b))
+    links = [("similar", pair) for pair in similar_pairs]
+    for pair in near_pairs(remaining):
+        if (pair.a, pair.b) not in similar_ids:
+            links.append(("near", pair))
     paths = {memory.id: memory.path for memory in remaining}
     return merges + [
-        Action(DREAM, LINK, a, f"{how} {score:.2f}", paths[a], target=b)
-        for how, score, a, b in links
+        Action(DREAM, LINK, pair.a, f"{kind} {pair.score:.2f}", paths[pair.a], target=pair.b)
+        for kind, pair in links
     ]
 
 
+class ScoredPair(NamedTuple):
+    """Two memories that are much alike.
+
+    score: how alike they are, above 0 and up to 1.
+    a, b: their ids, the smaller one first.
+    """
+
+    score: float
+    a: str
+    b: str
+
+    def order(self) -> tuple[float, str, str]:
+        """A key that puts the best pairs first."""
+        return -self.score, self.a, self.b
+
+
+class _Terms(NamedTuple):
+    """A memory, and the terms of its text."""
+
+    memory: MemoryState
+    terms: frozenset[str]
+
+    def order(self) -> tuple[int, str]:
+        """A key that puts memories with few terms first."""
+        return len(self.terms), self.memory.id
+
+
 def overlap(a: frozenset[str], b: frozenset[str]) -> float:
-    """The Jaccard index of two sets, neither empty; 0.0 for one below 0.8."""
-    # 4/9 of both sizes are shared at 0.8; whole numbers have no rounding.
-    least = 4 * (len(a) + len(b))
-    if 9 * min(len(a), len(b)) < least:
+    """Return the share of common terms among all terms of two sets, or 0.0 if it is below 0.8.
+
+    Neither set may be empty.
+    """
+    # The share is 0.8 if both have n terms, 8/9 n of them common. So it is reached with
+    # 9 * common >= 4 * (len(a) + len(b)), without rounding.
+    threshold = 4 * (len(a) + len(b))
+    may_reach_threshold = 9 * min(len(a), len(b)) >= threshold
+    if not may_reach_threshold:
         return 0.0
-    shared = len(a & b)
-    if 9 * shared < least:
+    shared_count = len(a & b)
+    if 9 * shared_count < threshold:
         return 0.0
-    return shared / (len(a) + len(b) - shared)
+    return shared_count / (len(a) + len(b) - shared_count)
 
 
 _STOP_CHARACTERS = frozenset("的了是在我你他她它们都也就和与而且然后会要用把给，。")
@@ -262,120 +332,141 @@ _NEGATIONS = frozenset(
         "勿",
     ]
 )
-# Words between two things of which it matters which comes first.
-_COMPARES = frozenset(["over", "than", "before", "after", "from", "比"])
-# Content words two texts must share to be near
+# Words of comparisons. The order of the things around them matters: `tea over coffee`.
+_COMPARING_WORDS = frozenset(["over", "than", "before", "after", "from", "比"])
+# Number of content words that two texts must share to be near.
 _LEAST_SHARED_WORDS = 3
-# How much of the content words of two near texts is shared (Dice)
+# Share of the content words that two near texts have in common (Dice).
 _LEAST_SHARE_OF_NEAR = 0.5
-# How much of the content words two texts share (Dice) that the owner is asked to merge, and how many
-# of these words must be rare: in no more memories than the larger of these (docs/lab/categories-2026-11-28.md)
+# The owner is asked to merge two memories that share so much of their content words (Dice), and at
+# least two rare ones. A word is rare in up to 4 memories, or in one of 50 memories if these are
+# more. Measured: docs/lab/categories-2026-11-28.md
 _LEAST_SHARE_OF_ALIKE = 0.75
-# Rare words that two texts have to share to be compared.
 _LEAST_RARE_WORDS = 2
-_MOST_OF_RARE = 4
-_SHARE_OF_RARE = 50
-# How many memories may share a word by which near ones are found.
+_MOST_MEMORIES_WITH_RARE_WORD = 4
+_MEMORIES_PER_RARE_WORD = 50
+# Number of memories that may share a word by which near ones are found.
 _MOST_WITH_WORD = 40
-# Words of the longest text that is compared word by word
+# Number of words of the longest text that is compared word by word.
 _MOST_COMPARED_WORDS = 80
-# Letters by which two words count as one: allergic, allergy
+# Number of letters by which two words count as one: allergic, allergy
 _STEM_LETTERS = 5
-# Words of the shorter part of a text that says its parts in the other order
+# Number of words that each half must have in two texts with swapped halves.
 _LEAST_CLAUSE_WORDS = 3
 
 
-_Said = tuple[tuple[str, ...], frozenset[str]]
+class _Statement(NamedTuple):
+    """The words of a text, and its content: the stems of those words that carry its meaning.
 
-
-def spoken(text: str) -> _Said:
-    """The words of a text in order, and the stems of its words with a meaning.
-
-    A Chinese character is a word.
+    `Anna is not allergic` has the words `anna`, `is`, `not`, `allergic`, and the content `anna`,
+    `aller`.
     """
+
+    words: tuple[str, ...]
+    content: frozenset[str]
+
+
+def _statement_of(text: str) -> _Statement:
+    """Split a text into words. A Chinese character is a word."""
     all_words = list[str]()
-    for word in tokens(plain(text)):
+    for word in tokens(lower_form(text)):
         all_words += word if is_cjk(word) else (word,)
-    return tuple(all_words), frozenset(map(_content, all_words)) - {""}
+    return _Statement(tuple(all_words), frozenset(map(_content, all_words)) - {""})
 
 
 def _content(word: str) -> str:
+    """Return the stem of a word, `aller` for `allergic`. "" for other words.
+
+    The other words are stop words, negations and numbers.
+    """
     if word in stop_words() or word in _STOP_CHARACTERS or word in _NEGATIONS or word.isdecimal():
         return ""
     return ENDING.sub("", word)[:_STEM_LETTERS]
 
 
-def _nearness(a: _Said, b: _Said) -> float:
-    """How much of their content two texts share, if they say the same in other words. Otherwise
-    0.0.
+def _nearness(a: _Statement, b: _Statement) -> float:
+    """Return how much content two texts share if they state the same in other words, or else 0.0.
 
-    Texts do not say the same if they differ in a number or a negation, if one has a different word
-    at a place, or if two words are swapped. The two halves may be swapped, unless something is
-    compared.
+    Texts do not state the same if they differ in a number or a negation, if one has a different
+    word at a place, or if two words are swapped. The two halves of a text may be swapped, unless it
+    compares something.
     """
-    words_a, content_a = a
-    words_b, content_b = b
-    shared = content_a & content_b
-    if len(shared) < _LEAST_SHARED_WORDS or max(len(words_a), len(words_b)) > _MOST_COMPARED_WORDS:
+    shared = a.content & b.content
+    has_long_text = max(len(a.words), len(b.words)) > _MOST_COMPARED_WORDS
+    if len(shared) < _LEAST_SHARED_WORDS or has_long_text:
         return 0.0
-    score = 2 * len(shared) / (len(content_a) + len(content_b))
+    score = 2 * len(shared) / (len(a.content) + len(b.content))
     if score < _LEAST_SHARE_OF_NEAR:
         return 0.0
-    if _signs(words_a) != _signs(words_b) or words_a == words_b:
+    # Equal texts are duplicates, which are merged.
+    if _numbers_and_negations(a.words) != _numbers_and_negations(b.words) or a.words == b.words:
         return 0.0
-    if _swaps_compared(words_a, words_b, shared) or _replaces_word(a, b):
+    if _swaps_compared_things(a.words, b.words, shared) or _replaces_word(a, b):
         return 0.0
-    has_same_words = sorted(words_a) == sorted(words_b)
-    if has_same_words and not _is_turned(words_a, words_b):
+    has_same_words = sorted(a.words) == sorted(b.words)
+    if has_same_words and not _has_swapped_halves(a.words, b.words):
         return 0.0
     return score
 
 
-def _swaps_compared(words_a: Sequence[str], words_b: Sequence[str], shared: frozenset[str]) -> bool:
-    """Whether two texts that compare things name them in another order: `tea over coffee`."""
-    if _COMPARES.isdisjoint({*words_a} & {*words_b}):
+def _swaps_compared_things(
+    words_a: Sequence[str], words_b: Sequence[str], shared: frozenset[str]
+) -> bool:
+    """Whether two texts compare the same things in another order.
+
+    `tea over coffee` and `coffee over tea` do.
+
+    shared: the content that both texts have.
+    """
+    if _COMPARING_WORDS.isdisjoint({*words_a} & {*words_b}):
         return False
     order_a = [word for word in map(_content, words_a) if word in shared]
     order_b = [word for word in map(_content, words_b) if word in shared]
     return order_a != order_b
 
 
-def _replaces_word(a: _Said, b: _Said) -> bool:
-    """Whether one text has a word of content in the place of one that the other text has."""
-    words_a, content_a = a
-    words_b, content_b = b
-    for kind, start_a, end_a, start_b, end_b in changes(words_a, words_b):
+def _replaces_word(a: _Statement, b: _Statement) -> bool:
+    """Whether one text has another word of content in the place of a word of the other text.
+
+    `Anna drinks tea` and `Anna drinks milk` do.
+    """
+    for kind, start_a, end_a, start_b, end_b in changes(a.words, b.words):
         if kind != "replace" or end_a - start_a != end_b - start_b:
             continue
-        pairs = zip(words_a[start_a:end_a], words_b[start_b:end_b], strict=True)
+        pairs = zip(a.words[start_a:end_a], b.words[start_b:end_b], strict=True)
         for word_a, word_b in pairs:
-            content_word_a = _content(word_a)
-            content_word_b = _content(word_b)
-            is_new_in_both = content_word_a not in content_b and content_word_b not in content_a
-            if content_word_a and content_word_b and is_new_in_both:
+            stem_a = _content(word_a)
+            stem_b = _content(word_b)
+            is_new_in_both = stem_a not in b.content and stem_b not in a.content
+            if stem_a and stem_b and is_new_in_both:
                 return True
     return False
 
 
-def _is_turned(words: Sequence[str], other_words: Sequence[str]) -> bool:
-    """Whether `other_words` are these words with the last clause put first."""
+def _has_swapped_halves(words: Sequence[str], other_words: Sequence[str]) -> bool:
+    """Whether `other_words` are the same words with the last clause put first.
+
+    `if it rains we take a car` and `we take a car if it rains` are.
+    """
+    # The words twice in a row contain every way to swap the halves.
     doubled_words = _join_words([*words, *words])
     joined_words = _join_words(other_words)
     position = doubled_words.find(joined_words)
     while position >= 0:
-        number = doubled_words.count(_APART, 0, position)
-        if _LEAST_CLAUSE_WORDS <= number <= len(words) - _LEAST_CLAUSE_WORDS:
+        first_half_size = doubled_words.count(_SEPARATOR, 0, position)
+        if _LEAST_CLAUSE_WORDS <= first_half_size <= len(words) - _LEAST_CLAUSE_WORDS:
             return True
         position = doubled_words.find(joined_words, position + 1)
     return False
 
 
 def _join_words(words: Sequence[str]) -> str:
-    return f"{_APART}{_APART.join(words)}{_APART}"
+    """Join words, with a separator before each and at the end, so that only whole words match."""
+    return f"{_SEPARATOR}{_SEPARATOR.join(words)}{_SEPARATOR}"
 
 
-def _signs(words: Sequence[str]) -> Counter[str]:
-    """The numbers among the words, and how many negations."""
+def _numbers_and_negations(words: Sequence[str]) -> Counter[str]:
+    """Count the numbers among the words, and the negations together as `not`."""
     return Counter(
         "not" if word in _NEGATIONS else word
         for word in words
@@ -383,131 +474,138 @@ def _signs(words: Sequence[str]) -> Counter[str]:
     )
 
 
-def near_pairs(
-    memories: Sequence[MemoryState], *, linked: bool = False
-) -> list[tuple[float, str, str]]:
-    """Find memories of one block that say the same in other words: (score; smaller id, other id),
-    best first.
+def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list[ScoredPair]:
+    """Find memories of one block that make the same statement in other words, best pairs first.
 
-    Pairs that were unlinked are left out, and reminders. No memory is in more than MOST_LINKS
-    pairs.
+    Left out are reminders, and pairs whose link somebody removed. No memory is in more than
+    MOST_LINKS pairs.
 
     linked: whether pairs that are linked already are included.
     """
-    scored_pairs: list[tuple[float, str, str]] = []
+    all_pairs: list[ScoredPair] = []
     for group in _groups_of(memory for memory in memories if memory.category != REMINDERS):
-        closed = linked_pairs(group, "unlinked")
+        excluded_pairs = linked_pairs(group, "unlinked")
         if not linked:
-            closed = closed | linked_pairs(group)
-        scored_pairs += _near_in(group, closed)
-    counts = Counter[str]()
+            excluded_pairs = excluded_pairs | linked_pairs(group)
+        all_pairs += _near_in(group, excluded_pairs)
+    pair_counts = Counter[str]()
     best_pairs = []
-    for score, a, b in sorted(scored_pairs, key=lambda item: (-item[0], item[1:])):
-        if max(counts[a], counts[b]) < MOST_LINKS:
-            counts.update((a, b))
-            best_pairs.append((score, a, b))
+    for pair in sorted(all_pairs, key=ScoredPair.order):
+        if max(pair_counts[pair.a], pair_counts[pair.b]) < MOST_LINKS:
+            pair_counts.update((pair.a, pair.b))
+            best_pairs.append(pair)
     return best_pairs
 
 
 def _near_in(
-    group: Sequence[MemoryState], closed: Collection[tuple[int, int]]
-) -> list[tuple[float, str, str]]:
-    """(score; the smaller id, the other) of near memories of a block, pairs of `closed` excepted."""
-    scored_pairs: list[tuple[float, str, str]] = []
-    spoken_texts = [spoken(memory.content) for memory in group]
-    for pair, count in _words_in_common(spoken_texts).items():
+    group: Sequence[MemoryState], excluded_pairs: Collection[tuple[int, int]]
+) -> list[ScoredPair]:
+    """Find the near memories of one block.
+
+    excluded_pairs: positions of two memories in `group` that are not looked at.
+    """
+    scored_pairs: list[ScoredPair] = []
+    statements = [_statement_of(memory.content) for memory in group]
+    for pair, count in _words_in_common(statements).items():
         # A single common word is chance.
-        if count < 2 or pair in closed:
+        if count < 2 or pair in excluded_pairs:
             continue
         first, second = pair
-        score = _nearness(spoken_texts[first], spoken_texts[second])
+        score = _nearness(statements[first], statements[second])
         if score:
             ids = sorted((group[first].id, group[second].id))
-            scored_pairs.append((score, ids[0], ids[1]))
+            scored_pairs.append(ScoredPair(score, ids[0], ids[1]))
     return scored_pairs
 
 
-def _words_in_common(spoken_texts: Sequence[_Said]) -> Counter[tuple[int, int]]:
-    """Count the rarer words that two texts share, by the positions of the texts.
+def _words_in_common(statements: Sequence[_Statement]) -> Counter[tuple[int, int]]:
+    """Count the words that two texts share, for each pair of positions of texts.
 
     Frequent words are left out, since they would pair every text with every other.
     """
-    with_word = defaultdict[str, list[int]](list)
-    for text_index, (all_words, content) in enumerate(spoken_texts):
-        if len(all_words) > _MOST_COMPARED_WORDS:
+    positions_by_word = defaultdict[str, list[int]](list)
+    for position, statement in enumerate(statements):
+        if len(statement.words) > _MOST_COMPARED_WORDS:
             continue
-        for word in content.union(_han_pairs(all_words)):
-            with_word[word].append(text_index)
-    shared = Counter[tuple[int, int]]()
-    for word, holders in with_word.items():
+        for word in statement.content.union(_han_pairs(statement.words)):
+            positions_by_word[word].append(position)
+    common_words = Counter[tuple[int, int]]()
+    for word, positions in positions_by_word.items():
         is_single_character = is_cjk(word) and len(word) == 1
-        if len(holders) <= _MOST_WITH_WORD and not is_single_character:
-            shared.update(combinations(holders, 2))
-    return shared
+        if len(positions) <= _MOST_WITH_WORD and not is_single_character:
+            common_words.update(combinations(positions, 2))
+    return common_words
 
 
 def _han_pairs(all_words: Sequence[str]) -> Iterator[str]:
-    """The pairs of neighbouring characters of Chinese and Japanese, each of which is a word."""
+    """Yield the pairs of neighbouring Chinese or Japanese characters: `喝绿茶` has `喝绿`, `绿茶`."""
     for first, second in pairwise(all_words):
         if is_cjk(first) and is_cjk(second):
             yield f"{first}{second}"
 
 
 class _RareTerms:
-    """Which sets have which of their rarest terms: a prefix filter.
+    """Find sets of terms that may overlap by 0.8 or more, without comparing all pairs of sets.
 
-    Sets are added from the smaller to the larger. Two that overlap by 0.8 or more share two of the
-    rarest terms, of the smaller one a ninth and two, of the larger one a fifth and two. A term is
-    its rank by rarity here, and ranks are in order.
+    Sets that overlap so much share two of their rarest terms. These two are among the first
+    `n // 9 + 2` terms of the smaller set, and among the first `n // 5 + 2` terms of the larger one.
+    Therefore sets must be added from the smaller to the larger.
+
+    A set is given as the ranks of its terms by rarity, the smallest first. It is named by the
+    position of its text.
     """
 
     def __init__(self) -> None:
-        self._with_term: dict[int, set[int]] = {}
-        self._terms: dict[int, list[int]] = {}
+        # The positions of the sets with a rank, and the rarest ranks of each set.
+        self._positions_by_rank: dict[int, set[int]] = {}
+        self._rarest_ranks: dict[int, list[int]] = {}
 
     def add(self, position: int, ranks: list[int]) -> None:
         """Add the set of the text at `position`."""
-        self._terms[position] = ranks[: len(ranks) // 9 + 2]
-        for rank in self._terms[position]:
-            self._with_term.setdefault(rank, set()).add(position)
+        self._rarest_ranks[position] = ranks[: len(ranks) // 9 + 2]
+        for rank in self._rarest_ranks[position]:
+            self._positions_by_rank.setdefault(rank, set()).add(position)
 
     def remove(self, position: int) -> None:
         """Remove a set that was added."""
-        for rank in self._terms[position]:
-            self._with_term[rank].discard(position)
+        for rank in self._rarest_ranks[position]:
+            self._positions_by_rank[rank].discard(position)
 
     def candidates(self, ranks: list[int]) -> list[int]:
-        """The positions of sets that may overlap with one at least as large as they are."""
-        shared = Counter[int]()
+        """Return the positions of the sets that may overlap with a set that is not smaller."""
+        shared_counts = Counter[int]()
         for rank in ranks[: len(ranks) // 5 + 2]:
-            shared.update(self._with_term.get(rank, ()))
-        return [position for position, count in shared.items() if count > 1]
+            shared_counts.update(self._positions_by_rank.get(rank, ()))
+        return [position for position, count in shared_counts.items() if count > 1]
 
 
-def pairs_to_ask(memories: Sequence[MemoryState]) -> list[tuple[float, str, str]]:
-    """Those of `near_pairs`, linked ones too, that are likely enough one statement to ask about.
+def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
+    """Return the pairs of `near_pairs`, linked ones too, that the owner should be asked to merge.
 
-    In many memories the same turn of phrase comes again (`and felt very happy`), so two texts must
-    also share words that few have, and one must hold nearly all of the other.
+    Many memories share a turn of phrase (`and felt very happy`). So two texts must also share words
+    that few memories have, and one text must contain nearly all content of the other.
     """
-    content_by_id = {memory.id: spoken(memory.content)[1] for memory in memories}
-    holders = Counter(chain.from_iterable(content_by_id.values()))
-    most_holders = max(_MOST_OF_RARE, len(memories) // _SHARE_OF_RARE)
+    content_by_id = {memory.id: _statement_of(memory.content).content for memory in memories}
+    memory_counts = Counter(chain.from_iterable(content_by_id.values()))
+    most_memories = max(_MOST_MEMORIES_WITH_RARE_WORD, len(memories) // _MEMORIES_PER_RARE_WORD)
     pairs = []
-    for score, a, b in near_pairs(memories, linked=True):
-        first = content_by_id[a]
-        second = content_by_id[b]
-        rare = [word for word in first & second if holders[word] <= most_holders]
-        fewest_extra = min(len(first - second), len(second - first))
-        if score >= _LEAST_SHARE_OF_ALIKE and len(rare) >= _LEAST_RARE_WORDS and fewest_extra <= 1:
-            pairs.append((score, a, b))
+    for pair in near_pairs(memories, linked=True):
+        content_a = content_by_id[pair.a]
+        content_b = content_by_id[pair.b]
+        rare_words = [
+            word for word in content_a & content_b if memory_counts[word] <= most_memories
+        ]
+        has_nearly_all = min(len(content_a - content_b), len(content_b - content_a)) <= 1
+        is_alike = pair.score >= _LEAST_SHARE_OF_ALIKE
+        if is_alike and len(rare_words) >= _LEAST_RARE_WORDS and has_nearly_all:
+            pairs.append(pair)
     return pairs
 
 
 def _counts_of_links(
     linked: Iterable[tuple[int, int]], term_sets: Sequence[frozenset[str]]
 ) -> Counter[int]:
-    """The number of links that each memory of a block has to memories with common terms.
+    """Count the links that each memory of a block has to similar memories, by its position.
 
     linked: the positions of two memories in the block, for each link.
     term_sets: the terms of each memory of the block.
@@ -519,43 +617,46 @@ def _counts_of_links(
     return link_counts
 
 
-def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:
-    """Choose the links between similar memories of a block: (overlap, negative; smaller id, other
-    id).
+def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
+    """Choose the memories of one block that are linked as similar.
 
-    block: the memories with their terms. It is sorted here.
+    block: the memories with their terms. The list is sorted here.
     """
-    block.sort(key=lambda item: (len(item[1]), item[0].id))
-    memories = [memory for memory, _ in block]
-    term_sets = [own_terms for _, own_terms in block]
+    block.sort(key=_Terms.order)
+    memories = [row.memory for row in block]
+    term_sets = [row.terms for row in block]
     linked = linked_pairs(memories)
-    closed = linked | linked_pairs(memories, "unlinked")
+    excluded_pairs = linked | linked_pairs(memories, "unlinked")
     link_counts = _counts_of_links(linked, term_sets)
     ranks_by_term = _ranks_by_rarity(term_sets)
-    rare_terms = _RareTerms()
-    links: list[tuple[float, str, str]] = []
-    for row_number, own_terms in enumerate(term_sets):
-        if link_counts[row_number] >= MOST_LINKS:
+    # The smaller sets of terms, without those of memories that have all their links.
+    smaller_sets = _RareTerms()
+    pairs: list[ScoredPair] = []
+    for position, own_terms in enumerate(term_sets):
+        if link_counts[position] >= MOST_LINKS:
             continue
         ranks = sorted(map(ranks_by_term.__getitem__, own_terms))
-        scores: list[tuple[float, int]] = []
-        for other_position in rare_terms.candidates(ranks):
-            if (other_position, row_number) not in closed:
-                scores.append((-overlap(own_terms, term_sets[other_position]), other_position))
-        best_scores = sorted(item for item in scores if item[0])
-        for score, other_position in best_scores[: MOST_LINKS - link_counts[row_number]]:
-            ids = sorted((memories[row_number].id, memories[other_position].id))
-            links.append((score, ids[0], ids[1]))
-            link_counts.update((row_number, other_position))
+        # (overlap, position) of each similar memory; the overlap is negative to sort the best first.
+        similar: list[tuple[float, int]] = []
+        for other_position in smaller_sets.candidates(ranks):
+            if (other_position, position) not in excluded_pairs:
+                share = overlap(own_terms, term_sets[other_position])
+                if share:
+                    similar.append((-share, other_position))
+        similar.sort()
+        for negative_share, other_position in similar[: MOST_LINKS - link_counts[position]]:
+            ids = sorted((memories[position].id, memories[other_position].id))
+            pairs.append(ScoredPair(-negative_share, ids[0], ids[1]))
+            link_counts.update((position, other_position))
             if link_counts[other_position] == MOST_LINKS:
-                rare_terms.remove(other_position)
-        if link_counts[row_number] < MOST_LINKS:
-            rare_terms.add(row_number, ranks)
-    return links
+                smaller_sets.remove(other_position)
+        if link_counts[position] < MOST_LINKS:
+            smaller_sets.add(position, ranks)
+    return pairs
 
 
 def _ranks_by_rarity(term_sets: Iterable[frozenset[str]]) -> dict[str, int]:
-    """A number for each term: the rarer, the smaller."""
-    counts = Counter(chain.from_iterable(term_sets))
-    in_order = sorted(counts, key=lambda term: (counts[term], term))
-    return {term: rank for rank, term in enumerate(in_order)}
+    """Number the terms by rarity: 0 is the term that the fewest sets have."""
+    set_counts = Counter(chain.from_iterable(term_sets))
+    terms_by_rarity = sorted(set_counts, key=lambda term: (set_counts[term], term))
+    return {term: rank for rank, term in enumerate(terms_by_rarity)}

@@ -15,19 +15,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.jobs.classify import Classifier, organize
-from memoranda.jobs.dedup import plain, plan_similar, terms
+from memoranda.jobs.dedup import lower_form, plan_similar, terms
 from memoranda.jobs.job import (
     DREAM,
     LINK,
@@ -55,25 +55,26 @@ T = TypeVar("T")
 
 LEVELS = (1, 2, 3)
 CHOICES = tuple(name for name in CATEGORIES if name not in (INBOX, REMINDERS))
-"""The categories a language model may choose."""
-# Memories that a language model is asked about at once.
+"""The categories that a language model may choose."""
 PER_REQUEST = 20
+"""Number of memories in one request to the model."""
 MOST_ASKED = 200
-"""Memories a request to the model holds, and how many it is asked about in a dream; the table
-decides on the rest.
-"""
+"""Number of memories that the model is asked about in one dream. The table decides on the rest."""
 MOST_SHOWN = 60
-"""Older memories a request for links holds: those that share most words with the fresh ones."""
-# Characters shown of a memory, and of a reason kept
+"""Number of older memories in a request for links. They share most words with the new memories."""
+# Number of characters of a memory that the model sees.
 _TEXT_CHARACTERS = 600
-# Characters of a model's reason that are kept.
+# Number of characters of the model's reason that are kept.
 _REASON_CHARACTERS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Dream:
-    """The result of a dream, or under a dry run of one that was not carried out: the outcome of
-    each step, and the document of its report."""
+    """The result of a dream. Under a dry run, the result that it would have.
+
+    outcomes: the outcome of each step.
+    report: the report as it is stored and shown.
+    """
 
     level: int
     outcomes: tuple[Outcome, ...]
@@ -81,18 +82,18 @@ class Dream:
 
     @property
     def actions(self) -> list[Action]:
-        """Those of all steps."""
+        """The actions of all steps."""
         return list(chain.from_iterable(outcome.actions for outcome in self.outcomes))
 
 
 def check(level: int) -> None:
-    """Raises InvalidInput for a level there is not."""
+    """Raise InvalidInput for a level that does not exist."""
     if level not in LEVELS:
         raise InvalidInput(f"invalid dream level {level} (must be 1-3)")
 
 
 def endpoint_of(settings: Settings) -> Endpoint | None:
-    """The language model of the configuration (`llm.*`), if there is one."""
+    """Return the language model of the configuration (`llm.*`). None if none is configured."""
     if not (settings.llm_base_url and settings.llm_model):
         return None
     return Endpoint(settings.llm_base_url, settings.llm_model, settings.llm_key)
@@ -108,11 +109,12 @@ def run(
     careful: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Dream:
-    """Dream, and keep the report, except under a dry run.
+    """Carry out the steps of a dream, and store its report. Under a dry run, change nothing.
 
-    endpoint: a language model that may help at level 3 (`llm.*`).
-    careful: whether to leave memories in the inbox whose category `memory review` would ask. The
-        daemon's dreams are careful.
+    level: 1, 2 or 3; see above for their steps.
+    endpoint: a language model that may help at level 3 (`llm.*`). None does without.
+    careful: whether to leave memories in the inbox whose category `memory review` would ask for.
+        The daemon's dreams are careful.
     stop, progress: see Round.
 
     A step that fails does not stop the others: its outcome has the error. Raises InvalidInput for
@@ -122,25 +124,23 @@ def run(
 
     def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
         """Plan a link from each memory to the memories that wikilinks in its text lead to."""
-        by_id: dict[str, MemoryState] = {}
+        # A memory is also found by the ids of memories that were merged into it.
+        states_by_id: dict[str, MemoryState] = {}
         for state in _without_copies(memories):
-            by_id |= dict.fromkeys((*state.merged, state.id), state)
-        report: dict[frozenset[str], Action] = {}
-        has_any = any(memory_state.targets for memory_state in memories)
-        for action in memory.resolve_links(dry_run=True).actions if has_any else ():
-            a = by_id.get(action.source)
-            b = by_id.get(action.target)
-            if (
-                a is not None
-                and b is not None
-                and a is not b
-                and not (a.id in b.links and b.id in a.links)
-            ):
-                report.setdefault(
-                    frozenset((a.id, b.id)),
-                    Action(DREAM, LINK, a.id, action.reason, a.path, target=b.id),
-                )
-        return list(report.values())
+            states_by_id |= dict.fromkeys((*state.merged, state.id), state)
+        # One link for each pair of ids, even if both memories have a wikilink to the other.
+        actions_by_pair: dict[frozenset[str], Action] = {}
+        has_wikilinks = any(memory_state.targets for memory_state in memories)
+        for link in memory.resolve_links(dry_run=True).actions if has_wikilinks else ():
+            a = states_by_id.get(link.source)
+            b = states_by_id.get(link.target)
+            if a is None or b is None or a is b:
+                continue
+            are_linked = a.id in b.links and b.id in a.links
+            if not are_linked:
+                action = Action(DREAM, LINK, a.id, link.reason, a.path, target=b.id)
+                actions_by_pair.setdefault(frozenset((a.id, b.id)), action)
+        return list(actions_by_pair.values())
 
     def cross(memories: Sequence[MemoryState], _: Settings, now: datetime) -> list[Action]:
         """Link memories of different categories.
@@ -172,25 +172,28 @@ def run(
         outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
     report = _report_of(turn, level, outcomes, skipped)
     if not dry_run:
-        stored = report
-        before = load_report(memory.home)
-        # The older report stays, and only says when this one was
-        if before and not report["actions"] and level < DEEP:
-            stored = before | {"last_dream": report["last_dream"]}
-        path = Layout(memory.home).dream_report
-        with changing_shared(memory.home, path):
-            put_derived(
-                path,
-                json.dumps(stored, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass")
-                + b"\n",
-            )
+        _store_report(memory, report)
     return Dream(level, tuple(outcomes), report)
 
 
-def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
-    """The memories except reminders made of another memory's text: what that says is there
-    already.
+def _store_report(memory: MemorySession, report: Report) -> None:
+    """Store the report of a dream in the home.
+
+    After a light dream (level 1 or 2) without an action, the report of the dream before is more
+    useful. It stays, and only its `last_dream` becomes the time of this dream.
     """
+    stored = report
+    report_before = load_report(memory.home)
+    if report_before and not report["actions"] and report["level"] < DEEP:
+        stored = report_before | {"last_dream": report["last_dream"]}
+    path = Layout(memory.home).dream_report
+    text = json.dumps(stored, ensure_ascii=False, indent=2) + "\n"
+    with changing_shared(memory.home, path):
+        put_derived(path, text.encode("utf-8", "surrogatepass"))
+
+
+def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
+    """Leave out reminders that were made from another memory, since they repeat its text."""
     return [memory for memory in memories if not memory.header.get("reminder_of")]
 
 
@@ -201,10 +204,10 @@ def _classify(
     endpoint: Endpoint | None,
     careful: bool,
 ) -> list[Action]:
-    """Level 1: give every memory of the inbox a category. A careful dream does so only if it is
-    sure.
+    """Plan level 1: give every memory of the inbox a category.
 
-    endpoint: a language model that may decide where the table cannot.
+    endpoint: a language model that may decide on memories without a word of the table.
+    careful: whether to leave out memories whose category is not sure.
     """
     inbox = [memory for memory in memories if memory.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
@@ -213,11 +216,12 @@ def _classify(
         for memory_state in inbox
     }
     planned = {id: action for id, action in actions_by_id.items() if action is not None}
-    by_words = {id for id, action in planned.items() if action.words}
+    # The table is sure enough, so the model is not asked about these.
+    ids_by_table = {id for id, action in planned.items() if action.words}
     unsure = [
         memory_state
         for memory_state in inbox
-        if memory_state.category == INBOX and memory_state.id not in by_words
+        if memory_state.category == INBOX and memory_state.id not in ids_by_table
     ]
     return list((planned | proposed_categories(endpoint, unsure)).values())
 
@@ -225,64 +229,70 @@ def _classify(
 def proposed_categories(
     endpoint: Endpoint | None, unsure: Sequence[MemoryState]
 ) -> dict[str, Action]:
-    """Actions, by id, that put memories the table says nothing of into a category the model chose."""
+    """Ask the model for the categories of memories. Returns an action for each answer, by id.
 
-    def checked(answer: Any) -> dict[str, str]:
-        if isinstance(answer, dict):
-            rows = answer.get("categories")
-        else:
-            rows = None
-        if not isinstance(rows, dict):
-            raise ValueError("it has no categories")
-        if not rows.keys() <= part.keys():
-            raise ValueError("it names a memory that was not asked about")
-        if not all(category in CHOICES for category in rows.values()):
-            raise ValueError("it names a category there is not")
-        return rows
-
+    endpoint: the language model. None asks nothing, and returns nothing.
+    """
     if endpoint is None:
         return {}
     proposals: dict[str, Action] = {}
-    for start in range(0, min(len(unsure), MOST_ASKED), PER_REQUEST):
-        part = {
-            memory.id: memory for memory in unsure[start : min(start + PER_REQUEST, MOST_ASKED)]
-        }
-        for id, category in (
-            _ask(endpoint, "dream-categories.md", part.values(), checked) or {}
-        ).items():
+    asked = unsure[:MOST_ASKED]
+    for start in range(0, len(asked), PER_REQUEST):
+        memories_by_id = {memory.id: memory for memory in asked[start : start + PER_REQUEST]}
+        check = partial(_checked_categories, asked_ids=memories_by_id.keys())
+        answer = _ask(endpoint, "dream-categories.md", memories_by_id.values(), check)
+        for id, category in (answer or {}).items():
             reason = f"{category} (the language model's choice)"
-            proposals[id] = Action(DREAM, "classify", id, reason, part[id].path, category)
+            path = memories_by_id[id].path
+            proposals[id] = Action(DREAM, "classify", id, reason, path, category)
     return proposals
 
 
-class _LinkLimits:
-    """The limits for links of one run.
+def _checked_categories(answer: Any, *, asked_ids: Set[str]) -> dict[str, str]:
+    """Return the category of each id in the model's answer `{"categories": {id: category}}`.
 
-    Memories that are linked or were unlinked get no link, and neither one memory nor the run may
-    get too many.
+    Raises ValueError for an answer that must not be followed.
+    """
+    categories = answer.get("categories") if isinstance(answer, dict) else None
+    if not isinstance(categories, dict):
+        raise ValueError("it has no categories")
+    if not categories.keys() <= asked_ids:
+        raise ValueError("it names a memory that was not asked about")
+    if not all(category in CHOICES for category in categories.values()):
+        raise ValueError("it names a category there is not")
+    return categories
+
+
+class _LinkLimits:
+    """Decide whether a further link may be made in one run.
+
+    Memories that are linked, or whose link somebody removed, get no link. One memory gets up to
+    MOST_LINKS links, and one run makes up to MOST_LINKS_PER_RUN.
+
+    made_links: the links of this run so far.
     """
 
     def __init__(self, memories: Sequence[MemoryState], made_links: Sequence[Action]):
         pairs = linked_pairs(memories) | linked_pairs(memories, "unlinked")
-        self._closed = {frozenset((memories[a].id, memories[b].id)) for a, b in pairs}
-        self._counts = Counter[str]()
-        self._number = 0
+        self._excluded_pairs = {frozenset((memories[a].id, memories[b].id)) for a, b in pairs}
+        self._counts_by_id = Counter[str]()
+        self._link_count = 0
         for action in made_links:
             self._count(action.id, action.target or "")
 
     def take(self, a: str, b: str) -> bool:
-        """Count a link between two memories. False, and not counted, if it may not be made."""
-        if self._number >= MOST_LINKS_PER_RUN or frozenset((a, b)) in self._closed:
+        """Count a link between two memories, given by id. Returns False if it may not be made."""
+        if self._link_count >= MOST_LINKS_PER_RUN or frozenset((a, b)) in self._excluded_pairs:
             return False
-        if max(self._counts[a], self._counts[b]) >= MOST_LINKS:
+        if max(self._counts_by_id[a], self._counts_by_id[b]) >= MOST_LINKS:
             return False
         self._count(a, b)
         return True
 
     def _count(self, a: str, b: str) -> None:
-        self._closed.add(frozenset((a, b)))
-        self._counts.update((a, b))
-        self._number += 1
+        self._excluded_pairs.add(frozenset((a, b)))
+        self._counts_by_id.update((a, b))
+        self._link_count += 1
 
 
 def proposed_links(
@@ -291,10 +301,13 @@ def proposed_links(
     fresh_ids: set[str],
     made_links: Sequence[Action],
 ) -> list[Action]:
-    """Ask the model for further links between memories of one scope, one of them in `fresh_ids`.
+    """Ask the model for links of new memories to other memories of their scope.
 
-    Links that were removed are left out. The limits of `plan_links` hold for these and `made_links`
-    together.
+    Links that somebody removed are left out. The limits of `plan_links` hold for these links and
+    `made_links` together.
+
+    endpoint: the language model. None asks nothing, and returns nothing.
+    fresh_ids: the ids of the new memories. Each link has one of them at least.
     """
     if endpoint is None:
         return []
@@ -305,16 +318,25 @@ def proposed_links(
         shown_memories = _shown_to_model(of_scope, fresh_ids)
         shown_ids = {memory.id for memory in shown_memories}
         check = partial(_checked_links, shown_ids=shown_ids, fresh_ids=fresh_ids)
-        for a, b, why in _ask(endpoint, "dream-links.md", shown_memories, check) or ():
-            if limits.take(a, b):
-                proposals.append(Action(DREAM, LINK, a, why, states[a].path, target=b))
+        for link in _ask(endpoint, "dream-links.md", shown_memories, check) or ():
+            if limits.take(link.a, link.b):
+                path = states[link.a].path
+                proposals.append(Action(DREAM, LINK, link.a, link.reason, path, target=link.b))
     return proposals
+
+
+class _ProposedLink(NamedTuple):
+    """A link that the model proposes: the ids of both memories, the smaller first, and why."""
+
+    a: str
+    b: str
+    reason: str
 
 
 def _scopes_with_fresh(
     memories: Sequence[MemoryState], fresh_ids: set[str]
 ) -> Iterator[list[MemoryState]]:
-    """The memories that may be linked, scope by scope.
+    """Yield the memories that may be linked, scope by scope.
 
     A scope without a memory in `fresh_ids` is left out.
     """
@@ -328,34 +350,34 @@ def _scopes_with_fresh(
 
 
 def _shown_to_model(memories: Sequence[MemoryState], fresh_ids: set[str]) -> list[MemoryState]:
-    """The new memories of a scope, and the older ones that share most terms with them."""
-    new = [memory for memory in memories if memory.id in fresh_ids][:PER_REQUEST]
+    """Choose the new memories of a scope, and the older ones that share most terms with them."""
+    new_memories = [memory for memory in memories if memory.id in fresh_ids][:PER_REQUEST]
     new_terms: set[str] = set()
-    for memory in new:
-        new_terms |= terms(plain(memory.content))
-    shared: list[tuple[int, MemoryState]] = []
+    for memory in new_memories:
+        new_terms |= terms(lower_form(memory.content))
+    # (number of shared terms, memory)
+    older_memories: list[tuple[int, MemoryState]] = []
     for memory in memories:
         if memory.id not in fresh_ids:
-            count = len(new_terms & terms(plain(memory.content)))
-            if count:
-                shared.append((count, memory))
-    shared.sort(key=lambda pair: (-pair[0], pair[1].id))
-    return [*new, *(memory for _, memory in shared[:MOST_SHOWN])]
+            shared_count = len(new_terms & terms(lower_form(memory.content)))
+            if shared_count:
+                older_memories.append((shared_count, memory))
+    older_memories.sort(key=lambda pair: (-pair[0], pair[1].id))
+    return [*new_memories, *(memory for _, memory in older_memories[:MOST_SHOWN])]
 
 
-def _checked_links(
-    answer: Any, *, shown_ids: set[str], fresh_ids: set[str]
-) -> list[tuple[str, str, str]]:
-    """(smaller id, other, reason) of each link in the model's answer. Raises ValueError for an
-    answer that must not be followed.
+def _checked_links(answer: Any, *, shown_ids: set[str], fresh_ids: set[str]) -> list[_ProposedLink]:
+    """Return the links in the model's answer `{"links": [{"a": id, "b": id, "reason": …}]}`.
+
+    Raises ValueError for an answer that must not be followed.
     """
     if not isinstance(answer, dict) or not isinstance(answer.get("links"), list):
         raise ValueError("it has no links")
     return [_checked_link(row, shown_ids, fresh_ids) for row in answer["links"]]
 
 
-def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> tuple[str, str, str]:
-    """(smaller id, other, reason) of one link in the model's answer. Raises ValueError."""
+def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> _ProposedLink:
+    """Return one link of the model's answer. Raises ValueError if it must not be followed."""
     ends: list[Any] = []
     if isinstance(row, dict):
         ends = [row.get("a"), row.get("b")]
@@ -364,18 +386,22 @@ def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> tuple[s
         raise ValueError("it links a memory that was not shown")
     if not fresh_ids.intersection(ids):
         raise ValueError("it links two memories that are not new")
-    why = " ".join(str(row.get("reason") or "").split())[:_REASON_CHARACTERS]
-    if not why or not why.isprintable():
+    reason = " ".join(str(row.get("reason") or "").split())[:_REASON_CHARACTERS]
+    if not reason or not reason.isprintable():
         raise ValueError("it gives no reason")
-    return min(ids), max(ids), f"{why} (the language model's)"
+    return _ProposedLink(min(ids), max(ids), f"{reason} (the language model's)")
 
 
 def _ask(
     endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]
 ) -> T | None:
-    """Ask the model about these memories, and have `read` check its answer.
+    """Ask the model about memories, and return its answer. None if the answer cannot be used.
 
-    None if the answer cannot be used, or if there are no memories to ask about.
+    Memories of unknown writers are not sent, as their texts could give the model orders. None is
+    also returned if no memory remains.
+
+    prompt: the name of the file with the instructions.
+    read: checks the answer and turns it into the result. It raises ValueError for a bad one.
     """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
     rows = [
@@ -393,10 +419,11 @@ def _ask(
 
 
 Report = dict[str, Any]
-"""`last_dream` (when any dream last was), and of the last dream that was deep or did something
-`level`, `processed`, `actions`, `report`; the latter with the keys of PARTS."""
+"""The stored report. `last_dream` is the time of the last dream. The other keys (`level`,
+`processed`, `actions`, `report`) describe the last dream that was deep or changed something.
+`report` has the keys of PARTS."""
 
-# The parts that are lists of rows, and the keys in a row that hold the ids of memories.
+# The parts of a report that are lists of rows, and the keys of a row with the ids of memories.
 _IDS = {
     "merged": ("id", "target"),
     "similar": ("a", "b"),
@@ -404,7 +431,7 @@ _IDS = {
     "reminders": ("id", "source"),
     "skipped": ("id",),
 }
-# How the rows of these parts are shown to people.
+# The title of each part, and the form of its rows, as people see them.
 _LINES = {
     "merged": ("Merged", "{id} {reason}"),
     "similar": ("Similar", "{a} <-> {b}: {reason}"),
@@ -417,11 +444,11 @@ _KEYS = {"last_dream", "level", "processed", "actions", "report"}
 # The level that also links across categories.
 DEEP = 3
 MOST_SKIPPED = 20
-"""Time expressions the text names that made no reminder; the document has all."""
+"""Number of time expressions without a reminder that the text shows. The document has all."""
 
 
 def _rows_by_part(turn: Round, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """A row for every action of a dream, below the part of the report it belongs in."""
+    """Return a row for every action of a dream, by the part of the report that it belongs to."""
     categories = {memory.id: memory.category for memory in turn.memories}
     parts: dict[str, Any] = {name: [] for name in PARTS}
     for outcome in outcomes:
@@ -435,7 +462,11 @@ def _rows_by_part(turn: Round, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 def _report_of(
     turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]
 ) -> Report:
-    """The report of the dream whose round this was."""
+    """Write the report of a dream.
+
+    turn: the round in which the dream ran.
+    skipped: the time expressions that made no reminder.
+    """
     actions = [action for outcome in outcomes for action in outcome.actions]
     parts = _rows_by_part(turn, outcomes)
     used = {*turn.categories}
@@ -455,8 +486,11 @@ def _report_of(
 
 
 def _row_of(action: Action, job: str, categories: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """The part of a report that an action belongs to, and its row there. The part is empty if there
-    is none.
+    """Return the part of a report that an action belongs to, and its row there.
+
+    The part is "" for an action that no part shows.
+
+    categories: the category of each memory, by id.
     """
     target = action.target or ""
     if action.verb == MERGE:
@@ -482,12 +516,13 @@ def _row_of(action: Action, job: str, categories: Mapping[str, str]) -> tuple[st
 
 
 def _counts(categories: Iterable[str]) -> dict[str, int]:
+    """Count each category, in the fixed order of the categories."""
     counts = Counter(categories)
     return {name: counts[name] for name in CATEGORIES if counts[name]}
 
 
 def load_report(home: Path) -> Report | None:
-    """The report kept in this home; or None if it cannot be read. Raises StorageError."""
+    """Return the stored report of a home. None without a complete one. Raises StorageError."""
     report = stored_report(home)
     parts = report.get("report")
     is_whole = report.keys() >= _KEYS and isinstance(parts, dict) and parts.keys() >= set(PARTS)
@@ -497,19 +532,25 @@ def load_report(home: Path) -> Report | None:
 
 
 def report_seen_by(memory: MemorySession, report: Report) -> Report:
-    """The part of a report that the caller may see: rows about memories it sees, or that were
-    merged into one; counts included."""
+    """Leave out of a report the rows about memories that the caller may not see.
+
+    A memory that was merged into a visible one is visible. The counts are those of the visible
+    rows.
+    """
+    # The owner sees everything.
     if memory.agent is None:
         return report
 
     @cache
     def sees(id: str) -> bool:
+        """Whether the caller sees the memory with an id."""
         try:
             return bool(memory.memory_id(id))
         except NotFound:
             return False
 
     def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+        """Return the rows whose memories, named by these keys, are all visible."""
         visible_rows = list(rows)
         for key in keys:
             visible_rows = [row for row in visible_rows if key not in row or sees(str(row[key]))]
@@ -529,24 +570,26 @@ def report_seen_by(memory: MemorySession, report: Report) -> Report:
 
 
 def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
-    """The report as text. Times are shown in `zone`; None means the system's."""
+    """Return the lines of a report for people.
+
+    parts: the `report` of a stored report.
+    zone: the time zone of the times shown. None means the system's.
+    """
     counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
     lines = [f"Classified: {counts or 'none'}"]
     for part, (title, form) in _LINES.items():
         rows = parts[part]
-        if part == "skipped":
-            limit = MOST_SKIPPED
-        else:
-            limit = len(parts[part])
+        limit = MOST_SKIPPED if part == "skipped" else len(rows)
         lines.append(f"{title}: {len(rows)}")
         for row in rows[:limit]:
-            local_row = {
+            shown_row = {
                 key: value[:8] if key in _IDS[part] else value for key, value in row.items()
             }
             if part == "reminders":
-                local_row["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
-            lines.append("  " + form.format_map(local_row))
-        lines += [f"  … {len(rows) - limit} more"] if len(rows) > limit else []
+                shown_row["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+            lines.append("  " + form.format_map(shown_row))
+        if len(rows) > limit:
+            lines.append(f"  … {len(rows) - limit} more")
     return [
         *lines,
         f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}",

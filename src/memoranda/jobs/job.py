@@ -1,9 +1,9 @@
-"""The view that jobs have of memories (`MemoryState`), their plans (`Action`), and the one runner
-that applies a plan or only shows it.
+"""Plan and apply changes of memories: the base of all jobs, such as expiring and merging.
 
-A job is a name and a `Plan`: a pure function of the memories, the settings and the clock. A `Round`
-is one run of several jobs, each of which sees what the ones before it did, or under a dry run would
-have done. The report of the last dream is read here, for those who need nothing else of dreams.
+A job is a name and a `Plan`, a pure function that turns memories (`MemoryState`) into planned
+changes (`Action`). A `Round` runs several jobs one after the other, and applies their actions. Under
+a dry run it only shows them. Each job sees the memories as the jobs before it left them.
+The report of the last dream is read here too, so that its readers need not import dreams.
 Source: contract 001, 4 and 5.
 """
 
@@ -50,28 +50,30 @@ LINK = "link"
 REMIND = "remind"
 DREAM = "dream"
 REMINDED = "reminded"
-"""Header key of a memory: the ids of the reminders made from its text, so that none is made twice.
-"""
+"""Header key with the ids of the reminders made from a memory's text. It prevents second ones."""
 SET_BY = "category_by"
+"""Header key that says who chose the category of a memory by hand."""
 OWNER = "owner"
-"""Header key of a memory whose category somebody set, and its value when that was the owner: others
-are compared with it (contract 001, 18.8)."""
-# To the archive
+"""Value of SET_BY for the owner. The classifier learns from these memories (contract 001, 18.8)."""
+# Verbs that move a memory to the archive.
 _REMOVING = ("expire", "decay")
+# Verbs that take a memory out of the inbox.
 _ORGANIZING = ("upgrade", "classify")
 CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
-"""Errors of a verb of upkeep when a memory is no longer as the plan saw it."""
+"""Errors that mean that a memory changed or went away after the plan was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """One memory as a plan sees it. Times are aware UTC.
+    """Describe one memory to the plans of jobs. Times are aware UTC.
 
-    due_at, repeat: compared for equality only.
-    links, unlinked, merged: whole ids (contract 001, 2).
-    used: when a search last showed it.
-    targets: the targets of its wikilinks as written, outside of code.
-    info: the index's entry. In a dry run, other fields may differ from it.
+    due_at, repeat: as the header has them. They are only compared for equality.
+    links: whole ids of the memories that it is linked to (contract 001, 2).
+    unlinked: whole ids of memories from which somebody removed the link.
+    merged: whole ids of memories that were merged into it.
+    used: when a search last showed it. None if never.
+    targets: the targets of its wikilinks as written, without wikilinks in code.
+    info: the memory's entry in the index. In a dry run, other fields may differ from the entry.
     header: the header of the file when the round read it.
     """
 
@@ -103,12 +105,16 @@ class MemoryState:
         targets: tuple[str, ...] = (),
         used: datetime | None = None,
     ) -> MemoryState:
-        """The state of a memory the index knows; `used` if the access log knows of a use."""
+        """Return the state of a memory that is in the index.
+
+        used: when the access log last saw a use. None takes `last_used_at` of the header.
+        """
         header = info.header
-        values = [header.get(key) for key in ("due_at", "repeat", "last_used_at")]
-        due, repeat, last = [None if value in (None, "") else str(value) for value in values]
-        with suppress(ValueError, OverflowError):
-            used = used or (parse_stamp(last) if last else None)
+        last_used_at = _header_text(header, "last_used_at")
+        if used is None and last_used_at is not None:
+            # A person may have written something else there.
+            with suppress(ValueError, OverflowError):
+                used = parse_stamp(last_used_at)
         return cls(
             info.id,
             info.scope,
@@ -119,8 +125,8 @@ class MemoryState:
             access_count=info.access_count,
             updated=parse_stamp(info.updated) if info.updated else None,
             expires=parse_stamp(info.expires) if info.expires else None,
-            due_at=due,
-            repeat=repeat,
+            due_at=_header_text(header, "due_at"),
+            repeat=_header_text(header, "repeat"),
             tags=info.tags,
             links=info.links,
             unlinked=tuple(id_list(header.get("unlinked"))),
@@ -139,42 +145,49 @@ class MemoryState:
         return self.header.get("pinned") is True
 
     def is_kept_from(self, *verbs: str) -> bool:
-        """Whether a person took back such an action on it.
+        """Whether a person undid one of these actions on the memory, so that no job repeats it.
 
-        For a pair, use `verb:ID` with the other's id.
+        verbs: `expire`, `decay` and so on. For an action on two memories, the verb and the id of
+            the other memory: `merge:ID`, `link:ID`.
         """
         return not {*verbs}.isdisjoint(id_list(self.header.get("kept_from")))
 
     @property
     def path(self) -> str:
-        """Where it is, relative to the home."""
-        if self.info:
-            path = self.info.path
-        else:
-            path = ""
-        if self.info and self.category != self.info.category:
-            path = f"{self.category}/{path.rpartition('/')[2]}"
+        """The path of the memory's file relative to the home."""
+        if self.info is None:
+            return f"{CATEGORY_PROJECT}/"
+        path = self.info.path
+        # A dry run may have given it another category, which is the name of its folder.
+        if self.category != self.info.category:
+            file_name = path.rpartition("/")[2]
+            path = f"{self.category}/{file_name}"
         return f"{CATEGORY_PROJECT}/{path}"
 
     @property
     def is_foreign(self) -> bool:
-        """Whether nobody known wrote it, or it seems to hold instructions."""
+        """Whether the memory's writer is unknown, or its text seems to give orders to a model."""
         if self.info is None:
             return False
         return bool(self.info.suspicious) or is_foreign(self.info.provenance)
 
     @property
     def block(self) -> tuple[object, ...]:
-        """The key of the block of a memory. Only memories of one block are merged or linked as
-        similar.
+        """The values that two memories must share before they are merged or linked as similar.
 
-        They have the same scope and end, and known writers or unknown ones. A reminder is only with
-        reminders of equal `due_at` and `repeat`.
+        They are the scope, the end (`valid_until`) and whether the writer is unknown. Reminders
+        must also share `due_at` and `repeat`.
         """
-        until = self.scope, str(self.header.get("valid_until")), self.is_foreign
+        shared_values = (self.scope, str(self.header.get("valid_until")), self.is_foreign)
         if self.category == REMINDERS:
-            return (*until, self.due_at, self.repeat)
-        return until
+            return (*shared_values, self.due_at, self.repeat)
+        return shared_values
+
+
+def _header_text(header: Mapping[str, Any], key: str) -> str | None:
+    """Return the value of a header key as text. None if the key is missing or empty."""
+    value = header.get(key)
+    return None if value in (None, "") else str(value)
 
 
 def states_of(
@@ -183,63 +196,69 @@ def states_of(
     targets: Mapping[int, tuple[str, ...]] | None = None,
     uses: Mapping[str, datetime] | None = None,
 ) -> list[MemoryState]:
-    """The states of memories in the index.
+    """Return the states of memories that are in the index, in the order of `infos`.
 
-    targets: the rows that the wikilinks of each memory lead to.
-    uses: the number of uses of each memory, by id.
+    targets: the targets of the wikilinks of each memory, by its row in the index.
+    uses: when each memory was last used, by its id.
     """
-    links = targets or {}
-    used = uses or {}
+    targets_by_row = targets or {}
+    uses_by_id = uses or {}
     return [
-        MemoryState.of(info, content, links.get(info.row, ()), used.get(info.id))
+        MemoryState.of(info, content, targets_by_row.get(info.row, ()), uses_by_id.get(info.id))
         for info, content in zip(infos, contents(memory, infos), strict=True)
     ]
 
 
-def merged_into(survivor: MemoryState, others_merged_states: Iterable[MemoryState]) -> MemoryState:
-    """The survivor after the others were merged into it, in this order (contract 001, 5,
-    "Merging").
+def merged_into(survivor: MemoryState, merged_states: Iterable[MemoryState]) -> MemoryState:
+    """Return the survivor as it is after other memories were merged into it, in their order.
 
-    It keeps id, content and category. If it is in the inbox, it takes category and phase of the
-    first organized memory. Tags and links are united, its own first; access counts are summed;
-    `created` is the earliest. `expires` is None if any memory is organized, otherwise the latest.
-    `merged` gains the others' ids, and the ids in their `merged`.
+    The survivor keeps id, content and category. In the inbox, it takes category and phase of the
+    first organized memory. Tags and links are united, its own first. Access counts are summed, and
+    `created` is the earliest. `expires` is None if any memory is organized, or else the latest.
+    `merged` gains the ids of the merged memories, and the ids in their `merged`.
+    Source: contract 001, 5, "Merging".
     """
-    merged_states = list(others_merged_states)
-    states = [survivor, *merged_states]
-    home = next((state for state in states if state.phase == ORGANIZED), survivor)
+    merged_list = list(merged_states)
+    states = [survivor, *merged_list]
+    first_organized = next((state for state in states if state.phase == ORGANIZED), survivor)
     merged_ids = list(survivor.merged)
-    for state in merged_states:
+    for state in merged_list:
         merged_ids += [state.id, *state.merged]
-    gone_ids = {survivor.id, *merged_ids}
+    # A link to any of these would be a link from the survivor to itself.
+    united_ids = {survivor.id, *merged_ids}
     links = chain.from_iterable(state.links for state in states)
     return replace(
         survivor,
-        category=home.category,
-        phase=home.phase,
+        category=first_organized.category,
+        phase=first_organized.phase,
         tags=_unique(chain.from_iterable(state.tags for state in states)),
-        links=_unique(id for id in links if id not in gone_ids),
+        links=_unique(id for id in links if id not in united_ids),
         merged=_unique(merged_ids),
         access_count=sum(state.access_count for state in states),
         created=min(state.created for state in states),
-        expires=_latest_end(states) if home.phase == INBOX else None,
+        expires=_latest_end(states) if first_organized.phase == INBOX else None,
     )
 
 
 def _latest_end(states: Iterable[MemoryState]) -> datetime | None:
-    """The latest `expires` of memories. None if none of them expires."""
+    """Return the latest `expires` of these memories. None if no memory expires."""
     ends = [state.expires for state in states if state.expires is not None]
     return max(ends, default=None)
 
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:
-    """Each text once, in order."""
+    """Return the texts without repetitions, in order of their first place."""
     return tuple(dict.fromkeys(texts))
 
 
 def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tuple[int, int]]:
-    """The pairs of positions (smaller first) in `memories` that either side's `links` name, or
-    `unlinked` as `key`. An id merged into one of them counts as that one."""
+    """Return which memories are linked, as pairs of positions in `memories`, the smaller first.
+
+    A link in one of the two memories is enough. An id that was merged into a memory counts as that
+    memory.
+
+    key: `links`, or `unlinked` for the pairs whose link somebody removed.
+    """
     positions: dict[str, int] = {}
     for position, memory in enumerate(memories):
         positions |= dict.fromkeys(memory.merged, position)
@@ -256,16 +275,17 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One planned change of a memory.
+    """Describe one planned change of a memory.
 
-    job, verb: the job that plans it, and what to do.
+    job: the job that plans the change.
+    verb: `expire`, `decay`, `upgrade`, `classify`, `merge`, `link` or `remind`.
     id, path: the memory, and its path relative to the home.
     reason: the reason in words.
-    category: the new category, for `upgrade` and `classify`; the present one for `expire`.
+    category: the new category for `upgrade` and `classify`, the present one for `expire`.
     words: the words that decided about the category.
-    set_by: who set the category, if somebody did.
-    target: the survivor of a `merge`, the other end of a `link`, or the memory that a reminder was
-        made from (`remind`).
+    set_by: who set the category by hand. None if a job chose it.
+    target: the id of the survivor of a `merge`, of the other end of a `link`, or of the memory that
+        a reminder was made from (`remind`).
     phrase, record: for `remind`, the words read as a time, and the reminder to store.
     """
 
@@ -282,28 +302,37 @@ class Action:
     set_by: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The action as JSON shows it: job, verb, id, reason, path, then what its verb has as well."""
+        """Return the action as JSON shows it.
+
+        Keys that only some verbs have (`category`, `words`, `target`, `phrase`) come last.
+        """
         row: dict[str, Any] = {
             name: getattr(self, name) for name in ("job", "verb", "id", "reason", "path")
         }
         if self.verb in _ORGANIZING:
             row |= {"category": self.category, "words": list(self.words)}
-        return row | {
-            key: value for key in ("target", "phrase") if (value := getattr(self, key)) is not None
-        }
+        if self.target is not None:
+            row["target"] = self.target
+        if self.phrase is not None:
+            row["phrase"] = self.phrase
+        return row
 
     def line(self) -> str:
-        """The action as a dry run prints it."""
+        """Return the action as a dry run prints it: `would expire 01234567 expired 2026-…`."""
         return f"would {self.verb} {self.id[:8]} {self.reason}"
 
 
 Plan = Callable[[Sequence[MemoryState], "Settings", datetime], Sequence[Action]]
+"""A function that plans a job from the memories, the settings and the present time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The actions of a job applied (under a dry run: planned), how many were skipped, and the error
-    that ended it.
+    """Report on one job.
+
+    actions: the actions that were applied, or, under a dry run, planned.
+    skipped: the number of actions left out because their memories had changed.
+    error: the error that ended the job early. None without one.
     """
 
     job: str
@@ -313,7 +342,7 @@ class Outcome:
 
     @property
     def failure(self) -> str | None:
-        """The error as one sentence that names the place in our code. None without an error."""
+        """The error as one sentence. An error of our own code names its place. None without one."""
         if self.error is None:
             return None
         if isinstance(self.error, MemorandaError):
@@ -323,24 +352,28 @@ class Outcome:
 
 @dataclass
 class _Tally:
-    """The actions of a job that were carried out so far, and the number of those skipped."""
+    """The actions of a job that were carried out so far, and the number of skipped ones."""
 
     carried_out: list[Action] = field(default_factory=list)
     skipped: int = 0
 
-    def tells_states(self) -> bool:
-        """Whether the memories as they are now follow from the actions, without reading them."""
+    def has_only_known_results(self) -> bool:
+        """Whether the present memories follow from the actions, so that they need not be read.
+
+        They do not if an action was skipped, as somebody else changed a memory then, or if one made
+        a new memory.
+        """
         if self.skipped or not self.carried_out:
             return False
         return all(action.record is None for action in self.carried_out)
 
 
 class Round:
-    """One run of jobs over the memories that its caller sees.
+    """Run jobs, one after the other, over the memories that the caller sees.
 
-    now: the time for all jobs.
+    now: the present time, the same for all jobs.
     stop: called before each action. If it returns True, the rest of the round is left out.
-    progress: called before each action with its number within the job, and the number of all.
+    progress: called before each action with its number in the job, and the number of all actions.
     """
 
     def __init__(
@@ -357,26 +390,27 @@ class Round:
         self.dry_run = dry_run
         self._stop = stop
         self._progress = progress
+        # None: they must be read before the next job.
         self._memories: list[MemoryState] | None = None
-        self._excluded: set[str] = set()
+        # The categories of the memories that jobs may not touch.
+        self._excluded_categories: set[str] = set()
 
     @property
     def memories(self) -> list[MemoryState]:
-        """The memories jobs may touch, as they stand now, oldest first: not those their owner
-        locked, nor files that claim one id."""
+        """The present memories that jobs may touch, oldest first.
+
+        Left out are locked and broken memories, and files that claim the same id.
+        """
         if self._memories is None:
-            states = self.upkeep.every()
-            files = Counter(info.id for info in states)
-            infos = [
-                info
-                for info in states
-                if not (info.locked or info.is_broken) and files[info.id] == 1
-            ]
-            self._excluded = {
-                info.category or ""
-                for info in states
-                if info.locked or info.is_broken or files[info.id] > 1
-            }
+            all_infos = self.upkeep.every()
+            id_counts = Counter(info.id for info in all_infos)
+            infos: list[NoteInfo] = []
+            self._excluded_categories = set()
+            for info in all_infos:
+                if info.locked or info.is_broken or id_counts[info.id] > 1:
+                    self._excluded_categories.add(info.category or "")
+                else:
+                    infos.append(info)
             self._memories = states_of(
                 self.memory, infos, self.upkeep.targets(infos), self.upkeep.uses()
             )
@@ -384,30 +418,30 @@ class Round:
 
     @property
     def categories(self) -> set[str]:
-        """The categories that hold a memory."""
-        return {memory.category for memory in self.memories} | self._excluded
+        """The categories that hold a memory, even one that jobs may not touch."""
+        return {memory.category for memory in self.memories} | self._excluded_categories
 
     def run(self, job: str, plan: Plan) -> Outcome:
-        """Plan a job and apply its actions one by one.
+        """Plan a job and apply its actions one by one. Under a dry run, only plan it.
 
-        An action is skipped if its memories changed since the plan. Errors are not raised: the
-        outcome has them.
+        An action is skipped if its memories changed since the plan was made. An error is not
+        raised, but is in the outcome.
         """
         tally = _Tally()
         self.memory.run = 0
         try:
             states = {memory.id: memory for memory in self.memories}
             planned = plan(self.memories, self.memory.settings, self.now)
-            actions = list(_not_taken_back(planned, states))
+            actions = list(_without_undone(planned, states))
             if self.dry_run:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
             infos = {memory.id: memory.info for memory in self.memories if memory.info}
+            # From here on the memories may differ from what was read.
             if actions:
-                # Read again when they are needed next, unless they can be told from the actions.
                 self._memories = None
             self._apply_all(actions, infos, tally)
-            if tally.tells_states():
+            if tally.has_only_known_results():
                 self._memories = _states_after(states, infos)
         except Exception as error:
             # One of the outermost loops: errors are reported, and the next job runs.
@@ -431,15 +465,15 @@ class Round:
                 tally.skipped += 1
 
     def _apply(self, action: Action, infos: dict[str, NoteInfo]) -> bool:
-        """Apply an action, and update `infos`.
+        """Apply an action, and keep `infos` (index entries by id) up to date.
 
         Returns False if a memory changed after the plan was made.
         """
         info = infos.get(action.id)
         target_info = infos.get(action.target or "")
         try:
-            for written in apply(self.upkeep, action, info, target_info):
-                infos[written.id] = written
+            for written_info in apply(self.upkeep, action, info, target_info):
+                infos[written_info.id] = written_info
         except CHANGED_MEANWHILE:
             return False
         if action.verb in (*_REMOVING, MERGE):
@@ -447,37 +481,41 @@ class Round:
         return True
 
 
-def _not_taken_back(
+def _without_undone(
     actions: Iterable[Action], states: Mapping[str, MemoryState]
 ) -> Iterator[Action]:
-    """The actions except those a person took back once."""
+    """Yield the actions, but leave out those that a person undid earlier.
+
+    states: all memories, by id.
+    """
     # The ids that each memory consists of, once the actions before are done.
-    ids_joined = {id: [id, *state.merged] for id, state in states.items()}
+    joined_ids = {id: [id, *state.merged] for id, state in states.items()}
     for action in actions:
         if action.verb not in (MERGE, LINK):
-            if action.verb == REMIND:
-                owner = action.target or ""
-            else:
-                owner = action.id
-            if not states[owner].is_kept_from(action.verb):
+            # A new reminder is recorded with the memory that it was made from.
+            changed_id = (action.target or "") if action.verb == REMIND else action.id
+            if not states[changed_id].is_kept_from(action.verb):
                 yield action
             continue
-        ours = ids_joined[action.id]
-        theirs = ids_joined.get(action.target or "", [])
-        if _is_kept_apart(action.verb, ours, theirs, states):
+        own_ids = joined_ids[action.id]
+        target_ids = joined_ids.get(action.target or "", [])
+        if _is_kept_apart(action.verb, own_ids, target_ids, states):
             continue
         if action.verb == MERGE:
-            theirs += ours
+            target_ids += own_ids
         yield action
 
 
 def _is_kept_apart(
-    verb: str, ours: Sequence[str], theirs: Sequence[str], states: Mapping[str, MemoryState]
+    verb: str, own_ids: Sequence[str], target_ids: Sequence[str], states: Mapping[str, MemoryState]
 ) -> bool:
-    """Whether a person took back that a memory of one side was merged or linked with the other."""
-    for ids, other_ids in ((ours, theirs), (theirs, ours)):
-        taken_back = [f"{verb}:{other_id}" for other_id in other_ids]
-        if any(id in states and states[id].is_kept_from(*taken_back) for id in ids):
+    """Whether a person once undid the same merge or link of any two memories of the two sides.
+
+    verb: `merge` or `link`.
+    """
+    for ids, other_ids in ((own_ids, target_ids), (target_ids, own_ids)):
+        pair_verbs = [f"{verb}:{other_id}" for other_id in other_ids]
+        if any(id in states and states[id].is_kept_from(*pair_verbs) for id in ids):
             return True
     return False
 
@@ -485,30 +523,35 @@ def _is_kept_apart(
 def _states_after(
     states: Mapping[str, MemoryState], infos: Mapping[str, NoteInfo]
 ) -> list[MemoryState]:
-    """The memories after actions that left their texts as they were, oldest first."""
-    after = []
+    """Return the memories after actions that left their texts as they were, oldest first.
+
+    states: the memories before the actions, by id.
+    infos: the index entries after the actions, by id.
+    """
+    states_after = []
     for id, info in infos.items():
         state = states[id]
-        if info is not state.info:
+        has_changed = info is not state.info
+        if has_changed:
             targets = tuple(target for target in state.targets if target not in info.links)
             state = MemoryState.of(info, state.content, targets, state.used)
-        after.append(state)
-    return sorted(after, key=lambda state: (state.created, state.id))
+        states_after.append(state)
+    return sorted(states_after, key=lambda state: (state.created, state.id))
 
 
 def apply(
     upkeep: Upkeep, action: Action, info: NoteInfo | None, target_info: NoteInfo | None
 ) -> list[NoteInfo]:
-    """Carry out one action as one change, which `undo` takes back. Returns the memories it wrote.
+    """Carry out one action as one change, which `undo` can reverse. Returns the memories it wrote.
 
-    info: the memory to change.
-    target_info: the target of the action.
+    info: the index entry of the memory to change. None if the memory is gone.
+    target_info: the index entry of the action's target. None without a target, or if it is gone.
 
     Raises an error of `CHANGED_MEANWHILE` if a memory has changed or is gone.
     """
     if action.verb == REMIND and action.record is not None and target_info is not None:
-        reminded = [*id_list(target_info.header.get(REMINDED)), action.id]
-        return upkeep.derive(target_info, action.record, {REMINDED: reminded}, REMIND)
+        reminder_ids = [*id_list(target_info.header.get(REMINDED)), action.id]
+        return upkeep.derive(target_info, action.record, {REMINDED: reminder_ids}, REMIND)
     if info is None or (action.target is not None and target_info is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
     if action.verb in _ORGANIZING:
@@ -524,9 +567,11 @@ def apply(
 def organize_all(
     upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Action | None]
 ) -> list[NoteInfo]:
-    """Organize these memories as one change: all or none. Returns them as they are then.
+    """Take memories out of the inbox as one change: all or none. Returns their new index entries.
 
-    A memory without an action stays. Raises errors as `apply` does.
+    actions: one action for each memory. None leaves the memory as it is.
+
+    Raises errors as `apply` does.
     """
     planned = [
         (info, action) for info, action in zip(infos, actions, strict=True) if action is not None
@@ -539,23 +584,24 @@ def organize_all(
     if set_by or any(SET_BY in info.header for info, _ in planned):
         keys[SET_BY] = set_by or REMOVE
     categories = [(info, action.category) for info, action in planned]
-    written = {info.id: info for info in upkeep.change_all(categories, keys, verb)}
-    return [written.get(info.id, info) for info in infos]
+    written_infos = {info.id: info for info in upkeep.change_all(categories, keys, verb)}
+    return [written_infos.get(info.id, info) for info in infos]
 
 
 def after_actions(
     memories: Iterable[MemoryState], actions: Sequence[Action], now: datetime | None = None
 ) -> list[MemoryState]:
-    """The memories as they will be once these actions are applied.
+    """Return the memories as they will be once these actions are applied.
 
-    Links to merged memories lead to the survivor. The `updated` of changed memories becomes `now`,
-    if it is given. New reminders are left out.
+    Links to merged memories lead to the survivor. New reminders are left out.
+
+    now: the new `updated` of changed memories. None leaves `updated` as it is.
     """
     survivors: dict[str, str] = {}
     states = {memory.id: memory for memory in memories}
-    linked = defaultdict[str, list[str]](list)
-    merged = defaultdict[str, list[MemoryState]](list)
-    # Merged memories must be organized before.
+    new_links = defaultdict[str, list[str]](list)
+    merged_states = defaultdict[str, list[MemoryState]](list)
+    # Merges come last, because a merged memory may be organized by another action.
     for action in sorted(actions, key=lambda action: action.verb == MERGE):
         target = action.target or ""
         if action.verb in _REMOVING:
@@ -563,27 +609,28 @@ def after_actions(
         elif action.verb in _ORGANIZING:
             states[action.id] = _organized(states[action.id], action, now)
         elif action.verb == LINK:
-            linked[action.id].append(target)
-            linked[target].append(action.id)
+            new_links[action.id].append(target)
+            new_links[target].append(action.id)
         elif action.verb == MERGE:
             survivors[action.id] = target
-            merged[target].append(states[action.id])
-    after = []
+            merged_states[target].append(states[action.id])
+    states_after = []
     for state in states.values():
         if state.id in survivors:
             continue
-        new = state
-        if state.id in merged:
-            new = merged_into(state, merged[state.id])
-        new = _relinked(new, survivors, linked.get(state.id, ()))
-        if now is not None and new is not state:
-            new = replace(new, updated=now)
-        after.append(new)
-    return after
+        new_state = state
+        if state.id in merged_states:
+            new_state = merged_into(state, merged_states[state.id])
+        new_state = _relinked(new_state, survivors, new_links.get(state.id, ()))
+        has_changed = new_state is not state
+        if now is not None and has_changed:
+            new_state = replace(new_state, updated=now)
+        states_after.append(new_state)
+    return states_after
 
 
 def _organized(state: MemoryState, action: Action, now: datetime | None) -> MemoryState:
-    """A memory that an action takes out of the inbox."""
+    """Return a memory after an action has taken it out of the inbox."""
     category = action.category or state.category
     return replace(state, phase=ORGANIZED, category=category, expires=None, updated=now)
 
@@ -591,7 +638,10 @@ def _organized(state: MemoryState, action: Action, now: datetime | None) -> Memo
 def _relinked(
     state: MemoryState, survivors: Mapping[str, str], new_links: Sequence[str]
 ) -> MemoryState:
-    """A memory with more links, and those to merged memories led to their survivors."""
+    """Return a memory with its new links. Links to merged memories lead to their survivors.
+
+    survivors: the id of the survivor of each merged memory, by the merged memory's id.
+    """
     if not new_links and survivors.keys().isdisjoint(state.links):
         return state
     links = _unique([*(survivors.get(id, id) for id in state.links), *new_links])
@@ -612,7 +662,7 @@ def stored_report(home: Path) -> dict[str, Any]:
 
 
 def last_dream(home: Path) -> datetime | None:
-    """When the last dream was, at any level and even if it did nothing. None before the first."""
+    """Return when the last dream ran, even if it did nothing. None before the first dream."""
     try:
         return parse_stamp(stored_report(home)["last_dream"])
     except (KeyError, TypeError, ValueError, AttributeError, StorageError):

@@ -1,6 +1,12 @@
-"""The four jobs of `memory consolidate`, expire, decay, upgrade, consolidate (contract 001, 5);
-upgrading and archiving the memories somebody names; and the rounds of all upkeep that the daemon
-does on its interval (13).
+"""Plan the four jobs of `memory consolidate`, and run all upkeep of the daemon.
+
+- *expire* archives memories whose time in the inbox is over,
+- *decay* archives organized memories that nobody reads,
+- *upgrade* takes memories out of the inbox that are read often,
+- *consolidate* merges duplicates (contract 001, 5).
+
+People may also upgrade and archive single memories here. `Scheduler` has the steps that the daemon
+runs on its interval (contract 001, 13).
 """
 
 from __future__ import annotations
@@ -46,8 +52,7 @@ if TYPE_CHECKING:
 def plan_expire(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Plan to archive memories of the inbox whose `expires_at` is before `now`, in the category
-    they belong to.
+    """Plan to archive the memories of the inbox that have expired, in the category they belong to.
 
     careful: whether memories stay that the daemon leaves alone, or whose category is one of
         `daemon.keep`.
@@ -57,7 +62,7 @@ def plan_expire(
     actions = []
     for memory, end in expired:
         category = category_of(memory, classifier)
-        # Nothing is kept of a memory whose file is gone.
+        # A memory of another program's file got this far because the file is gone: it never stays.
         if not careful or category not in settings.keep or "source_ref" in memory.header:
             actions.append(
                 Action(
@@ -70,19 +75,23 @@ def plan_expire(
 def _ends(
     memories: Sequence[MemoryState], settings: Settings, careful: bool
 ) -> Iterator[tuple[MemoryState, datetime]]:
-    """The memories of the inbox that nobody keeps, and when they expire."""
+    """Yield the memories of the inbox that will expire, each with the time.
+
+    Pinned memories, and those whose expiring a person undid, do not expire.
+
+    careful: whether memories stay that the daemon leaves alone, or until a reminder is over.
+    """
     if careful:
         kept_until = kept_for_reminders(memories, settings)
     else:
         kept_until = {}
     for memory in memories:
+        if memory.phase != INBOX or not memory.expires:
+            continue
         is_kept = memory.is_pinned or memory.is_kept_from("expire")
-        if (
-            memory.phase == INBOX
-            and memory.expires
-            and not (is_kept or (careful and _is_left_alone(memory, settings)))
-        ):
-            yield memory, max(memory.expires, kept_until.get(memory.id, memory.expires))
+        if is_kept or (careful and _is_left_alone(memory, settings)):
+            continue
+        yield memory, max(memory.expires, kept_until.get(memory.id, memory.expires))
 
 
 def plan_decay(
@@ -109,11 +118,12 @@ def plan_decay(
 def kept_for_reminders(
     memories: Sequence[MemoryState], settings: Settings, *, sources: bool = True
 ) -> dict[str, datetime]:
-    """Map ids of memories to the time until which a reminder keeps them from the archive.
+    """Return until when a reminder keeps memories out of the archive, by the ids of the memories.
 
-    This is until it fires, and then while it is pending.
+    A reminder stays until it fires, and for `Settings.pending_days` after that, while nobody
+    acknowledged it.
 
-    sources: whether the memory from whose text a reminder was made is kept too.
+    sources: whether the memory from whose text a reminder was made stays as long.
     """
     ends: dict[str, datetime] = {}
     for memory in memories:
@@ -130,18 +140,21 @@ def kept_for_reminders(
         if due is not None:
             with suppress(OverflowError):
                 due += timedelta(days=settings.pending_days)
+            kept_ids = [memory.id]
             source = memory.header.get("reminder_of")
-            for id in (memory.id, source) if sources and isinstance(source, str) else (memory.id,):
+            if sources and isinstance(source, str):
+                kept_ids.append(source)
+            for id in kept_ids:
                 ends[id] = max(due, ends.get(id, due))
     return ends
 
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
-    """Whether the daemon keeps a memory however old it is (contract 001, 18.4).
+    """Whether the daemon keeps a memory, however old the memory is (contract 001, 18.4).
 
-    It does if the memory's category is one of `daemon.keep`, or if a person wrote it by hand. It
-    also keeps a memory of another program's file as long as that file exists, and one that was read
-    often enough to leave the inbox.
+    Kept are memories of a category in `daemon.keep`, memories that a person wrote by hand, and those
+    read often enough to leave the inbox. A memory of another program's file is kept as long as the
+    file exists.
     """
     info = memory.info
     ref = memory.header.get("source_ref")
@@ -151,12 +164,17 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
         and info.source in ("manual", "file")
         and not info.provenance.who.startswith("agent:")
     )
-    is_wanted = memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold
-    if memory.category in settings.keep or is_by_hand or is_wanted:
+    is_read_often = (
+        memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold
+    )
+    if memory.category in settings.keep or is_by_hand or is_read_often:
         return True
-    if not (isinstance(ref, str) and isinstance(root, str) and os.path.isdir(root)):
-        # The folder may be away for a while
-        return isinstance(ref, str)
+    if not isinstance(ref, str):
+        return False
+    if not (isinstance(root, str) and os.path.isdir(root)):
+        # A missing folder may be on a disk that comes back, so its memories are kept.
+        return True
+    # macOS may have stored the name with its accents as separate characters (NFD).
     path = ref.partition(":")[2]
     return any(
         os.path.lexists(os.path.join(root, spelling))
@@ -167,52 +185,59 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
 def _decays_after(
     memory: MemoryState, settings: Settings, kept_until: Mapping[str, datetime]
 ) -> datetime:
-    """When an unread memory is old: `daemon.decay_threshold` after it was written or shown by a
-    search.
+    """Return when an unread memory goes to the archive.
+
+    This is `daemon.decay_threshold` after it was written or last shown by a search.
+
+    kept_until: see `kept_for_reminders`.
     """
-    used = max(memory.created, memory.used or memory.created)
+    last_use = max(memory.created, memory.used or memory.created)
     try:
-        return max(used + settings.decay_threshold, kept_until.get(memory.id, used))
+        return max(last_use + settings.decay_threshold, kept_until.get(memory.id, last_use))
     except OverflowError:
+        # The threshold is so long that the memory never decays.
         return datetime.max.replace(tzinfo=UTC)
 
 
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
+    """Yield the organized memories that were never read and that may decay."""
     for memory in memories:
         is_exempt = (
             memory.category in settings.decay_exempt
             or memory.is_pinned
             or memory.is_kept_from("decay")
         )
-        if memory.phase == ORGANIZED and memory.access_count == 0 and not is_exempt:
+        if memory.phase != ORGANIZED or memory.access_count > 0 or is_exempt:
+            continue
+        if memory.category == REMINDERS:
             reminder = Reminder.of(memory.header)
-            # A reminder whose time nobody can read stays, too: somebody who corrects it still wants
-            # it.
-            if memory.category != REMINDERS or not (
-                reminder.is_waiting or reminder.unreadable is not None
-            ):
-                yield memory
+            # A reminder with an unreadable time stays, so that somebody can correct it.
+            if reminder.is_waiting or reminder.unreadable is not None:
+                continue
+        yield memory
 
 
 def plan_upgrade(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized.
-    `careful`: except those `memory review` asks the category of."""
-    least = settings.upgrade_access_threshold
-    chosen = [
-        memory for memory in memories if memory.phase == INBOX and memory.access_count >= least
+    """Plan to organize memories of the inbox that were read often enough to be of use.
+
+    They were read `daemon.upgrade_access_threshold` times or more.
+
+    careful: whether memories stay whose category `memory review` asks for.
+    """
+    least_reads = settings.upgrade_access_threshold
+    often_read = [
+        memory
+        for memory in memories
+        if memory.phase == INBOX and memory.access_count >= least_reads
     ]
-    classifier = Classifier(settings, memories if chosen else ())
+    # Learning from all memories takes time, so it is only done if it is needed.
+    classifier = Classifier(settings, memories if often_read else ())
     actions = []
-    for chosen_memory in chosen:
-        if chosen_memory.access_count == 1:
-            why = "read once"
-        else:
-            why = f"read {chosen_memory.access_count} times"
-        actions.append(
-            organize("upgrade", "upgrade", chosen_memory, classifier, why, careful=careful)
-        )
+    for memory in often_read:
+        why = "read once" if memory.access_count == 1 else f"read {memory.access_count} times"
+        actions.append(organize("upgrade", "upgrade", memory, classifier, why, careful=careful))
     return [action for action in actions if action is not None]
 
 
@@ -222,10 +247,11 @@ def plan_upgrade_of(
     category: str | None = None,
     set_by: str | None = None,
 ) -> Action | None:
-    """The action of `memory upgrade ID`. None if the memory is already in place.
+    """Plan `memory upgrade ID`. None if the memory is organized in this category already.
 
-    category: the category to use; by default the classifier chooses.
-    set_by: who asked for it.
+    category: the category to use. None lets the classifier choose, or keeps that of an organized
+        memory.
+    set_by: who chose the category by hand, as the header will say.
     """
     if category is None:
         if memory.phase == INBOX:
@@ -246,30 +272,31 @@ def upgrade_named(
     *,
     dry_run: bool = False,
 ) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-    """Organize the memories that `refs` name for good, as one change.
+    """Organize the memories that `refs` name, as one change. Archived memories are restored first.
 
-    category: the category; by default the classifier chooses one by their words.
+    category: the category to use. None lets the classifier choose.
 
     Returns the memories afterwards, the action for each (None if nothing was to do), and the ids of
-    those taken out of the archive.
+    memories that were in the archive.
     """
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
-    if memory.agent is None:
-        by = OWNER
-    else:
-        by = None
+    set_by = OWNER if memory.agent is None else None
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
+        """Do the work for memories as they are now. `retried` calls it again if they change."""
         restored_ids = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
         infos = [
             memory.find(memory.bring_back(info, category)) if info.id in restored_ids else info
             for info in infos
         ]
         actions = [
-            plan_upgrade_of(state, classifier, category, by) for state in states_of(memory, infos)
+            plan_upgrade_of(state, classifier, category, set_by)
+            for state in states_of(memory, infos)
         ]
-        return (infos if dry_run else organize_all(upkeep, infos, actions)), actions, restored_ids
+        if not dry_run:
+            infos = organize_all(upkeep, infos, actions)
+        return infos, actions, restored_ids
 
     return upkeep.retried(refs, organized)
 
@@ -277,8 +304,9 @@ def upgrade_named(
 def archive_named(
     memory: MemorySession, refs: Iterable[str | NoteInfo], *, dry_run: bool = False
 ) -> list[NoteInfo]:
-    """Archive memories, given by id, and notes of any project, each once, as one change. Returns
-    them as they are then.
+    """Archive memories and notes as one change, and return their new index entries.
+
+    refs: ids of memories, or index entries of notes of any project. Repetitions do not matter.
     """
     named_infos = [memory.memory_id(ref) if isinstance(ref, str) else ref for ref in refs]
     infos = list({info.row: info for info in named_infos}.values())
@@ -305,12 +333,13 @@ JOBS: dict[str, Plan] = {
 }
 """The four jobs in their order."""
 ROUND = JOBS | {name: partial(plan, careful=True) for name, plan in _SORTING.items()}
-"""The same as the daemon does them (contract 001, 18.4)."""
+"""The four jobs as the daemon does them: careful, see above (contract 001, 18.4)."""
 
 
 def decay(memory: MemorySession, *, dry_run: bool = False) -> list[Action]:
-    """Let organized memories decay that are old and were never used. Returns the actions; raises
-    what ended it.
+    """Archive organized memories that are old and were never used. Returns the actions.
+
+    Raises the error that ended the job.
     """
     outcome = Round(memory, dry_run=dry_run).run("decay", plan_decay)
     if outcome.error is not None:
@@ -319,9 +348,10 @@ def decay(memory: MemorySession, *, dry_run: bool = False) -> list[Action]:
 
 
 def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> datetime | None:
-    """The moment when the daemon's jobs next have something to do. None means never.
+    """Return when the daemon's jobs next have something to do. None means never.
 
-    It is true if they have nothing to do `now`, and until a memory changes (see `Upkeep.state`).
+    The answer is right only if the jobs have nothing to do at `now`, and until a memory changes
+    (see `Upkeep.state`).
     """
     kept_until = kept_for_reminders(memories, settings)
     moments = [end for _, end in _ends(memories, settings, careful=True) if end >= now]
@@ -333,8 +363,10 @@ def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime)
 
 
 def consolidate(memory: MemorySession, *, dry_run: bool = False) -> list[Outcome]:
-    """Fold the counts of reads (not under a dry run), then expire, decay, upgrade, consolidate. One
-    that fails does not stop the others."""
+    """Run the four jobs, after storing the counts of reads in the memories.
+
+    A job that fails does not stop the others. Under a dry run nothing is changed.
+    """
     turn = Round(memory, dry_run=dry_run)
     if not dry_run:
         turn.upkeep.fold()
@@ -373,16 +405,18 @@ def tidy(
 FACE = "daemon"
 """The face whose changes do not count as activity: they do not reset the idle time."""
 IDLE = ((3, timedelta(hours=2)), (2, timedelta(minutes=30)), (1, timedelta(minutes=5)))
-"""Dream level, and for how long nothing but the daemon must have changed anything."""
-# Seconds of one round for embedding, so that reminders are not late.
+"""Each dream level, and how long nobody but the daemon must have changed anything before it."""
 EMBED_SECONDS = 10.0
+"""Seconds that embedding may take in one round. A longer time would delay reminders."""
 EMBED_BETWEEN = 3.0
-"""How long embedding may take in a round, and each time between two rounds."""
+"""Seconds that embedding may take each time between two rounds."""
+# A number of entries that is never reached.
 _ALL = 1 << 30
 _PURGED_EVERY = timedelta(hours=1)
 _log = logging.getLogger("memoranda.daemon")
 
 Step = tuple[str, Callable[[], int]]
+"""The name of a step of a round, and the function that does it and returns how many items changed."""
 
 
 class Scheduler:
@@ -396,22 +430,24 @@ class Scheduler:
         self.memory = memory
         self.endpoint = endpoint
         self.stop: Callable[[], bool] = lambda: False
+        # When a round last found files that somebody changed by hand.
         self._edited: datetime | None = None
+        # `Upkeep.state` at the beginning of the present round.
         self._state: tuple[int, ...] = ()
-        # Upkeep.state, and until when nothing is due.
+        # The state in which the jobs had nothing to do, and until when that holds (None: forever).
         self._idle: tuple[tuple[int, ...], datetime | None] | None = None
+        # When the history was last purged.
         self._purged: datetime | None = None
-        # The last change before the last dream, and its level.
+        # The time of the last change before the last dream, and the dream's level.
         self._dreamt: tuple[datetime | None, int] | None = None
         # Whether passages may wait for their vectors.
         self._embeds = False
+        # The last error of the model, so that it is logged once.
         self._trouble = ""
 
     def steps(self) -> list[Step]:
-        """The steps of a round in their order: the name, and what to call for the number of items
-        it processed.
-        """
-        # The steps that each machine does for itself.
+        """Return the steps of a round in their order."""
+        # The steps that each machine does for its own copy.
         own_steps: list[Step] = [
             ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
@@ -420,6 +456,7 @@ class Scheduler:
             # Another machine does the rest for all.
             return [("sync", self._sync), *own_steps]
         turn = Round(self.memory, stop=self.stop)
+        # A list of one number, which all jobs of the round share.
         counts = [0]
         jobs = [
             (name, partial(self._job, turn, name, plan, counts)) for name, plan in ROUND.items()
@@ -436,13 +473,15 @@ class Scheduler:
         ]
 
     def _sync(self) -> int:
+        """Bring the index up to date with the files, and note when somebody changed them."""
         total = self.memory.sync().total
         if total:
             self._edited = self.memory.clock()
         return total
 
     def _notify(self) -> int:
-        # For the daemon only, as is `dream` below.
+        """Fire the due reminders. Returns their number."""
+        # Imported late, since only the daemon needs it. The same is true of `dream` below.
         from memoranda.jobs import reminders
 
         notified = reminders.notify(self.memory)
@@ -451,7 +490,7 @@ class Scheduler:
         return len(notified.notified)
 
     def _purge_history(self) -> int:
-        """Once an hour, because it reads the whole history."""
+        """Remove old history. This is done once an hour, because it reads the whole history."""
         now = self.memory.clock()
         if self._purged is not None and now - self._purged < _PURGED_EVERY:
             return 0
@@ -459,6 +498,7 @@ class Scheduler:
         return self.memory.purge_history()
 
     def _dream(self) -> int:
+        """Carry out the dream that is due, if any. Returns the number of its actions."""
         from memoranda.jobs import dream
 
         level = self.level()
@@ -466,15 +506,16 @@ class Scheduler:
             return 0
         changed = self._last_change()
         endpoint = self.endpoint if level == dream.DEEP else None
-        total = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
+        result = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
         self._dreamt = (changed, level)
-        for outcome in total.outcomes:
+        for outcome in result.outcomes:
             if outcome.error is not None:
                 raise outcome.error
-        return len(total.actions)
+        return len(result.actions)
 
     def keep_up(self) -> None:
-        """Between two rounds: `memory.md` shows what this process changed; embedding goes on.
+        """Do the work between two rounds: update `memory.md`, and go on embedding.
+
         Raises StorageError.
         """
         Overview(self.memory).keep_up()
@@ -482,7 +523,10 @@ class Scheduler:
             self._embed(EMBED_BETWEEN)
 
     def _embed(self, seconds: float) -> int:
-        """A model that fails is reported once, and searching by words goes on."""
+        """Compute vectors for some passages. Returns their number.
+
+        A model that fails is logged once and not raised, since searching by words still works.
+        """
         embedded = 0
         trouble = ""
         try:
@@ -499,16 +543,21 @@ class Scheduler:
         return embedded
 
     def _job(self, turn: Round, name: str, plan: Plan, counts: list[int]) -> int:
-        """Run one of the four jobs, and add its actions to `counts`.
+        """Run one of the four jobs, unless there is nothing to do. Returns the number of actions.
 
-        It is skipped if nothing has changed since the jobs had nothing to do, and no moment has
-        come. The state is read before the first job looks, so texts written in the meantime count
-        as changed.
+        There is nothing to do if the jobs found nothing in an earlier round, no memory has changed
+        since, and no memory is due yet.
+
+        counts: a list of one number, to which the job adds its actions. If it is still 0 after the
+            last job, the next rounds may be skipped.
         """
-        if name == "expire":
+        is_first_job = name == "expire"
+        if is_first_job:
+            # Read before the jobs look, so that a text written in the meantime counts as a change.
             self._state = Upkeep(self.memory).state()
-            state, until = self._idle or (self._state, None)
-            if state != self._state or (until is not None and turn.now >= until):
+            idle_state, idle_until = self._idle or (self._state, None)
+            is_due = idle_until is not None and turn.now >= idle_until
+            if idle_state != self._state or is_due:
                 self._idle = None
         if self._idle is not None:
             return 0
@@ -517,29 +566,31 @@ class Scheduler:
             counts[0] += 1
             raise outcome.error
         counts[0] += len(outcome.actions) + outcome.skipped
-        if name == "consolidate" and not counts[0] and not self.stop():
+        is_last_job = name == "consolidate"
+        if is_last_job and not counts[0] and not self.stop():
             self._idle = self._state, next_due(turn.memories, self.memory.settings, turn.now)
         return len(outcome.actions)
 
     def level(self) -> int:
-        """The dream that is due now, 0 for none: each level comes once while nothing changes."""
+        """Return the level of the dream that is due now. 0 means none.
+
+        While nothing changes, each level comes once: 1 after five minutes, 2 after half an hour, 3
+        after two hours.
+        """
         if not self.memory.settings.dream:
             return 0
         changed = self._last_change()
         if self._dreamt is not None and self._dreamt[0] == changed:
-            last_dream = self._dreamt[1]
+            last_level = self._dreamt[1]
         else:
-            last_dream = 0
+            last_level = 0
         if changed is None:
-            if last_dream:
-                return 0
-            return 1
-        idle = self.memory.clock() - changed
-        due = next((level for level, least in IDLE if idle >= least), 0)
-        if due > last_dream:
-            return due
-        return 0
+            # Nobody has ever changed anything, so one light dream is enough.
+            return 0 if last_level else 1
+        idle_time = self.memory.clock() - changed
+        due_level = next((level for level, least_time in IDLE if idle_time >= least_time), 0)
+        return due_level if due_level > last_level else 0
 
     def _last_change(self) -> datetime | None:
-        """When anything but the daemon last changed something, even by hand. None if never."""
+        """Return when anybody but the daemon last changed something, even by hand. None if never."""
         return max(filter(None, (self.memory.last_change(FACE), self._edited)), default=None)

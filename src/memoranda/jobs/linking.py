@@ -1,12 +1,12 @@
-"""Cross-category analysis: links between memories of different categories that share rare features.
+"""Link memories of different categories that share rare marks: tags, wikilinks, names, words.
 
-Pure: plans over `MemoryState` values. Source: contract 001, 6.
+All functions are pure: they plan over `MemoryState` values. Source: contract 001, 6.
 
-A pair is *related* if the evidence would link it. All links of a memory to related memories count
-towards its limit of 3, even those made by hand, so a second run adds none. Related pairs that were
-both `updated` at `now` count towards the limit of 50 per run: with the same clock nothing is left
-to do, and a later run makes the next 50. Both counts only grow when a plan is carried out, so a
-refused pair is refused again.
+Each shared mark adds to the score of a pair of memories. A pair with a high score is *related*. All
+links of a memory to related memories count towards its limit of 3, even links made by hand, so a
+second run adds none. Related pairs that were both `updated` at `now` count towards the limit of 50
+per run: with the same clock nothing is left to do, and a later run makes the next 50. Both counts
+only grow when a plan is carried out, so a pair that was left out once stays out.
 """
 
 from __future__ import annotations
@@ -22,23 +22,27 @@ from heapq import heapify, heappop, heappush, nsmallest
 from itertools import chain
 from operator import add
 from pathlib import Path
+from typing import NamedTuple
 
-from memoranda.jobs.dedup import han_runs, plain, words
+from memoranda.jobs.dedup import han_runs, lower_form, words
 from memoranda.jobs.job import DREAM, LINK, Action, MemoryState, linked_pairs
 from memoranda.note.model import ORGANIZED, REMINDERS
 
 # Two memories are linked from this score on.
 LEAST_SCORE = 2.0
 MOST_LINKS = 3
-"""Links to related memories a memory has when it gets no further ones."""
+"""Number of links to related memories with which a memory gets no further ones."""
 # Few enough links for a person to look through.
 MOST_LINKS_PER_RUN = 50
 MOST_TERMS = 3
-"""Shared terms of a pair that count."""
+"""Number of shared terms (words and pairs of Han characters) that count for the score."""
 # A tag that more memories have says too little.
 MOST_WITH_TAG = 10
 # A name that more memories have says too little.
 MOST_WITH_NAME = 5
+# A term is rare in up to 5 memories, or in one of 100 memories if these are more.
+_MOST_WITH_TERM = 5
+_MEMORIES_PER_TERM = 100
 # How much a shared tag, link, name and word add to the score.
 TAG = 1.0
 TARGET = 1.5
@@ -49,7 +53,7 @@ _TARGET_LENGTH = 100
 _MARKED = re.compile(r"[\d_.-]")
 # Signs that join the parts of a name.
 _SIGNS = re.compile("[_.-]")
-# A link, which says by itself what it is about.
+# A link to another note: `[[Anna]]`, `![[plan.png]]`.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
 # Letters of the shortest plain word that is evidence.
 _LEAST_LETTERS = 4
@@ -63,57 +67,66 @@ _BEGINNING = re.compile(
 
 
 def without_wikilinks(text: str) -> str:
-    """`text` with a blank for every `[[wikilink]]`: their targets are evidence of their own."""
+    """Replace every `[[wikilink]]` of a text by a blank. Their targets are a mark of another kind."""
     if "[[" in text:
         return _WIKILINK.sub(" ", text)
     return text
 
 
-def evidence_words(low: str) -> set[str]:
-    """The words of a plain text that can be evidence: of four letters or more and no stop words, or
-    marked by a digit, `_`, `-` or `.` within. Numbers are not marks, but versions, dates and addresses
-    are (`3.11.2`). Without wikilinks.
+def evidence_words(lower_text: str) -> set[str]:
+    """Return the words of a text in lower form that can be evidence, outside of wikilinks.
+
+    These are words of four letters or more (`kubernetes`), shorter ones with a digit or a sign
+    (`py3`, `a-b`), and versions, dates and addresses (`3.11.2`). Stop words and numbers are not.
     """
-    evidence = set(words(without_wikilinks(low))) - _stop_words()
-    letters = {word: sum(map(str.isalpha, word)) for word in evidence}
-    return {
-        word
-        for word in evidence
-        if letters[word] >= (1 if _MARKED.search(word) else _LEAST_LETTERS)
-        or len(_SIGNS.findall(word)) > 1
-    }
+    candidates = set(words(without_wikilinks(lower_text))) - _stop_words()
+    evidence = set[str]()
+    for word in candidates:
+        letter_count = sum(map(str.isalpha, word))
+        least_letters = 1 if _MARKED.search(word) else _LEAST_LETTERS
+        has_several_signs = len(_SIGNS.findall(word)) > 1
+        if letter_count >= least_letters or has_several_signs:
+            evidence.add(word)
+    return evidence
 
 
-def evidence_pairs(low: str) -> set[str]:
-    """The pairs of neighbouring Han characters of a plain text that can be evidence. Without
-    wikilinks.
+def evidence_pairs(lower_text: str) -> set[str]:
+    """Return the pairs of neighbouring Han characters that can be evidence, outside of wikilinks.
+
+    `喝绿茶` has the pairs `喝绿` and `绿茶`.
     """
     pairs: set[str] = set()
-    for run in han_runs(without_wikilinks(low)):
+    for run in han_runs(without_wikilinks(lower_text)):
         pairs.update(map(add, run, run[1:]))
     return pairs - _stop_words()
 
 
 def name_words(text: str) -> tuple[dict[str, str], set[str]]:
-    """The capitalized words of a text: lower case to spelling, and those that occur inside a
-    sentence.
+    """Find the words of a text with a capital, and those of them that are surely names.
 
-    Inside a sentence only names have capitals. Wikilinks, weekdays and months are left out.
+    `Tea for Anna Berg` has `{"tea": "Tea", "anna": "Anna", "berg": "Berg"}`. Sure names are `anna`
+    and `berg`, since inside a sentence only names have a capital. Wikilinks, weekdays and months
+    are left out.
     """
-    words_by_name: dict[str, str] = {}
-    within: set[str] = set()
+    spelling_by_name: dict[str, str] = {}
+    sure_names: set[str] = set()
     text = without_wikilinks(text)
     for match in _NAME.finditer(text):
-        low = match[0].lower()
-        if len(low) > 2 and low not in _stop_words() and low.removesuffix("s") not in _calendar():
-            words_by_name.setdefault(low, match[0])
-            if not _BEGINNING.search(text[max(0, match.start() - 6) : match.start()]):
-                within.add(low)
-    return words_by_name, within
+        lower_name = match[0].lower()
+        is_stop_word = lower_name in _stop_words()
+        is_of_calendar = lower_name.removesuffix("s") in _calendar()
+        if len(lower_name) > 2 and not is_stop_word and not is_of_calendar:
+            spelling_by_name.setdefault(lower_name, match[0])
+            # `_BEGINNING` needs only a few characters before the word.
+            text_before = text[max(0, match.start() - 6) : match.start()]
+            if not _BEGINNING.search(text_before):
+                sure_names.add(lower_name)
+    return spelling_by_name, sure_names
 
 
 @cache
 def _calendar() -> frozenset[str]:
+    """Return the English names of weekdays and months in lower case."""
     from memoranda.note.timephrase.lexer import table
 
     return frozenset([*table("english.weekdays"), *table("english.months")])
@@ -121,6 +134,7 @@ def _calendar() -> frozenset[str]:
 
 @cache
 def _stop_words() -> frozenset[str]:
+    """Read stopwords.txt: words that are too frequent to be evidence."""
     lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
     words = " ".join(line for line in lines if not line.startswith("#"))
     return frozenset(words.split())
@@ -130,8 +144,9 @@ def _stop_words() -> frozenset[str]:
 class _Marked:
     """A memory with the rare marks that can link it to others.
 
-    They are tags, targets of wikilinks and names (folded -> as written), words, and pairs of
-    Chinese characters.
+    tags, targets, names: the spelling of each tag, target of a wikilink and name, by its lower form.
+    words: words in lower form.
+    pairs: pairs of Han characters.
     """
 
     memory: MemoryState
@@ -143,14 +158,16 @@ class _Marked:
 
 
 def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> list[Action]:
-    """The links dream level 3 makes, best score first, ties by ids; each `reason` is the evidence
-    in words.
+    """Plan the links of dream level 3, the best score first, equal scores by ids.
 
-    Give all memories, those in the inbox and reminders included: reminders take no part, nor do
-    they count when it is asked how many memories have a tag or a term (the engine makes them out of
-    other memories' text). Linked are organized memories of one scope and different categories that
-    share evidence of LEAST_SCORE or more and are neither linked nor were unlinked. `now` is the
-    time such links are stamped with as `updated`.
+    Linked are organized memories of one scope and different categories with a score of LEAST_SCORE
+    or more. Pairs that are linked, or whose link somebody removed, are left out. The `reason` of an
+    action is the evidence in words: `tag "tea", name "Anna"`.
+
+    memories: all memories. Those in the inbox only count for how rare a mark is. Reminders are
+        ignored, as they repeat the text of other memories.
+    now: the `updated` that this run gives to linked memories. Links that already have it count for
+        the limit of the run. With None, no earlier link counts.
     """
     pairs = _Pairs(
         sorted(
@@ -158,156 +175,177 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
             key=lambda state: state.id,
         )
     )
-    memories_by_id = pairs.memories
+    states = pairs.memories
     remaining_links = MOST_LINKS_PER_RUN
     if now is not None:
         remaining_links -= sum(
-            memories_by_id[a].updated == now == memories_by_id[b].updated for a, b in pairs.related
+            states[a].updated == now == states[b].updated for a, b in pairs.related
         )
     actions: list[Action] = []
-    if remaining_links > 0:
-        heap = pairs.likely()
-    else:
-        heap = []
+    # (negative score, a, b): the pair with the highest score comes out of the heap first.
+    heap = pairs.likely() if remaining_links > 0 else []
     heapify(heap)
     while heap and len(actions) < remaining_links:
         negative_score, a, b = heappop(heap)
-        if max(pairs.links[a], pairs.links[b]) < MOST_LINKS:
-            score, reasons = pairs.evidence(a, b)
-            if -score == negative_score:
-                actions.append(
-                    Action(
-                        DREAM,
-                        LINK,
-                        memories_by_id[a].id,
-                        ", ".join(reasons),
-                        memories_by_id[a].path,
-                        target=memories_by_id[b].id,
-                    )
-                )
-                pairs.links.update((a, b))
-            elif score >= LEAST_SCORE:
-                heappush(heap, (-score, a, b))
+        if max(pairs.links[a], pairs.links[b]) >= MOST_LINKS:
+            continue
+        # The score in the heap may be too high. Then the pair goes back with its exact score.
+        evidence = pairs.evidence(a, b)
+        if -evidence.score == negative_score:
+            reason = ", ".join(evidence.reasons)
+            actions.append(
+                Action(DREAM, LINK, states[a].id, reason, states[a].path, target=states[b].id)
+            )
+            pairs.links.update((a, b))
+        elif evidence.score >= LEAST_SCORE:
+            heappush(heap, (-evidence.score, a, b))
     return actions
 
 
-class _Pairs:
-    """The memories to link, in the order of their ids, and the marks that each shares with others.
+class _Evidence(NamedTuple):
+    """The score of the marks that two memories share, and the marks in words: `tag "tea"`."""
 
-    A pair is two positions in `memories`, the smaller first. `related` are the linked pairs the
-    evidence would link, `links` counts them by position.
+    score: float
+    reasons: list[str]
+
+
+class _Pairs:
+    """Find pairs of memories that share rare marks. A pair is two positions, the smaller first.
+
+    memories: the organized memories, in the order of their ids.
+    related: the linked pairs that the evidence would link as well.
+    links: how many related pairs each memory is in, by position.
     """
 
     def __init__(self, memories: Sequence[MemoryState]):
-        marked, self._counts = _rare_marks(memories)
+        marked, self._term_counts = _rare_marks(memories)
         self._marked = [
             marked_memory for marked_memory in marked if marked_memory.memory.phase == ORGANIZED
         ]
         self.memories = [marked_memory.memory for marked_memory in self._marked]
-        self._with = defaultdict[tuple[str, str, str], list[int]](list)
+        # The positions of the memories with a mark, by scope, kind of mark and mark.
+        self._positions = defaultdict[tuple[str, str, str], list[int]](list)
         for position, marked_memory in enumerate(self._marked):
             for kind in ("tags", "targets", "names", "words", "pairs"):
                 for mark in getattr(marked_memory, kind):
-                    self._with[marked_memory.memory.scope, kind, mark].append(position)
+                    self._positions[marked_memory.memory.scope, kind, mark].append(position)
         linked = linked_pairs(self.memories)
-        self._closed = linked | linked_pairs(self.memories, "unlinked")
+        self._excluded_pairs = linked | linked_pairs(self.memories, "unlinked")
         self.related = [
             (a, b)
             for a, b in linked
             if self.memories[a].scope == self.memories[b].scope
             and self.memories[a].category != self.memories[b].category
-            and self.evidence(a, b)[0] >= LEAST_SCORE
+            and self.evidence(a, b).score >= LEAST_SCORE
         ]
         self.links = Counter(chain.from_iterable(self.related))
 
     def likely(self) -> list[tuple[float, int, int]]:
-        """All pairs the evidence may link that are neither linked nor were unlinked, each with the
-        score it has at most, negative: less where neighbouring pairs of characters count once."""
+        """Return the pairs that may be linked, as (negative score, position, later position).
+
+        The score is an upper limit. The exact one is lower where neighbouring pairs of Han
+        characters are one term. Pairs that are linked or whose link was removed are left out.
+        """
         pairs = []
-        for position, mine in enumerate(self._marked):
-            marks = defaultdict[int, float](float)
-            terms = Counter(self._later(position, words=mine.words, pairs=mine.pairs))
+        for position, marked_memory in enumerate(self._marked):
+            # The score of shared tags, targets and names, by the position of the other memory.
+            mark_scores = defaultdict[int, float](float)
             for weight, kind in ((TAG, "tags"), (TARGET, "targets"), (NAME, "names")):
-                for later_position in self._later(position, **{kind: getattr(mine, kind)}):
-                    marks[later_position] += weight
-            for later_position in marks.keys() | {
-                term for term, count in terms.items() if TERM * count >= LEAST_SCORE
-            }:
-                best_score = marks[later_position] + TERM * min(MOST_TERMS, terms[later_position])
-                is_open = (
-                    mine.memory.category != self.memories[later_position].category
-                    and (position, later_position) not in self._closed
+                marks = {kind: getattr(marked_memory, kind)}
+                for later_position in self._later(position, **marks):
+                    mark_scores[later_position] += weight
+            term_counts = Counter(
+                self._later(position, words=marked_memory.words, pairs=marked_memory.pairs)
+            )
+            with_enough_terms = {
+                later_position
+                for later_position, count in term_counts.items()
+                if TERM * count >= LEAST_SCORE
+            }
+            for later_position in mark_scores.keys() | with_enough_terms:
+                counted_terms = min(MOST_TERMS, term_counts[later_position])
+                best_score = mark_scores[later_position] + TERM * counted_terms
+                may_be_linked = (
+                    marked_memory.memory.category != self.memories[later_position].category
+                    and (position, later_position) not in self._excluded_pairs
                 )
-                if best_score >= LEAST_SCORE and is_open:
+                if best_score >= LEAST_SCORE and may_be_linked:
                     pairs.append((-best_score, position, later_position))
         return pairs
 
     def _later(self, position: int, **marks: Iterable[str]) -> Iterator[int]:
-        """The positions of later memories that have these marks, once for each mark."""
+        """Yield the positions of later memories of the scope with these marks, once for each mark.
+
+        marks: the marks of each kind, by the kind: `tags`, `targets` and so on.
+        """
         scope = self.memories[position].scope
         for kind, marks_of_kind in marks.items():
             for mark in marks_of_kind:
-                positions = self._with[scope, kind, mark]
+                positions = self._positions[scope, kind, mark]
                 yield from positions[bisect_right(positions, position) :]
 
-    def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
-        """The score of the features that two memories share, and each reason in words.
+    def evidence(self, a: int, b: int) -> _Evidence:
+        """Return the score of the marks that two memories share, and each mark in words.
 
-        Reasons are `tag "x"`, `link "y"`, `name "N"`, `term "z"`; only the rarest terms are listed.
-        Four Han characters or more count like two terms.
+        These are `tag "x"`, `link "y"`, `name "N"`, `term "z"`; only the rarest terms are listed. A
+        term of four Han characters or more counts like two terms.
         """
-        mine = self._marked[a]
+        marked_a = self._marked[a]
         marked_b = self._marked[b]
-        tags = sorted(mine.tags.keys() & marked_b.tags.keys())
-        targets = sorted(mine.targets.keys() & marked_b.targets.keys())
-        names = sorted(mine.names.keys() & marked_b.names.keys())
-        terms = [(self._counts[word], word) for word in mine.words & marked_b.words]
-        long = 0
-        pairs = mine.pairs & marked_b.pairs
+        tags = sorted(marked_a.tags.keys() & marked_b.tags.keys())
+        targets = sorted(marked_a.targets.keys() & marked_b.targets.keys())
+        names = sorted(marked_a.names.keys() & marked_b.names.keys())
+        # (number of memories with the term, term)
+        terms = [(self._term_counts[word], word) for word in marked_a.words & marked_b.words]
+        long_phrase_count = 0
+        pairs = marked_a.pairs & marked_b.pairs
         if pairs:
-            for phrase in phrases(mine.memory.content, pairs):
-                terms.append(
-                    (min(self._counts[pair] for pair in map(add, phrase, phrase[1:])), phrase)
-                )
-                long += len(phrase) > 3
-        best = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
-        reasons = [f'tag "{mine.tags[tag]}"' for tag in tags] + [
-            f'link "{mine.targets[target]}"' for target in targets
-        ]
-        reasons += [f'name "{mine.names[name]}"' for name in names]
+            for phrase in phrases(marked_a.memory.content, pairs):
+                pairs_of_phrase = map(add, phrase, phrase[1:])
+                terms.append((min(self._term_counts[pair] for pair in pairs_of_phrase), phrase))
+                long_phrase_count += len(phrase) > 3
+        rarest_terms = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
+        reasons = [f'tag "{marked_a.tags[tag]}"' for tag in tags]
+        reasons += [f'link "{marked_a.targets[target]}"' for target in targets]
+        reasons += [f'name "{marked_a.names[name]}"' for name in names]
         score = (
             TAG * len(tags)
             + TARGET * len(targets)
             + NAME * len(names)
-            + TERM * min(MOST_TERMS, len(best) + long)
+            + TERM * min(MOST_TERMS, len(rarest_terms) + long_phrase_count)
         )
-        return score, reasons + best
+        return _Evidence(score, reasons + rarest_terms)
 
 
 def phrases(content: str, pairs: Iterable[str]) -> list[str]:
-    """The longest pieces of a text made of these pairs of Han characters, no pair used twice."""
-    wanted_pairs = set(pairs)
+    """Join pairs of Han characters to the longest pieces of a text that they make.
+
+    `他喝绿茶` has with the pairs `喝绿` and `绿茶` the phrase `喝绿茶`. No pair is used twice.
+    """
+    given_pairs = set(pairs)
     pieces = [""]
-    for run in han_runs(without_wikilinks(plain(content))):
+    for run in han_runs(without_wikilinks(lower_form(content))):
         for pair in map(add, run, run[1:]):
-            if pair not in wanted_pairs:
+            if pair not in given_pairs:
                 pieces.append("")
             else:
+                # A pair begins with the last character of the piece so far.
                 pieces[-1] += pair[1] if pieces[-1] else pair
         pieces.append("")
     phrase_list = []
-    used = set[str]()
+    used_pairs = set[str]()
     for piece in sorted(filter(None, pieces), key=len, reverse=True):
         piece_pairs = set(map(add, piece, piece[1:]))
-        if used.isdisjoint(piece_pairs):
+        if used_pairs.isdisjoint(piece_pairs):
             phrase_list.append(piece)
-        used |= piece_pairs
+        used_pairs |= piece_pairs
     return phrase_list
 
 
 def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:
-    """The marks of each memory that more than one and not too many have, and how many have each
-    term.
+    """Return the rare marks of each memory, and the number of memories with each term.
+
+    A mark is rare if at least two memories have it, but not too many.
     """
     tags = Counter[str]()
     targets = Counter[str]()
@@ -323,7 +361,7 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
         tags.update(marks.tags.keys())
         targets.update(marks.targets.keys())
         terms.update(marks.words | marks.pairs)
-    most_memories = max(5, len(memories) // 100)
+    most_memories = max(_MOST_WITH_TERM, len(memories) // _MEMORIES_PER_TERM)
     rare_terms = {term for term, count in terms.items() if 2 <= count <= most_memories}
     shared_tags = {tag for tag, count in tags.items() if 2 <= count <= MOST_WITH_TAG}
     shared_targets = {target for target, count in targets.items() if count > 1}
@@ -344,12 +382,12 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
 
 
 def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:
-    """All marks of a memory, and the names in it that stand inside a sentence."""
-    text = plain(memory.content)
-    tags = {plain(tag).strip(): tag for tag in reversed(memory.tags)}
+    """Return all marks of a memory, and the names in it that are surely names (`name_words`)."""
+    text = lower_form(memory.content)
+    tags = {lower_form(tag).strip(): tag for tag in reversed(memory.tags)}
     targets = {}
     for target in reversed(memory.targets):
-        key = plain(target).strip()[:_TARGET_LENGTH]
+        key = lower_form(target).strip()[:_TARGET_LENGTH]
         if key:
             targets[key] = target
     names, names_within = name_words(memory.content)
@@ -358,5 +396,5 @@ def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:
 
 
 def _only(marks: Mapping[str, str], kept_keys: Container[str]) -> dict[str, str]:
-    """The marks with these keys."""
+    """Return the marks with these keys."""
     return {key: mark for key, mark in marks.items() if key in kept_keys}

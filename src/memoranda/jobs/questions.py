@@ -1,7 +1,8 @@
-"""Questions of the jobs to the owner (engine/review.py): merge? category?
-archive? reminder?
+"""Ask the owner what the daemon does not do unasked: `memory review`.
 
-The daemon does none of this unasked.
+Each kind of question is a `ReviewSource` (engine/review.py): one function that finds the questions,
+and one that carries out an answer. The kinds are merging two memories, the category of a memory,
+archiving memories that nobody reads, and reminders.
 """
 
 from __future__ import annotations
@@ -45,19 +46,20 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
 _NO = ("n", "no")
-_ALWAYS = datetime.max.replace(tzinfo=UTC)
+# A time by which every memory that can expire has expired.
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 def _mark(*memories: MemoryState) -> str:
-    return sha256(
-        "\0".join(memory.content for memory in memories).encode("utf-8", "surrogatepass")
-    )[:8]
+    """Return a digest of texts for the key of a question: with a new text, it is asked again."""
+    joined_texts = "\0".join(memory.content for memory in memories)
+    return sha256(joined_texts.encode("utf-8", "surrogatepass"))[:8]
 
 
 def _carry_out(memory: MemorySession, action: Action) -> bool:
-    """Carry out an action.
+    """Carry out an action, and return True: something was changed.
 
-    Returns True. Raises Conflict, Locked, and NotFound if the memory is gone.
+    Raises Conflict, Locked, and NotFound if the memory is gone.
     """
     infos = {memory_state.id: memory_state.info for memory_state in Round(memory).memories}
     if action.id not in infos and action.record is None:
@@ -67,6 +69,7 @@ def _carry_out(memory: MemorySession, action: Action) -> bool:
 
 
 def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
+    """Yield questions about pairs of memories that seem to make the same statement."""
     memories = Round(memory).memories
     memories_by_id = {
         memory_state.id: memory_state
@@ -75,14 +78,15 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
     }
     # Each of several equal memories is asked about once. The rest is the next question.
     asked_ids: set[str] = set()
-    for _, a, b in pairs_to_ask(list(memories_by_id.values())):
-        first_memory = memories_by_id[a]
-        second_memory = memories_by_id[b]
-        key = f"merge:{a}:{b}:{_mark(first_memory, second_memory)}"
-        if memory.decision(key) is None:
-            if a in asked_ids or b in asked_ids:
+    for pair in pairs_to_ask(list(memories_by_id.values())):
+        first_memory = memories_by_id[pair.a]
+        second_memory = memories_by_id[pair.b]
+        key = f"merge:{pair.a}:{pair.b}:{_mark(first_memory, second_memory)}"
+        is_open = memory.decision(key) is None
+        if is_open:
+            if pair.a in asked_ids or pair.b in asked_ids:
                 continue
-            asked_ids |= {a, b}
+            asked_ids |= {pair.a, pair.b}
         first_text = one_line_of(first_memory.content)
         second_text = one_line_of(second_memory.content)
         text = f'Do these say the same? "{first_text}" and "{second_text}"'
@@ -90,22 +94,23 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
             ("1", "keep the first, merge the second into it"),
             ("2", "keep the second, merge the first into it"),
         )
-        yield ReviewItem(key, "merge", text, (a, b), (*choices, ("n", "keep both")))
+        refs = (pair.a, pair.b)
+        yield ReviewItem(key, "merge", text, refs, (*choices, ("n", "keep both")))
 
 
 def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
-    """Questions about the category of memories that stay in the inbox.
+    """Yield questions about the category of memories in the inbox whose category is not sure.
 
-    Expiring ones need no sorting.
+    Memories that will expire need no category.
     """
     turn = Round(memory)
-    passing = {
-        item.id for item in plan_expire(turn.memories, memory.settings, _ALWAYS, careful=True)
+    expiring_ids = {
+        item.id for item in plan_expire(turn.memories, memory.settings, _END_OF_TIME, careful=True)
     }
     inbox = [
         item
         for item in turn.memories
-        if item.phase == INBOX == item.category and item.id not in passing
+        if item.phase == INBOX == item.category and item.id not in expiring_ids
     ]
     classifier = Classifier(memory.settings, turn.memories if inbox else ())
     for item in inbox:
@@ -127,6 +132,7 @@ _NO_CATEGORY = ("n", "leave it in the inbox")
 
 
 def _categorize(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
+    """Put a memory into the category that the owner chose. Returns whether one was chosen."""
     if choice == "n":
         return False
     (state,) = states_of(memory, [memory.memory_id(item.refs[0])])
@@ -151,84 +157,78 @@ def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     )
 
 
-# How long nobody must have read or used a memory before the owner is asked. It does no harm where
-# it is.
-_UNREAD = timedelta(days=365)
+# How long nobody must have read or used a memory before the owner is asked. An unread memory does no
+# harm, so this is long.
+_LEAST_UNREAD_TIME = timedelta(days=365)
 
 
 def _unused_notes(memory: MemorySession) -> Iterator[ReviewItem]:
+    """Yield questions about archiving memories that nobody read for a year.
+
+    The daemon archives sure cases unasked, and leaves memories with a coming reminder alone. Both
+    are left out.
+    """
     turn = Round(memory)
     settings = memory.settings
     memories_by_id = {memory_state.id: memory_state for memory_state in turn.memories}
-    sure = {action.id for action in plan_decay(turn.memories, settings, turn.now, careful=True)}
+    sure_ids = {action.id for action in plan_decay(turn.memories, settings, turn.now, careful=True)}
     kept_until = kept_for_reminders(turn.memories, settings)
-    long = replace(settings, decay_threshold=max(_UNREAD, settings.decay_threshold))
-    for action in plan_decay(turn.memories, long, turn.now):
+    threshold = max(_LEAST_UNREAD_TIME, settings.decay_threshold)
+    patient_settings = replace(settings, decay_threshold=threshold)
+    for action in plan_decay(turn.memories, patient_settings, turn.now):
         memory_state = memories_by_id[action.id]
-        # The daemon archives sure cases unasked, and keeps memories with a coming reminder until
-        # then.
-        if (
-            memory_state.id not in sure
-            and memory_state.category not in settings.keep
-            and kept_until.get(memory_state.id, turn.now) <= turn.now
-        ):
-            since = f"{memory_state.created.astimezone(settings.reading_zone):%Y-%m-%d}"
-            line = f'"{one_line_of(memory_state.content)}" ({memory_state.category}), {since}'
-            text = (
-                f'Archive "{one_line_of(memory_state.content)}" ({memory_state.category})? '
-                f"It was never read since {since}"
-            )
-            key = f"archive:{memory_state.id}:{_mark(memory_state)}"
-            yield ReviewItem(
-                key,
-                "archive",
-                text,
-                (memory_state.id,),
-                (("y", "archive it"), ("n", "keep it")),
-                (line,),
-            )
+        has_coming_reminder = kept_until.get(memory_state.id, turn.now) > turn.now
+        is_kept = memory_state.category in settings.keep or has_coming_reminder
+        if memory_state.id in sure_ids or is_kept:
+            continue
+        since = f"{memory_state.created.astimezone(settings.reading_zone):%Y-%m-%d}"
+        shown_memory = f'"{one_line_of(memory_state.content)}" ({memory_state.category})'
+        yield ReviewItem(
+            f"archive:{memory_state.id}:{_mark(memory_state)}",
+            "archive",
+            f"Archive {shown_memory}? It was never read since {since}",
+            (memory_state.id,),
+            (("y", "archive it"), ("n", "keep it")),
+            (f"{shown_memory}, {since}",),
+        )
 
 
 def _doubtful(memory: MemorySession) -> Iterable[tuple[ReviewItem, Action]]:
+    """Yield questions about reminders for days such as "Friday", each with the action for "yes"."""
     turn = Round(memory)
     for action in plan_from_text(turn.memories, memory.settings, turn.now, [], VAGUE_DAY):
         assert action.record is not None
         text = f'Remind you of "{one_line_of(action.record.content)}"? {action.reason}'
         refs = (action.target or "",)
-        yield (
-            ReviewItem(
-                f"reminder:{action.id}", "reminder", text, refs, (("y", "remind me then"), _NO)
-            ),
-            action,
-        )
+        choices = (("y", "remind me then"), _NO)
+        yield ReviewItem(f"reminder:{action.id}", "reminder", text, refs, choices), action
 
 
-_OUTDATED = "reminder:outdated:"
+# How the key of a question about an outdated reminder begins.
+_OUTDATED_PREFIX = "reminder:outdated:"
 
 
 def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
-    """About reminders whose memory does not ask for them any more. Without an answer they fire, and
-    say so.
+    """Yield questions about reminders whose memory no longer asks for them.
+
+    Without an answer such a reminder fires with a remark.
     """
     reminders_by_id = {info.id: (info, reminder) for info, reminder in listed(memory)}
-    for id, now in outdated(memory, [info for info, _ in reminders_by_id.values()]).items():
+    infos = [info for info, _ in reminders_by_id.values()]
+    for id, present_text in outdated(memory, infos).items():
         info, reminder = reminders_by_id[id]
+        when = ""
         if reminder.due:
             due = reminder.due.astimezone(memory.settings.reading_zone)
-        else:
-            due = None
-        if due:
             when = f" on {due:%Y-%m-%d at %H:%M}"
-        else:
-            when = ""
-        if now is None:
+        if present_text is None:
             why = "is gone"
         else:
-            why = f'says now "{one_line_of(now)}"'
+            why = f'says now "{one_line_of(present_text)}"'
         text = f'Keep the reminder "{one_line_of(contents(memory, [info])[0])}"{when}? Its memory {why}'
-        mark = sha256((now or "").encode("utf-8", "surrogatepass"))[:8]
+        mark = sha256((present_text or "").encode("utf-8", "surrogatepass"))[:8]
         yield ReviewItem(
-            f"{_OUTDATED}{id}:{mark}",
+            f"{_OUTDATED_PREFIX}{id}:{mark}",
             "reminder",
             text,
             (id,),
@@ -237,7 +237,11 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
 
 
 def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
-    if item.key.startswith(_OUTDATED):
+    """Carry out an answer to a question about a reminder. Returns whether something was changed.
+
+    Raises NotFound if the question is no longer open.
+    """
+    if item.key.startswith(_OUTDATED_PREFIX):
         if all(other_item.key != item.key for other_item in _outdated(memory)):
             raise NotFound(item.key, "the open questions")
         if choice == "n":
@@ -251,23 +255,17 @@ def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     return choice == "y" and _carry_out(memory, action)
 
 
-MERGES = ReviewSource(
-    _merges,
-    lambda memory, item, choice: (
-        choice != "n"
-        and _carry_out(
-            memory,
-            Action(
-                "review",
-                MERGE,
-                item.refs[choice == "1"],
-                "asked for",
-                "",
-                target=item.refs[choice != "1"],
-            ),
-        )
-    ),
-)
+def _merge(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
+    """Merge two memories as the owner chose. Returns whether they were merged."""
+    if choice == "n":
+        return False
+    first, second = item.refs
+    survivor, duplicate = (first, second) if choice == "1" else (second, first)
+    action = Action("review", MERGE, duplicate, "asked for", "", target=survivor)
+    return _carry_out(memory, action)
+
+
+MERGES = ReviewSource(_merges, _merge)
 CATEGORIES = ReviewSource(
     _categories,
     _categorize,

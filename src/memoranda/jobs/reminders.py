@@ -1,9 +1,9 @@
-"""Reminders a person asks for, and firing what is due (contract 001, 8).
+"""Store, change and fire reminders (contract 001, 8).
 
-Firing goes through the pending lists, the memories, the desktop, in this order. A process that dies
-between two of these steps loses no reminder and fires none twice: the lists are derived from the
-memories, so the next round makes them again, and what has fired says so itself. Only its
-notification may be missing.
+A due reminder fires in three steps: it is put into the pending lists (`memory.md`), then its header
+is marked, then the desktop shows it. A process that dies between two steps loses no reminder and
+fires none twice: the lists are derived from the memories, so the next round makes them again, and a
+marked reminder does not fire again. Only its notification may be missing.
 """
 
 from __future__ import annotations
@@ -32,20 +32,26 @@ if TYPE_CHECKING:
     from memoranda.index.rows import NoteInfo
     from memoranda.note.timephrase import Reading
 
-# A reminder to fire, when it is due, and the header keys it gets
-_Due = tuple["NoteInfo", datetime, dict[str, Any]]
 DONE = "done"
 FIRE = "fire"
 SNOOZE = "snooze"
 TITLE = "Memory CLI"
 """The title of a notification."""
 SECONDS = 5.0
-"""How long a program may take that shows a notification."""
+"""Seconds that a program may take to show a notification."""
 _MOST_NOTIFICATION_CHARACTERS = 100
 
 
+class _Due(NamedTuple):
+    """A reminder to fire, when it is due, and the header keys that mark it as fired."""
+
+    info: NoteInfo
+    moment: datetime
+    keys: dict[str, Any]
+
+
 def read_time(memory: MemorySession, text: str) -> Reading:
-    """The one time `text` names, by the memory's clock and zone. Raises TimeRefused."""
+    """Read the one time that a text names, such as "tomorrow at 9". Raises TimeRefused."""
     from memoranda.note import timephrase
 
     settings = memory.settings
@@ -53,7 +59,7 @@ def read_time(memory: MemorySession, text: str) -> Reading:
 
 
 def read_times(memory: MemorySession, text: str) -> list[Reading]:
-    """The times `text` names, several where it joins them ("8am and 8pm"). Raises TimeRefused."""
+    """Read the times that a text names, two for "8am and 8pm". Raises TimeRefused."""
     from memoranda.note import timephrase
 
     settings = memory.settings
@@ -69,7 +75,7 @@ def store(
     scope: str = GLOBAL,
     source: str | None = None,
 ) -> Note:
-    """Store a reminder of `text` at the time read. Raises as `Memory.write`."""
+    """Store a reminder of `text` for the time in `reading`. Raises the errors of `Memory.write`."""
     draft_fields: dict[str, Any] = {"scope": scope, "source": source, "metadata": keys_of(reading)}
     return memory.write(
         Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), **draft_fields)
@@ -77,11 +83,13 @@ def store(
 
 
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
-    """The reminders that the caller sees and that will still fire, the next one first.
+    """Return the reminders that the caller sees and that will still fire, the next one first.
 
-    After them come those that cannot fire because their time is unreadable. With `fired`, all
-    reminders.
+    At the end come reminders that cannot fire because their time is unreadable.
+
+    fired: whether to return all reminders, also those that have fired.
     """
+    # (due, id, info, reminder), of which the first two are the order.
     dated: list[tuple[datetime, str, NoteInfo, Reminder]] = []
     undated: list[tuple[NoteInfo, Reminder]] = []
     for info in Pending(memory).reminders():
@@ -101,21 +109,23 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
     """Acknowledge a reminder, which removes it from the pending lists.
 
     A reminder that has not fired yet never will, unless it repeats. Raises NotFound, Ambiguous,
-    Locked; InvalidInput for another memory.
+    Locked, and InvalidInput for a memory that is not a reminder.
     """
     now = memory.clock()
 
     def keys(reminder: Reminder) -> dict[str, Any] | None:
+        """Return the new header keys. None if the reminder was acknowledged before."""
         if reminder.is_done:
             return None
-        # Before a round found it due
-        is_early = reminder.repeat and not reminder.has_fired and reminder.is_due(now)
-        if is_early:
+        new_keys = dict[str, Any]()
+        # It is due, but no round has fired it yet. So its next time is set here.
+        if reminder.repeat and not reminder.has_fired and reminder.is_due(now):
             new_keys = reminder.once_fired(now, memory.settings.reading_zone)
-        else:
-            new_keys = dict[str, Any]()
+        new_keys["acked_at"] = stamp(now)
         is_put_off = reminder.snoozed is not None and not reminder.has_fired
-        return new_keys | {"acked_at": stamp(now)} | ({SNOOZED: REMOVE} if is_put_off else {})
+        if is_put_off:
+            new_keys[SNOOZED] = REMOVE
+        return new_keys
 
     return _change_header(memory, ref, DONE, keys)
 
@@ -123,12 +133,13 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
 def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
     """Put a reminder off to the time that `when` names. It leaves the pending lists and fires then.
 
-    For a repeating one, only this occurrence moves. Raises the errors of `acknowledge`;
-    TimeRefused.
+    If the reminder repeats, only its present occurrence moves. Raises the errors of `acknowledge`,
+    and TimeRefused.
     """
     reading = read_time(memory, when)
 
     def keys(reminder: Reminder) -> dict[str, Any]:
+        """Return the new header keys."""
         if reminder.repeat:
             return reminder.put_off(reading.due, memory.clock(), memory.settings.reading_zone)
         new_keys = (
@@ -144,10 +155,15 @@ def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
 def _change_header(
     memory: MemorySession, ref: str, verb: str, keys: Callable[[Reminder], dict[str, Any] | None]
 ) -> NoteInfo:
-    """Set header keys of a reminder and return it. If `keys` returns None, nothing is set."""
+    """Set header keys of a reminder, and return its new index entry.
+
+    ref: the id of the reminder.
+    keys: returns the new keys for the present reminder, or None to change nothing.
+    """
     upkeep = Upkeep(memory)
 
     def change(infos: list[NoteInfo]) -> NoteInfo:
+        """Set the keys. `retried` calls this again if somebody changes the reminder meanwhile."""
         (info,) = infos
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
@@ -162,10 +178,10 @@ def _change_header(
 class Notified(NamedTuple):
     """The result of `notify`.
 
-    notified: the reminders that fired (or would fire, in a dry run), the oldest due first.
-    pending: how many reminders that the caller sees wait for an acknowledgement now.
-    actions: what was done.
-    failure: why the desktop showed no notification.
+    notified: the reminders that fired (in a dry run: would fire), the oldest due first.
+    pending: the number of reminders that the caller sees and that wait for an acknowledgement.
+    actions: an action for each reminder that fired.
+    failure: the reason why the desktop showed no notification. None if it did, or had none to show.
     """
 
     notified: tuple[NoteInfo, ...]
@@ -182,46 +198,54 @@ def notify(memory: MemorySession, *, dry_run: bool = False) -> Notified:
     """
     now = memory.clock()
     pending = Pending(memory)
-    # Before the lock, as it may take long
-    changed = outdated(memory, [info for info, _, _ in _due(memory, pending, now, {})])
+    # Before the lock, as this may take long.
+    outdated_texts = outdated(memory, [item.info for item in _due(memory, pending, now, {})])
     failure = None
-    firing = None
+    # The header keys, by row, that the files do not have yet in a dry run.
+    planned_keys = None
     if dry_run:
-        due = _due(memory, pending, now, changed)
-        firing = {info.row: keys for info, _, keys in due}
+        due = _due(memory, pending, now, outdated_texts)
+        planned_keys = {item.info.row: item.keys for item in due}
     else:
-        due = _fire(memory, pending, now, changed)
-        # Not under the lock: a desktop that hangs must not keep others from writing
+        due = _fire(memory, pending, now, outdated_texts)
+        # Without the lock: a desktop that hangs must not keep others from writing.
         failure = _show_fired(memory, due)
     visible = [info for info in pending.reminders() if memory.sees(info.scope)]
-    waiting = pending.listed(now, visible, firing)
-    actions = tuple(_fire_action(memory, info, moment) for info, moment, _ in due)
-    return Notified(tuple(info for info, _, _ in due), len(waiting), actions, failure)
+    waiting = pending.listed(now, visible, planned_keys)
+    actions = tuple(_fire_action(memory, item) for item in due)
+    return Notified(tuple(item.info for item in due), len(waiting), actions, failure)
 
 
 def _fire(
-    memory: MemorySession, pending: Pending, now: datetime, changed: Mapping[str, str | None]
+    memory: MemorySession,
+    pending: Pending,
+    now: datetime,
+    outdated_texts: Mapping[str, str | None],
 ) -> list[_Due]:
-    """Put what is due into the pending lists, then mark it as fired: what was marked."""
+    """Put the due reminders into the pending lists, and mark them as fired. Returns the marked ones.
+
+    outdated_texts: the result of `outdated`.
+    """
     upkeep = Upkeep(memory)
     fired: list[_Due] = []
     with memory.exclusive():
-        due = _due(memory, pending, now, changed)
-        pending.refresh(now, {info.row: keys for info, _, keys in due})
-        for info, moment, keys in due:
-            # Who edits it at this moment has it fire the next time
+        due = _due(memory, pending, now, outdated_texts)
+        pending.refresh(now, {item.info.row: item.keys for item in due})
+        for item in due:
+            # A reminder that somebody is just editing fires the next time.
             with suppress(*CHANGED_MEANWHILE):
-                fired.append((upkeep.change(info, keys, FIRE, touch=False), moment, keys))
+                info = upkeep.change(item.info, item.keys, FIRE, touch=False)
+                fired.append(item._replace(info=info))
         if len(fired) < len(due):
             pending.refresh(now)
     return fired
 
 
 def _show_fired(memory: MemorySession, fired: Sequence[_Due]) -> str | None:
-    """Show what fired on the desktop; why not, None when that went well."""
+    """Show reminders on the desktop. Returns the reason if that failed, or else None."""
     if not fired:
         return None
-    infos = [info for info, _, _ in fired]
+    infos = [item.info for item in fired]
     texts = [
         Reminder.of(info.header).caveat + text
         for info, text in zip(infos, contents(memory, infos), strict=True)
@@ -229,47 +253,55 @@ def _show_fired(memory: MemorySession, fired: Sequence[_Due]) -> str | None:
     return show(memory.settings, texts)
 
 
-def _fire_action(memory: MemorySession, info: NoteInfo, moment: datetime) -> Action:
-    local = moment.astimezone(memory.settings.reading_zone)
-    path = f"{CATEGORY_PROJECT}/{info.path}"
-    return Action("notify", FIRE, info.id, f"due {local:%Y-%m-%d %H:%M}", path)
+def _fire_action(memory: MemorySession, item: _Due) -> Action:
+    """Describe the firing of a reminder as an action."""
+    local_time = item.moment.astimezone(memory.settings.reading_zone)
+    path = f"{CATEGORY_PROJECT}/{item.info.path}"
+    return Action("notify", FIRE, item.info.id, f"due {local_time:%Y-%m-%d %H:%M}", path)
 
 
 def _due(
-    memory: MemorySession, pending: Pending, now: datetime, changed: Mapping[str, str | None]
+    memory: MemorySession,
+    pending: Pending,
+    now: datetime,
+    outdated_texts: Mapping[str, str | None],
 ) -> list[_Due]:
-    """The reminders to fire. `changed` comes from `outdated`."""
+    """Return the reminders to fire that the caller sees, the oldest due first.
+
+    outdated_texts: the result of `outdated`. These reminders get a remark.
+    """
     zone = memory.settings.reading_zone
-    before = memory.settings.notify_before
-    due_reminders = []
+    notify_before = memory.settings.notify_before
+    due_reminders: list[_Due] = []
     for info in pending.reminders():
         reminder = Reminder.of(info.header)
         if (
             memory.sees(info.scope)
             and not (info.locked or info.is_broken)
             and reminder.due is not None
-            and reminder.is_due(now, before)
+            and reminder.is_due(now, notify_before)
         ):
-            due_reminders.append((info, reminder.due, reminder.once_fired(now, zone)))
-    for info, _, keys in due_reminders:
-        if info.id in changed:
-            keys[SOURCE_CHANGED] = "gone" if changed[info.id] is None else "changed"
-        elif SOURCE_CHANGED in info.header:
-            keys[SOURCE_CHANGED] = REMOVE
-    return sorted(due_reminders, key=lambda item: (item[1], item[0].id))
+            due_reminders.append(_Due(info, reminder.due, reminder.once_fired(now, zone)))
+    for item in due_reminders:
+        if item.info.id in outdated_texts:
+            is_gone = outdated_texts[item.info.id] is None
+            item.keys[SOURCE_CHANGED] = "gone" if is_gone else "changed"
+        elif SOURCE_CHANGED in item.info.header:
+            item.keys[SOURCE_CHANGED] = REMOVE
+    return sorted(due_reminders, key=lambda item: (item.moment, item.info.id))
 
 
 def show(settings: Settings, contents: Sequence[str]) -> str | None:
     """Show a desktop notification of reminders with these texts, as configured (`notification.*`).
 
     A reminder's text goes to another program as one argument, never into a script or through a
-    shell. Returns None on success or if there is nothing to show. Otherwise the reason, for stderr.
-    Source: contract 001, 8, "Methods".
+    shell. Returns the reason if that failed. None means that it was shown, or that there was nothing
+    to show. Source: contract 001, 8, "Methods".
     """
-    if settings.notify and contents:
-        method = _method(settings)
-    else:
-        method = "file"
+    if not settings.notify or not contents:
+        return None
+    method = _method(settings)
+    # Reminders are only in files then.
     if method == "file":
         return None
     reason = _failure_of(_command(method, _message(contents)))
@@ -279,7 +311,7 @@ def show(settings: Settings, contents: Sequence[str]) -> str | None:
 
 
 def _method(settings: Settings) -> str:
-    """The program that shows notifications, or "file" for none."""
+    """Return the program that shows notifications. "file" means none."""
     method = settings.notify_method
     if method != "auto":
         return method
@@ -297,7 +329,7 @@ def _method(settings: Settings) -> str:
 
 
 def _message(contents: Sequence[str]) -> str:
-    """The text of a notification: the text of a single reminder, or the number of several."""
+    """Return the text of a notification: that of a single reminder, or the number of several."""
     if len(contents) > 1:
         return f"You have {len(contents)} reminder(s)"
     # No argument of a process can hold a NUL
@@ -308,7 +340,7 @@ def _message(contents: Sequence[str]) -> str:
 
 
 def _command(method: str, message: str) -> list[str]:
-    """The command line that shows a message."""
+    """Return the command line that shows a message: `["notify-send", "--", "Memory CLI", …]`."""
     if method != "osascript":
         return [method, "--", TITLE, message]
     script = (
@@ -323,7 +355,7 @@ def _command(method: str, message: str) -> list[str]:
 
 
 def _failure_of(command: Sequence[str]) -> str:
-    """Run a command; why it failed, "" when it did not."""
+    """Run a command. Returns the reason if it failed, or else ""."""
     import subprocess
 
     try:

@@ -1,6 +1,7 @@
-"""Reminders made from texts: which times a memory names, and what for, so that a deep dream makes a
-reminder of it (contract 001, 6 and 18.7); and which of those made so their texts do not ask for
-any longer.
+"""Plan reminders for the times that memories name, and find reminders that are out of date.
+
+A memory "Dentist on 10 March at 9" gets a reminder in a deep dream. If somebody changes the memory
+to "11 March", the reminder is out of date (`outdated`). Source: contract 001, 6 and 18.7.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from memoranda.engine.contents import contents
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import id_list
 from memoranda.errors import Ambiguous, AmbiguousTime, InvalidInput, NotFound, PastTime, TimeRefused
-from memoranda.jobs.dedup import plain
+from memoranda.jobs.dedup import lower_form
 from memoranda.jobs.job import DREAM, REMIND, REMINDED, Action, MemoryState, states_of
 from memoranda.jobs.text_times import BLANK_LINE, VAGUE_DAY, TextTime, times_of
 from memoranda.note.markdown import Record
@@ -32,13 +33,17 @@ if TYPE_CHECKING:
     from memoranda.note.timephrase import Reading
 
 SOURCE = "dream-engine"
+"""The source of a reminder made from a text."""
 TAG = "auto-reminder"
-"""The source, and one of the tags, of a reminder made from a text."""
+"""A tag of a reminder made from a text."""
 
 
 class Skipped(NamedTuple):
-    """A time expression of the memory `id` that makes no reminder; `code` is `ambiguous_time` or
-    `past_time`.
+    """A time expression that makes no reminder.
+
+    id: the memory.
+    phrase: the words of the time.
+    code: `ambiguous_time` or `past_time`.
     """
 
     id: str
@@ -53,17 +58,17 @@ def plan_from_text(
     skipped: list[Skipped],
     doubt: str = "",
 ) -> list[Action]:
-    """Plan a reminder for each coming date or deadline that a memory names for sure
-    (`TextTime.doubt`).
+    """Plan a reminder for each coming date or deadline that a memory surely asks for.
 
-    The time of writing is the clock. Reminders themselves are not read. Each reminder is made once:
-    its id is derived from the memory and the words, and stays in the memory's header under
-    `reminded` even if the reminder is deleted. If another memory of its scope, or a reminder,
-    already names the same time in the same words, none is made. A birthday gets one for every year.
+    "Tomorrow" means the day after the memory was written. A birthday gets a reminder of every year.
+    Each reminder is made once: its id follows from the memory and the words of the time, and stays
+    in the memory's header under `reminded` even if the reminder is deleted. If a reminder, or another
+    memory of the scope, names the same time for the same thing, no reminder is made.
 
-    skipped: gets the times that are ambiguous, that leave a time word unused, or that are over at
-        `now`. Vague words such as "soon" and habits are not listed.
-    doubt: with VAGUE_DAY, plan instead those left out for want of an explicit date, for the owner.
+    skipped: a list to which times are added that are ambiguous, that leave a time word unused, or
+        that are over at `now`. Vague words such as "soon" and habits are not added.
+    doubt: "" plans the sure reminders. VAGUE_DAY plans only those for days such as "Friday", which
+        the owner must confirm.
     """
     plan = _Plan(memories, settings, now, skipped, doubt)
     actions = []
@@ -78,7 +83,7 @@ def plan_from_text(
 
 
 class _Plan:
-    """The state while reminders are planned: the ids that were made, and what happens when."""
+    """Decide for one time after the other whether it gets a reminder. See `plan_from_text`."""
 
     def __init__(
         self,
@@ -92,8 +97,9 @@ class _Plan:
         self._now = now
         self._skipped = skipped
         self._doubt = doubt
+        # The ids of reminders that exist or existed.
         self._made_ids = {memory.id for memory in memories}
-        # The coming events, by scope and time.
+        # The subjects of the events that are known, by scope and time.
         self._subjects = defaultdict[object, list[frozenset[str]]](list)
         for memory in memories:
             self._made_ids.update(id_list(memory.header.get(REMINDED)))
@@ -103,7 +109,7 @@ class _Plan:
                 self._subjects[memory.scope, due].append(subject)
 
     def action(self, memory: MemoryState, time: TextTime) -> Action | None:
-        """The reminder that a time of a memory asks for, None when it asks for none."""
+        """Plan the reminder that a time of a memory asks for. None if it gets no reminder."""
         if time.doubt not in ("", self._doubt):
             return None
         ids = [reminder_id(source, time.phrase) for source in (memory.id, *memory.merged)]
@@ -123,7 +129,7 @@ class _Plan:
         return self._reminder(ids[0], memory, time.paragraph, outcome)
 
     def _ahead(self, outcome: Reading | TimeRefused) -> Reading | TimeRefused:
-        """A reading at its time ahead, of a rule the next one; PastTime when it is over."""
+        """Return the next time of a reading. PastTime if the reading is over and does not repeat."""
         from memoranda.note.timephrase import next_time_after
 
         if isinstance(outcome, TimeRefused) or outcome.due > self._now:
@@ -136,6 +142,7 @@ class _Plan:
         return replace(outcome, due=due)
 
     def _reminder(self, id: str, memory: MemoryState, paragraph: str, reading: Reading) -> Action:
+        """Return the action that stores a reminder with the text of a paragraph."""
         moment = self._now.astimezone(UTC)
         record = Record(
             id,
@@ -162,38 +169,48 @@ class _Plan:
 
 
 def _subject(text: str, phrase: str = "") -> frozenset[str]:
-    """The subject of a text, apart from the time it names with this phrase: its words, numbers and
-    CJK characters."""
+    """Return the words that say what a text is about, without the words of a time.
+
+    `Call the dentist on 10 March` with the phrase `10 March` has the subject `call`, `dentist`. A
+    CJK character is a word.
+
+    phrase: the words of the time, with ` … ` between its pieces. "" if there is no time to leave
+        out.
+    """
     for piece in phrase.split(" … ") if phrase else ():
         text = text.replace(piece, " ")
-    words = frozenset(tokens(plain(text))) - (stop_words() - _WHO) - _NO_SUBJECT
-    return (
-        frozenset(chain.from_iterable(word if is_cjk(word) else (word,) for word in words))
-        - _NO_SUBJECT
-    )
+    words = frozenset(tokens(lower_form(text))) - (stop_words() - _PERSONS) - _NO_SUBJECT
+    single_words = chain.from_iterable(word if is_cjk(word) else (word,) for word in words)
+    return frozenset(single_words) - _NO_SUBJECT
 
 
-def _is_same(subject: frozenset[str], second: frozenset[str]) -> bool:
-    """Whether all that one of two texts is about the second is about, too, or the reverse."""
-    if subject and second:
-        return subject <= second or second <= subject
-    return subject == second
+def _is_same(subject: frozenset[str], other_subject: frozenset[str]) -> bool:
+    """Whether one of two subjects has all words of the other."""
+    if subject and other_subject:
+        return subject <= other_subject or other_subject <= subject
+    # An empty subject would be part of every subject.
+    return subject == other_subject
 
 
-_WHO = frozenset(
+# Stop words that make a difference: "call her", "call him".
+_PERSONS = frozenset(
     ("he", "him", "his", "she", "her", "they", "them", "their", "we", "us", "our", "you", "your")
 )
+# Words that are not about the thing to be reminded of.
 _NO_SUBJECT = frozenset(("due", "deadline", "user", "用户", "截止", *"和与跟同在了的我有要"))
 
 
 def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str | None]:
-    """The reminders made by a dream from a text that no longer asks for them, by id.
+    """Find reminders that a dream made from a memory whose text no longer asks for them.
 
-    The value is the present text of the memory, or None if it is gone. Reminders that another
-    memory asks for are left out. Only the owner knows whether they are still wanted, so they fire
-    with a remark.
+    Returns the present text of the memory by the id of the reminder. The text is None if the memory
+    is gone. Reminders that another memory asks for are left out. Only the owner knows whether an
+    outdated reminder is still wanted, so it fires with a remark.
+
+    infos: the reminders to check.
     """
     texts: dict[str, str | None] = {}
+    # Read only if they are needed, as this takes long.
     further_texts: list[_MemoryText] | None = None
     for info in infos:
         states = _source_states(memory, info)
@@ -212,10 +229,10 @@ def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str 
 
 
 def _source_states(memory: MemorySession, info: NoteInfo) -> list[MemoryState] | None:
-    """The memory that a reminder was made from; an empty list if it is gone.
+    """Return the memory that a reminder was made from. The list is empty if the memory is gone.
 
-    None for a reminder that a dream did not make, or that the owner put off, and if the memory
-    cannot be identified.
+    None means that the reminder is not checked: a dream did not make it, the owner put it off, or
+    several memories may be meant.
     """
     source = info.header.get("reminder_of")
     is_made = info.source == SOURCE and TAG in info.tags and isinstance(source, str)
@@ -233,6 +250,7 @@ def _source_states(memory: MemorySession, info: NoteInfo) -> list[MemoryState] |
 
 
 def _made_reminder(memory: MemorySession, info: NoteInfo) -> _MadeReminder:
+    """Read a reminder that a dream made."""
     (text,) = contents(memory, [info])
     subject = _subject(text, str(info.header.get("due_text") or ""))
     reminder = Reminder.of(info.header)
@@ -240,16 +258,22 @@ def _made_reminder(memory: MemorySession, info: NoteInfo) -> _MadeReminder:
 
 
 def _other_texts(memory: MemorySession) -> list[_MemoryText]:
+    """Read all memories except reminders."""
     infos = [info for info in Upkeep(memory).every() if info.category != REMINDERS]
     return [_MemoryText(state, memory.settings) for state in states_of(memory, infos)]
 
 
-# Words a time may have, a CJK character being one.
+# The most words that a time has, where a CJK character counts as a word.
 _MOST_TIME_WORDS = 16
 
 
 class _MadeReminder(NamedTuple):
-    """A reminder made from the memory `source`: its id, text, what it is about, and when."""
+    """A reminder that a dream made.
+
+    source: the id of the memory from which it was made.
+    subject: the words that say what it is about (`_subject`).
+    reminder: its times.
+    """
 
     id: str
     source: object
@@ -259,7 +283,7 @@ class _MadeReminder(NamedTuple):
 
 
 class _MemoryText:
-    """The texts and times of memories: each read once, however many reminders are compared with it."""
+    """A memory with its paragraphs and times, which are read once for all reminders."""
 
     def __init__(self, memory: MemoryState, settings: Settings):
         self.memory = memory
@@ -267,19 +291,20 @@ class _MemoryText:
 
     @cached_property
     def _paragraphs(self) -> list[tuple[str, frozenset[str]]]:
-        """Each with its words."""
+        """The paragraphs, each with the words of its subject."""
         paragraphs = BLANK_LINE.split(self.memory.content)
         return [(paragraph.strip(), _subject(paragraph)) for paragraph in paragraphs]
 
     @cached_property
     def _times(self) -> list[TextTime]:
-        # Takes a millisecond
+        """The times that the memory names. Reading them takes a millisecond."""
         return list(times_of(self.memory, self._settings))
 
     def asks_for(self, reminder: _MadeReminder) -> bool:
-        """Whether the memory names the time of a reminder: for it, or for the same thing."""
+        """Whether the memory names the time of a reminder, and is about the same thing."""
         if reminder.source in (self.memory.id, *self.memory.merged):
             return self._still_asks_for(reminder)
+        # A cheap check that spares reading the times of most memories.
         if not any(_may_be_same(reminder.subject, words) for _, words in self._paragraphs):
             return False
         for time in self._times_that_ask():
@@ -289,7 +314,7 @@ class _MemoryText:
         return False
 
     def _still_asks_for(self, reminder: _MadeReminder) -> bool:
-        """Whether the memory that a reminder was made from names its time."""
+        """Whether this memory, from which a reminder was made, still names the reminder's time."""
         if any(reminder.text == paragraph for paragraph, _ in self._paragraphs):
             return True
         sources = (self.memory.id, *self.memory.merged)
@@ -300,10 +325,11 @@ class _MemoryText:
         return False
 
     def _times_that_ask(self) -> Iterator[TextTime]:
+        """The times for which a reminder may have been made, by a dream or by the owner's word."""
         return (time for time in self._times if time.doubt in ("", VAGUE_DAY))
 
     def _is_then(self, time: TextTime, reminder: _MadeReminder) -> bool:
-        """Whether a time is the time of a reminder, or has its rule."""
+        """Whether a time is the time of a reminder, or repeats by the same rule."""
         if isinstance(time.outcome, TimeRefused):
             return False
         is_same_rule = bool(time.outcome.repeat) and (
@@ -313,16 +339,23 @@ class _MemoryText:
 
 
 def _may_be_same(subject: frozenset[str], words: frozenset[str]) -> bool:
-    """Whether `_is_same` may be true for a paragraph with these words, without the words of its
-    time.
+    """Whether a paragraph may be about a subject, once the words of its time are left out.
+
+    words: the words of the paragraph, with those of its time. At most 16 words may be of the time.
     """
-    if subject and (subject <= words or subject.isdisjoint(words)):
-        return subject <= words
+    if subject and subject <= words:
+        return True
+    if subject and subject.isdisjoint(words):
+        return False
     return len(words - subject) <= _MOST_TIME_WORDS
 
 
 def reminder_id(source: str, phrase: str) -> str:
-    """The id of the reminder made of `phrase` in the memory `source`."""
+    """Return the id of the reminder for a time. It depends on nothing but the two arguments.
+
+    source: the id of the memory that names the time.
+    phrase: the words of the time.
+    """
     from uuid import NAMESPACE_URL, UUID, uuid5
 
     try:

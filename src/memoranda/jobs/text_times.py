@@ -1,5 +1,7 @@
-"""The times that the text of a memory names, and which of them ask for a reminder for sure
-(contract 001, 6 and 18.7).
+"""Find the times that a memory names, and say which of them surely ask for a reminder.
+
+"Dentist on 10 March at 9" does. "We never meet on Monday" does not: it is a negation. A time that
+does not for sure has a *doubt*, the reason in words. Source: contract 001, 6 and 18.7.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ if TYPE_CHECKING:
 # A blank line: nothing said before it is context of the text after it.
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 VAGUE_DAY = "no explicit date"
+"""The doubt about a day such as "Friday". The owner may be asked about these."""
 # Words between the two ends of a range.
 _TO = re.compile(r"\s*(?:to|until|till|through|-|–|—|~|至|到)\s*", re.I)
 # Where a sentence ends.
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？；;\n]")
-# Phrases with a word of negation that say "do it".
+# Phrases with a word of negation that negate nothing: "do not forget".
 _NO_NEGATION = re.compile(
     r"(?:do not|don't|don’t|never) forget|(?:no|not) later than|别忘|不要忘|勿忘|不晚于|不迟于|不超过",
     re.I,
@@ -70,8 +73,9 @@ _OF_BIRTHDAY = re.compile(
     r"|\s*[是为][^，。！？；\n]{0,12}?(?:生日|纪念日)\s*(?:[，。！？；\n]|\Z)",
     re.I,
 )
-# Characters around a day in which words say what it is.
+# The number of characters around a day in which words say whether it is a birthday.
 _CHARACTERS_AROUND_DAY = 80
+# A clock for reading a day of the calendar with a year of any century, as none is over then.
 _LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
 # The number of times behind a day that may be its hour.
 _HOURS_LOOKED_AT = 3
@@ -83,10 +87,10 @@ _Marks = Sequence[tuple[int, int]]
 class TextTime:
     """A time that a memory names.
 
-    paragraph: its paragraph.
-    phrase: its words.
-    outcome: its reading, or the refusal.
-    doubt: the reason why it is not a sure reminder. Empty for a sure one.
+    paragraph: the paragraph with the time.
+    phrase: the words of the time.
+    outcome: the time as it was read, or the error for words that cannot be read.
+    doubt: the reason why it may ask for no reminder. "" for a sure one, and for an error.
     """
 
     paragraph: str
@@ -97,8 +101,11 @@ class TextTime:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a time is in its text: its paragraph, its sentence at text[start:end], and whether
-    that makes it a birthday or a deadline.
+    """The surroundings of a time in its text.
+
+    paragraph: the paragraph with the time.
+    start, end: the sentence with the time is text[start:end].
+    is_birthday, is_deadline: whether the words around the time make it one.
     """
 
     paragraph: str
@@ -109,37 +116,42 @@ class _Place:
 
 
 def times_of(memory: MemoryState, settings: Settings) -> Iterator[TextTime]:
-    """The times that a memory names, read with its own time of writing as the clock.
+    """Yield the times that a memory names. "Tomorrow" means the day after the memory was written.
 
-    If a paragraph names one time in several ways, the first counts; for a range, its start. Hours
-    later in the sentence belong to its day, and the first of them counts if it is early: "Flight on
-    10 March, BA 117, at 7 am".
+    If a paragraph names one time in several ways, the first counts. For a range, its start counts.
+    An hour later in the sentence belongs to the day before it: "Flight on 10 March, BA 117, at 7
+    am".
     """
     text = _MemoryText(memory, settings)
-    yielded: set[object] = set()
-    used_hours: set[int] = set()
+    yielded_keys: set[object] = set()
+    # The groups that are an hour of an earlier day.
+    hour_indexes: set[int] = set()
     for index, ((start, end), outcome) in enumerate(text.groups):
-        if index in used_hours or text.ends_range(index):
+        if index in hour_indexes or text.ends_range(index):
             continue
         place = text.place(start, end)
         if place.is_birthday:
             outcome = text.yearly(outcome) or outcome
         elif not isinstance(outcome, TimeRefused) and outcome.is_explicit and outcome.all_day:
             hours = text.hours_of(index, outcome, place)
-            used_hours.update(hours)
+            hour_indexes.update(hours)
             outcome = text.with_hour(outcome, hours, place)
+        # Errors are all different. Two readings of one time in one paragraph are the same.
         key: object = start
         if not isinstance(outcome, TimeRefused):
             key = (place.paragraph, outcome.due, outcome.repeat)
-        if key in yielded:
+        if key in yielded_keys:
             continue
-        yielded.add(key)
+        yielded_keys.add(key)
         doubt = text.doubt(outcome, place)
         yield TextTime(place.paragraph, outcome.phrase, outcome, doubt)
 
 
 class _MemoryText:
-    """The text of a memory with its groups of time words."""
+    """The text of a memory with its groups of time words.
+
+    groups: ((start, end), outcome) of each group, in the order of the text.
+    """
 
     def __init__(self, memory: MemoryState, settings: Settings):
         from memoranda.note import timephrase
@@ -153,7 +165,7 @@ class _MemoryText:
         self._sentence_ends = [mark.span() for mark in _SENTENCE_END.finditer(self._text)]
 
     def ends_range(self, index: int) -> bool:
-        """Whether a group says when the time before it ends."""
+        """Whether a group is the end of a range: `11` in "from 9 to 11"."""
         if index == 0:
             return False
         (_, end), _ = self.groups[index - 1]
@@ -161,6 +173,7 @@ class _MemoryText:
         return _TO.fullmatch(self._text, end, start) is not None
 
     def place(self, start: int, end: int) -> _Place:
+        """Describe the surroundings of the time at text[start:end]."""
         first, last = _around(self._gaps, start, end, self._text)
         sentence_start, sentence_end = _around(self._sentence_ends, start, end, self._text)
         before = self._text[max(0, start - _CHARACTERS_AROUND_DAY) : start]
@@ -178,7 +191,10 @@ class _MemoryText:
         )
 
     def hours_of(self, index: int, day: Reading, place: _Place) -> dict[int, datetime]:
-        """The moments of the hours that the sentence names behind a day, by their group."""
+        """Return the hours that the sentence names after a day, as moments, by the index of a group.
+
+        index: the group of the day.
+        """
         from memoranda.note import timephrase
 
         hours: dict[int, datetime] = {}
@@ -198,17 +214,20 @@ class _MemoryText:
         return hours
 
     def with_hour(self, day: Reading, hours: dict[int, datetime], place: _Place) -> Reading:
-        """Move a day to its first hour, if that is earlier than the usual hour of days."""
+        """Move a day to the first of its hours, if its reminder would come too late for that hour.
+
+        A deadline stays a day.
+        """
         earliest = min(hours.values(), default=day.due)
-        if place.is_deadline or earliest - self._settings.notify_before >= day.due:
+        is_early_enough = earliest - self._settings.notify_before >= day.due
+        if place.is_deadline or is_early_enough:
             return day
         return replace(day, due=earliest, all_day=not hours)
 
     def yearly(self, outcome: Reading | TimeRefused) -> Reading | None:
-        """Read a birthday, its next or its first, as a time of every year.
+        """Turn the time of a birthday into a reminder of every year.
 
-        None for words that do not name a day of the calendar: long ago they would mean a different
-        day.
+        None for words that do not name a day of the calendar, such as "next Friday".
         """
         from memoranda.note import timephrase
 
@@ -220,6 +239,7 @@ class _MemoryText:
         due = reading.due if isinstance(outcome, PastTime) else getattr(outcome, "due", None)
         if due is None or reading.repeat or not reading.all_day:
             return None
+        # "Next Friday" read at another clock is another day of the year.
         if f"{due:%m%d}" != f"{reading.due:%m%d}":
             return None
         is_leap_day = (due.month, due.day) == (2, 29)
@@ -236,37 +256,38 @@ class _MemoryText:
         return replace(reading, due=due, repeat=str(rule))
 
     def doubt(self, outcome: Reading | TimeRefused, place: _Place) -> str:
-        """Why a time asks for no reminder, or may not."""
+        """Return the reason why a time may ask for no reminder. "" for a sure one, and an error."""
         if isinstance(outcome, TimeRefused):
             return ""
-        today = self._created.astimezone(self._zone).date()
+        day_of_writing = self._created.astimezone(self._zone).date()
         is_special = place.is_birthday or place.is_deadline
-        if outcome.all_day and outcome.due.date() == today and not is_special:
+        # Such a day says when something was written or happened.
+        if outcome.all_day and outcome.due.date() == day_of_writing and not is_special:
             return "its own day"
         return _doubt(self._text[place.start : place.end], outcome, place)
 
 
 def _around(marks: _Marks, start: int, end: int, text: str) -> tuple[int, int]:
-    """The start and end of the piece around text[start:end], between two of these marks."""
-    before = bisect_right(marks, start, key=itemgetter(1))
-    after = bisect_left(marks, end, key=itemgetter(0))
-    if before:
-        first = marks[before - 1][1]
-    else:
-        first = 0
-    if after < len(marks):
-        last = marks[after][0]
-    else:
-        last = len(text)
-    return first, last
+    """Return the start and end of the piece of a text around text[start:end].
+
+    marks: (start, end) of what separates pieces, such as blank lines, in their order.
+    """
+    mark_count_before = bisect_right(marks, start, key=itemgetter(1))
+    next_mark = bisect_left(marks, end, key=itemgetter(0))
+    piece_start = marks[mark_count_before - 1][1] if mark_count_before else 0
+    piece_end = marks[next_mark][0] if next_mark < len(marks) else len(text)
+    return piece_start, piece_end
 
 
 def _doubt(sentence: str, reading: Reading, place: _Place) -> str:
-    """Why a time in this sentence asks for no reminder, or may not; "" for an explicit date ahead
-    or a named deadline, that nothing in its sentence negates (contract 001, 18.7)."""
+    """Return the reason why a time in a sentence may ask for no reminder (contract 001, 18.7).
+
+    "" for an explicit date or a named deadline that nothing in its sentence negates.
+    """
     is_yearly = place.is_birthday and "FREQ=YEARLY" in (reading.repeat or "")
     if not is_yearly and (reading.repeat or _HABIT.search(sentence)):
         return "a repeat"
+    # "Cancel the subscription by 3 May" is a task, not a negation.
     if place.is_deadline:
         sentence = _TO_CANCEL.sub(" ", sentence)
     if _NEGATION.search(_NO_NEGATION.sub(" ", sentence)):

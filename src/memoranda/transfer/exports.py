@@ -1,8 +1,8 @@
-"""The exports of other assistants and memory servers, read as memories and conversations
-(docs/moving-in.md).
+"""Import the exports of other assistants and memory servers, such as ChatGPT and mem0.
 
-Each reader takes the export's own words; nothing is summed up. What a program says it remembers
-becomes a memory, a conversation one note.
+A text that a program remembers becomes a memory here, and a conversation becomes a note. Texts are
+taken as they are; nothing is summed up. Each program has a reader (`READERS`) that yields `Exported`
+items. Source: docs/moving-in.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from memoranda.sources.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
 from memoranda.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
 
-# Kinds of other programs, and the category each is here.
+# The category here for the kinds of memories in other programs.
 _CATEGORIES = {
     "decision": "decisions",
     "preference": "preferences",
@@ -52,24 +52,31 @@ _CONTEXTS = {
     "user_instructions": "preferences",
 }
 _SPEAKERS = {"user": "You", "assistant": "ChatGPT"}
-# The number and date that ChatGPT puts before a saved memory.
+# The number and date that ChatGPT puts before a saved memory: `12. [2026-01-05]. `
 _NUMBER = re.compile(r"^\s*\d+\.\s*(?:\[[^\]]*\]\.?\s*)?")
 # A citation as ChatGPT's exports encode it.
 _CITED = re.compile("[ \\t]*\ue200[^\ue201]*\ue201")
-# The digits by which two conversations of one title differ.
+# The digest at the end of a conversation's file name: `2026-01-05 0123abcd.md`
 _DIGEST = re.compile(r" ([0-9a-f]{8})\.md\Z")
-# Marks of ChatGPT where it cites something; the archives of Claude's export.
+# The names of the archives that Claude splits a large export into.
 _PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
+# Times in seconds since 1970 are below this number until the year 5138, times in milliseconds are
+# above it since 1973.
+_LEAST_MILLISECONDS = 1e11
 
 
 Turn = tuple[str, datetime | None, str]
-"""Who said it, when, and what was said."""
+"""(speaker, time, text) of one contribution to a conversation. The time is None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A memory (`turns` empty), a conversation, or a project: what it holds as turns. `ref` is the
-    source's own id.
+    """A memory, a conversation or a project of another program.
+
+    ref: the id that the program gives it.
+    text: the text of a memory, or the title of a conversation or project.
+    turns: the contributions to a conversation, or the documents of a project. Empty for a memory.
+    kind: the `type` of the note: `conversation` or `project`. A memory ignores it.
     """
 
     ref: str
@@ -82,38 +89,41 @@ class Exported:
     kind: str = "conversation"
 
     def label(self, source: str) -> str:
-        """The name by which the person knows it."""
+        """Return a name for people: `chatgpt 0123 (Tea for Anna)`.
+
+        source: the name of the program.
+        """
         title = " ".join(self.text.split())[:60]
+        label = f"{source} {self.ref}"
         if title:
-            label = f"{source} {self.ref} ({title})"
-        else:
-            label = f"{source} {self.ref}"
+            label = f"{label} ({title})"
+        # A text may hold half of a surrogate pair, which no terminal can show.
         return label.encode("utf-8", "backslashreplace").decode()
 
     def begun(self) -> datetime | None:
-        """When it was created, or else the time of its first turn or of its last change.
+        """Return when it was created, or else the time of its first turn, or of its last change.
 
-        None if unknown.
+        None if no time is known.
         """
         times = (when for _, when, _ in self.turns if when)
         return self.created or min(times, default=self.updated)
 
     def changed(self) -> datetime | None:
-        """When it was last changed, or else the time of its last turn or of its creation.
+        """Return when it was last changed, or else the time of its last turn, or of its creation.
 
-        None if unknown.
+        None if no time is known.
         """
         times = (when for _, when, _ in self.turns if when)
         return self.updated or max(times, default=self.created)
 
     def age(self) -> tuple[datetime, int]:
-        """A key that is larger for the newer of two copies or, without times, for the longer one."""
+        """Return a key that is larger for the newer of two copies, or, without times, the longer."""
         length = len(self.text) + sum(len(turn_text) for _, _, turn_text in self.turns)
         return self.changed() or EPOCH, length
 
 
 Found = Iterator[Exported | tuple[str, str]]
-"""What a reader finds; (name, why) for what cannot be taken."""
+"""The items of a reader. (name, reason) takes the place of an item that cannot be imported."""
 
 
 def plan_export(
@@ -123,11 +133,17 @@ def plan_export(
     project: str,
     reader: Callable[[Path], Found] | None = None,
 ) -> MovePlan:
-    """Plan to import an export of one of READERS, or the result of `reader`. Raises WrongStore,
-    ProjectNotFound.
+    """Plan to import an export.
 
-    Conversations go to the folder `kind` of `project`. If a memory exists already, the later text
-    stays and the other one goes to the history.
+    Conversations become notes in the folder `kind` of a project. If a memory exists already, the
+    later text counts, and the other one goes to the history.
+
+    kind: the program that made the export, one of READERS.
+    path: the export: a file, a zip or a folder.
+    project: the name of the project for conversations.
+    reader: reads the export in place of the reader of `kind`.
+
+    Raises WrongStore, ProjectNotFound.
     """
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
@@ -135,23 +151,40 @@ def plan_export(
     exchange = Exchange(memory)
 
     def act(items: Sequence[MoveAction]) -> None:
+        """Write memories and notes."""
         records = [action.what for action in items if isinstance(action.what, Record)]
         if records:
             exchange.put(records)
-        notes = [action.what for action in items if not isinstance(action.what, Record)]
+        notes: list[_NoteFile] = [
+            action.what for action in items if isinstance(action.what, _NoteFile)
+        ]
         if notes:
-            over = {path: old for path, _, old in notes if old is not None}
-            exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
+            replaced_files = {
+                note.path: note.existing for note in notes if note.existing is not None
+            }
+            exchange.add_files(name, [(note.path, note.data) for note in notes], replaced_files)
 
     plan = MovePlan(act)
     newest = _newest_copies(kind, (reader or READERS[kind])(path), plan)
     records = [_record(kind, item, memory.clock()) for item in newest if not item.turns]
     _plan_records(plan, exchange, records)
-    there_already = _conversations(exchange, name, kind)
+    paths_by_digest = _conversations(exchange, name, kind)
     for item in newest:
         if item.turns:
-            _plan_note(plan, exchange, name, kind, item, there_already)
+            _plan_note(plan, exchange, name, kind, item, paths_by_digest)
     return plan
+
+
+class _NoteFile(NamedTuple):
+    """A note to write.
+
+    path: its path in the project.
+    existing: the file that it replaces. None for a new one.
+    """
+
+    path: str
+    data: bytes
+    existing: File | None
 
 
 def _plan_records(plan: MovePlan, exchange: Exchange, records: Sequence[Record]) -> None:
@@ -171,32 +204,32 @@ def _plan_records(plan: MovePlan, exchange: Exchange, records: Sequence[Record])
 
 
 def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
-    """The items that can be taken, of several copies of one thing the newest; `plan` names the
-    rest."""
+    """Return the items that can be imported. If the export has several copies, the newest counts.
+
+    The other items are added to `plan` as skipped.
+    """
     newest: dict[str, Exported] = {}
     for item in items:
         if not isinstance(item, Exported):
             plan.skipped.append(item)
             continue
-        why = _unfit(item)
-        before = newest.get(item.ref)
-        if why:
-            plan.skipped.append((item.label(kind), why))
-        elif before is None:
+        reason_to_skip = _unfit(item)
+        earlier_copy = newest.get(item.ref)
+        if reason_to_skip:
+            plan.skipped.append((item.label(kind), reason_to_skip))
+        elif earlier_copy is None:
             newest[item.ref] = item
-        elif before != item:
-            is_newer = item.age() > before.age()
-            newest[item.ref] = item if is_newer else before
-            if is_newer:
-                older = before
-            else:
-                older = item
-            plan.skipped.append((older.label(kind), "the export holds a newer copy of it"))
+        elif earlier_copy != item:
+            older_copy = item
+            if item.age() > earlier_copy.age():
+                newest[item.ref] = item
+                older_copy = earlier_copy
+            plan.skipped.append((older_copy.label(kind), "the export holds a newer copy of it"))
     return list(newest.values())
 
 
 def _unfit(item: Exported) -> str:
-    """The reason why it cannot be imported. Empty if it can."""
+    """Return the reason why an item cannot be imported. "" if it can."""
     if not (item.text.strip() or item.turns):
         return "it has no text"
     if not item.turns and not is_valid_unicode(item.text + "".join(item.tags) + item.ref):
@@ -205,8 +238,11 @@ def _unfit(item: Exported) -> str:
 
 
 def _record(kind: str, item: Exported, now: datetime) -> Record:
-    """An exported entry as a memory. Its id follows from its reference, so that the next import
-    finds it.
+    """Turn an exported item into a memory.
+
+    Its id follows from `kind` and the item's `ref`, so that the next import finds the memory.
+
+    now: the time of a memory without a time.
     """
     from uuid import NAMESPACE_URL, uuid5
 
@@ -224,9 +260,9 @@ def _record(kind: str, item: Exported, now: datetime) -> Record:
 
 
 def _conversations(exchange: Exchange, project: str, kind: str) -> dict[str, str]:
-    """The paths of the conversations imported before, by the digest in their names."""
-    found = ((_DIGEST.search(path), path) for path in exchange.paths_in(project, kind))
-    return {match[1]: path for match, path in found if match}
+    """Return the paths of the conversations imported before, by the digests in their names."""
+    matches = ((_DIGEST.search(path), path) for path in exchange.paths_in(project, kind))
+    return {match[1]: path for match, path in matches if match}
 
 
 def _plan_note(
@@ -235,21 +271,20 @@ def _plan_note(
     project: str,
     kind: str,
     item: Exported,
-    there_already: Mapping[str, str],
+    paths_by_digest: Mapping[str, str],
 ) -> None:
-    """Plan a conversation as a note.
+    """Plan to write a conversation as a note: `chatgpt/2026-01-05 0123abcd.md`.
 
-    The name of the note contains the day, if it is known, and a digest of the conversation's id. A
-    later export finds the note by the digest, even if only one of the two knows the day.
+    The digest in the name is made of the conversation's id. A later export finds the note by the
+    digest, even if only one of the two exports knows the day.
+
+    paths_by_digest: the paths of the conversations imported before.
     """
     created = item.begun()
     changed = item.changed()
-    if created:
-        day = created.date().isoformat()
-    else:
-        day = "undated"
+    day = created.date().isoformat() if created else "undated"
     digest = sha256(item.ref.encode("utf-8", "replace")).hexdigest()[:8]
-    path = there_already.get(digest) or f"{kind}/{file_name(f'{day} {digest}')}"
+    path = paths_by_digest.get(digest) or f"{kind}/{file_name(f'{day} {digest}')}"
     keys = {"source": kind, SOURCE_REF: f"{kind}:{item.ref}"}
     if changed:
         keys["updated_at"] = stamp(changed)
@@ -267,26 +302,29 @@ def _plan_note(
     label = f"{name} ({item.text})"
     existing = exchange.file(project, path)
     if existing is None:
-        plan.items.append(MoveAction(IMPORT, label, len(data), (path, data, None)))
+        note_file = _NoteFile(path, data, None)
+        plan.items.append(MoveAction(IMPORT, label, len(data), note_file))
     elif existing.data == data:
         plan.unchanged += 1
     elif changed is not None and changed > _updated(existing):
-        plan.items.append(MoveAction(UPDATE, label, len(data), (path, data, existing)))
+        note_file = _NoteFile(path, data, existing)
+        plan.items.append(MoveAction(UPDATE, label, len(data), note_file))
     else:
         plan.skipped.append((label, _NEWER_HERE))
 
 
 def _turn_text(turn: Turn) -> str:
-    who, when, text = turn
-    if when:
-        moment = f", {stamp(when)[:16]}Z"
-    else:
-        moment = ""
-    return f"## {who}{moment}\n\n{text.strip()}\n"
+    """Return a contribution to a conversation as Markdown: `## You, 2026-01-05T09:00Z` and its text."""
+    speaker, when, text = turn
+    moment = f", {stamp(when)[:16]}Z" if when else ""
+    return f"## {speaker}{moment}\n\n{text.strip()}\n"
 
 
 def _updated(file: File) -> datetime:
-    """When the conversation in a note was last added to, as its header says."""
+    """Return when the conversation in a note was last added to, as its header says.
+
+    A note without that time counts as newer than everything, so that it is not replaced.
+    """
     try:
         header = parse(split(file.data.decode("utf-8", "replace")).yaml or "")
         return parse_stamp(str(header["updated_at"]))
@@ -295,10 +333,11 @@ def _updated(file: File) -> datetime:
 
 
 def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """Find the files whose names match: the name and bytes of each. Raises WrongStore.
+    """Yield the name and bytes of each file of an export whose name matches. Raises WrongStore.
 
-    They are looked for in a folder, in a zip, or in the several zips of one export. `path` may also
-    be the file itself.
+    path: a folder, a zip, a folder with the several zips of one export, or the file itself, whose
+        name need not match.
+    pattern: a regular expression for the whole name.
     """
     if path.is_dir():
         for member_path in sorted(path.rglob("*")):
@@ -314,7 +353,10 @@ def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _zipped(file: Path | BytesIO, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """(name, bytes) of the files in a zip whose names match, and in the zips that it contains."""
+    """Yield the name and bytes of each file in a zip whose name matches.
+
+    The zips inside it are searched too, but not the zips inside these.
+    """
     try:
         with zipfile.ZipFile(file) as archive:
             for name in sorted(archive.namelist()):
@@ -329,9 +371,13 @@ def _zipped(file: Path | BytesIO, pattern: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _json(name: str, data: bytes) -> Any:
-    """The JSON in a file; JSON Lines and gzip too. Raises WrongStore."""
+    """Read a file of JSON, or of JSON Lines as a list. It may be compressed by gzip.
+
+    Raises WrongStore.
+    """
     try:
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+        is_gzip = data[:2] == b"\x1f\x8b"
+        text = (gzip.decompress(data) if is_gzip else data).decode("utf-8-sig")
         try:
             return json.loads(text)
         except ValueError:
@@ -341,24 +387,24 @@ def _json(name: str, data: bytes) -> Any:
 
 
 def _rows(value: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a list, or of the list an object holds as `results`, `memories` or `items`."""
+    """Yield the objects in a value of JSON.
+
+    The value is a list of objects, an object with such a list as `results`, `memories` or `items`,
+    or a single object.
+    """
+    rows = value if isinstance(value, list) else [value]
     if isinstance(value, dict):
-        value = next(
-            (
-                value[key]
-                for key in ("results", "memories", "items")
-                if isinstance(value.get(key), list)
-            ),
-            value,
-        )
-    yield from (
-        row for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)
-    )
+        for key in ("results", "memories", "items"):
+            if isinstance(value.get(key), list):
+                rows = value[key]
+                break
+    yield from (row for row in rows if isinstance(row, dict))
 
 
 def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects in the JSON files whose names match (see `_members`), each with the name of its
-    file.
+    """Yield the objects in the JSON files whose names match, each with the name of its file.
+
+    path, pattern: see `_members`.
     """
     for name, data in _members(path, pattern):
         for row in _rows(_json(name, data)):
@@ -366,27 +412,30 @@ def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _time(value: Any) -> datetime | None:
-    """A time in seconds or milliseconds since 1970, or ISO 8601. None for anything else."""
+    """Read a time: seconds or milliseconds since 1970, or ISO 8601. None for anything else."""
     try:
-        if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
+        is_number = not isinstance(value, str) or value.replace(".", "", 1).isdigit()
+        if not is_number:
             return parse_stamp(value)
         seconds = float(value)
-        if seconds > 0:
-            return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)
-        return None
+        if seconds <= 0:
+            return None
+        if seconds > _LEAST_MILLISECONDS:
+            seconds /= 1000
+        return datetime.fromtimestamp(seconds, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
         return None
 
 
 def _chatgpt(path: Path) -> Found:
-    """Read an export of ChatGPT.
+    """Read an export of ChatGPT: its memories, and the shown branch of each conversation.
 
-    It has memories: calls of the tool `bio`, and the newest list of memories and custom
-    instructions in a conversation. It also has the shown branch of each conversation.
+    The memories are the texts that calls of the tool `bio` save, and the newest list of memories and
+    custom instructions that ChatGPT is given in a conversation.
     """
     rows = _chatgpt_rows(path)
-    saved = set[str]()
-    newest = dict[str, _Context]()
+    saved_texts = set[str]()
+    newest_contexts = dict[str, _Context]()
     for name, row in rows:
         talk = _talk(row)
         if talk is None:
@@ -394,18 +443,23 @@ def _chatgpt(path: Path) -> Found:
             yield f"{name} ({title})" if title else name, "it is no conversation of ChatGPT"
             continue
         for context in talk.contexts():
-            if context.age >= newest.get(context.key, context).age:
-                newest[context.key] = context
+            if context.age >= newest_contexts.get(context.key, context).age:
+                newest_contexts[context.key] = context
         for memory in talk.saved():
-            saved.add(memory.text)
+            saved_texts.add(memory.text)
             yield memory
         yield talk.whole()
-    for context in newest.values():
-        yield from (memory for memory in _told_memories(context) if memory.text not in saved)
+    for context in newest_contexts.values():
+        for memory in _context_memories(context):
+            if memory.text not in saved_texts:
+                yield memory
 
 
 def _chatgpt_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """The rows of the export, each with its file's name. Raises WrongStore."""
+    """Return the conversations of the export as JSON, each with the name of its file.
+
+    Raises WrongStore.
+    """
     rows = list(_objects(path, r"conversations(-\d+)?\.json"))
     if not any("mapping" in row for _, row in rows):
         raise WrongStore(f"{path} holds no conversations.json of ChatGPT")
@@ -413,7 +467,12 @@ def _chatgpt_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 class _Message(NamedTuple):
-    """A message of ChatGPT. `speaker` is empty if it is not part of the conversation."""
+    """A message of ChatGPT.
+
+    speaker: `You` or `ChatGPT`. "" for a message that is not part of the conversation.
+    to: the recipient as the export has it: None, `all`, or the name of a tool.
+    content: the whole content as the export has it.
+    """
 
     id: str
     speaker: str
@@ -437,11 +496,12 @@ class _Context(NamedTuple):
 
     @property
     def age(self) -> datetime:
+        """The time by which contexts are compared: an unknown one is the oldest."""
         return self.when or EPOCH
 
 
 def _message(identity: str, message: Mapping[str, Any]) -> _Message:
-    """A message of ChatGPT. A hidden or empty one, or one to a tool, has no speaker."""
+    """Read a message of ChatGPT. A hidden or empty one, or one to a tool, has no speaker."""
     content = message.get("content")
     author = message.get("author")
     metadata = message.get("metadata")
@@ -466,6 +526,7 @@ class _Talk(NamedTuple):
     messages: list[_Message]
 
     def contexts(self) -> Iterator[_Context]:
+        """Yield the texts about its user that ChatGPT was given in this conversation."""
         for message in self.messages:
             when = self.conversation.updated or message.when
             for key in _CONTEXTS:
@@ -473,25 +534,24 @@ class _Talk(NamedTuple):
                     yield _Context(key, str(message.content[key]), when)
 
     def saved(self) -> Iterator[Exported]:
-        """The memories, one a line, that calls of the tool `bio` save."""
+        """Yield the memories that calls of the tool `bio` save. Each line is a memory."""
         for message in self.messages:
+            if message.to != "bio":
+                continue
             lines = [line.strip() for line in message.text.split("\n") if line.strip()]
-            for number, line in enumerate(lines if message.to == "bio" else ()):
-                if number:
-                    ref = f"{message.id}.{number}"
-                else:
-                    ref = message.id
+            for number, line in enumerate(lines):
+                ref = f"{message.id}.{number}" if number else message.id
                 yield Exported(ref, line, message.when or self.conversation.changed())
 
     def whole(self) -> Exported | tuple[str, str]:
-        """The conversation, or why it is left out."""
+        """Return the conversation, or its name and the reason why it is left out."""
         if self.conversation.turns:
             return self.conversation
         return self.conversation.label("chatgpt"), "it has no text"
 
 
 def _talk(row: Mapping[str, Any]) -> _Talk | None:
-    """The conversation in a row of the export, or None if the row is not one."""
+    """Read a conversation of the export. None if the row is not a conversation."""
     ref = str(row.get("conversation_id") or row.get("id") or "")
     mapping = row.get("mapping")
     if not ref or not isinstance(mapping, dict):
@@ -505,8 +565,11 @@ def _talk(row: Mapping[str, Any]) -> _Talk | None:
     return _Talk(Exported(ref, title, created, updated, turns=tuple(turns)), messages)
 
 
-def _told_memories(context: _Context) -> Iterator[Exported]:
-    """The memories that ChatGPT is told. A list of memories has one in each line."""
+def _context_memories(context: _Context) -> Iterator[Exported]:
+    """Turn a text that ChatGPT is given about its user into memories.
+
+    A list of memories has one in each line. Other texts are one memory.
+    """
     lines = [context.text]
     if context.key == "model_set_context":
         lines = [_NUMBER.sub("", line).strip() for line in context.text.split("\n")]
@@ -517,19 +580,19 @@ def _told_memories(context: _Context) -> Iterator[Exported]:
 
 
 def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The messages from the first to `last`, or without it to the newest message without an answer.
+    """Return the branch of a conversation that ChatGPT shows, as (id, message) from the first on.
 
-    If nodes name neither parents nor children, all of them in order.
+    mapping: the nodes of the conversation by id. If they name neither parents nor children, all are
+        returned in order.
+    last: the id of the last node of the branch. Without one, the branch ends with the newest message
+        that has no answer.
     """
     nodes = {name: node for name, node in mapping.items() if isinstance(node, dict)}
     parents = _parents(nodes)
     names = list(nodes)
     if parents:
-        is_named = isinstance(last, str) and last in nodes
-        if is_named:
-            end = last
-        else:
-            end = _newest_leaf(nodes, parents)
+        is_known = isinstance(last, str) and last in nodes
+        end = last if is_known else _newest_leaf(nodes, parents)
         names = _way_to(end, parents)
     messages = [(name, nodes[name].get("message")) for name in names]
     return [
@@ -540,7 +603,7 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
 
 
 def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """Map each node to its parent, by the node's own word or by the `children` of the parent."""
+    """Map each node to its parent. A node's own `parent` counts more than the parent's `children`."""
     parents: dict[str, str] = {}
     for name, node in nodes.items():
         children = node.get("children")
@@ -555,23 +618,21 @@ def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def _newest_leaf(nodes: Mapping[str, dict[str, Any]], parents: Mapping[str, str]) -> str:
-    """The node without a child whose message is the newest. If several are, the last one."""
+    """Return the node without children whose message is the newest, the last one of equal ones."""
     inner = set(parents.values())
     leaves = [name for name in nodes if name not in inner] or list(nodes)
 
     def age(position: int) -> tuple[datetime, int]:
+        """Return the time of a leaf's message, and its position."""
         message = nodes[leaves[position]].get("message")
-        if isinstance(message, dict):
-            when = _time(message.get("create_time"))
-        else:
-            when = None
+        when = _time(message.get("create_time")) if isinstance(message, dict) else None
         return when or EPOCH, position
 
     return leaves[max(range(len(leaves)), key=age)]
 
 
 def _way_to(last: str, parents: Mapping[str, str]) -> list[str]:
-    """The nodes from the first one to `last`; a circle ends where it began."""
+    """Return the nodes from the first one to `last`. A circle of parents is gone through once."""
     way: dict[str, None] = {}
     name: str | None = last
     while name is not None and name not in way:
@@ -581,10 +642,10 @@ def _way_to(last: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def _parts(content: Any) -> str:
-    """The text of a message. A part that is not text is replaced by its kind."""
+    """Return the text of a message. A part that is not text becomes its kind: `[image]`."""
+    if isinstance(content, str):
+        return content
     if not isinstance(content, dict):
-        if isinstance(content, str):
-            return content
         return ""
     parts = content.get("parts")
     if not isinstance(parts, list):
@@ -603,26 +664,25 @@ _CLAUDE_FILES = r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{
 
 
 def _claude(path: Path) -> Found:
-    """An export of Claude: its memory, of everything and of each project, its projects and each
-    conversation.
-    """
-    is_one = False
+    """Read an export of Claude: its memories, its projects and each conversation."""
+    is_export = False
     for name, row in _objects(path, _CLAUDE_FILES):
         if "conversations_memory" in row or "project_memories" in row:
-            is_one = True
+            is_export = True
             yield from _claude_memories(row)
             continue
         item = _claude_talk(row) or _claude_project(row)
         if item is None:
             yield name, "it is no conversation of Claude"
             continue
-        is_one = True
+        is_export = True
         yield item if item.turns else (item.label("claude"), "it has no text")
-    if not is_one:
+    if not is_export:
         raise WrongStore(f"{path} holds no conversations.json of Claude")
 
 
 def _claude_memories(row: Mapping[str, Any]) -> Iterator[Exported]:
+    """Yield the memory of all conversations, and the memory of each project."""
     account = str(row.get("account_uuid") or "")
     updated = _time(row.get("updated_at"))
     text = row.get("conversations_memory")
@@ -634,27 +694,23 @@ def _claude_memories(row: Mapping[str, Any]) -> Iterator[Exported]:
 
 
 def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
-    """The conversation in a row, or None if the row is not one."""
+    """Read a conversation. None if the row is not a conversation."""
     messages = row.get("chat_messages")
     if not isinstance(messages, list) or not row.get("uuid"):
         return None
     turns: list[Turn] = []
     for message in messages:
-        if isinstance(message, dict):
-            text = _claude_text(message)
-        else:
-            text = ""
+        if not isinstance(message, dict):
+            continue
+        text = _claude_text(message)
         if text.strip():
-            if message.get("sender") == "human":
-                speaker = "You"
-            else:
-                speaker = "Claude"
+            speaker = "You" if message.get("sender") == "human" else "Claude"
             turns.append((speaker, _time(message.get("created_at")), text))
     return _claude_item(row, turns, "conversation")
 
 
 def _claude_project(row: Mapping[str, Any]) -> Exported | None:
-    """A project with its instructions and documents as turns. None if the row is not a project."""
+    """Read a project, with its instructions and documents as turns. None for another row."""
     docs = row.get("docs")
     if not row.get("uuid") or not (isinstance(docs, list) or "prompt_template" in row):
         return None
@@ -667,15 +723,18 @@ def _claude_project(row: Mapping[str, Any]) -> Exported | None:
 
 
 def _is_document(value: Any) -> bool:
+    """Whether a value is a document of a project with a text."""
     return isinstance(value, dict) and bool(str(value.get("content") or "").strip())
 
 
 def _claude_document(document: Mapping[str, Any]) -> Turn:
+    """Return a document of a project as a turn, with its file name as the speaker."""
     name = flat(str(document.get("filename") or "Document"))
     return name, _time(document.get("created_at")), str(document["content"])
 
 
 def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Exported:
+    """Return a conversation or project with the id, name and times of its row."""
     return Exported(
         str(row["uuid"]),
         str(row.get("name") or ""),
@@ -687,9 +746,9 @@ def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Ex
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
-    """The text of a message of Claude, with the texts of its attachments."""
+    """Return the text of a message of Claude, with the texts of its attachments."""
     blocks = message.get("content")
-    # `text` says of other blocks that they cannot be shown
+    # The field `text` has "This block is not supported" for blocks that are not text.
     if isinstance(blocks, list) and blocks:
         texts = [str(block.get("text") or "") for block in blocks if isinstance(block, dict)]
     else:
@@ -703,9 +762,7 @@ def _claude_text(message: Mapping[str, Any]) -> str:
 
 
 def _mem0(path: Path) -> Found:
-    """The memories in the output of mem0's `get_all` or of OpenMemory's export: JSON, JSON Lines or
-    a zip.
-    """
+    """Read the output of mem0's `get_all`, or OpenMemory's export: JSON, JSON Lines or a zip."""
     count = 0
     for _, row in _objects(path, r".*\.(json|jsonl|jsonl\.gz)"):
         item = _mem0_memory(row)
@@ -717,8 +774,10 @@ def _mem0(path: Path) -> Found:
 
 
 def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
-    """The memory in a row, or why it is left out. None for users, apps and the like, which are in
-    the same file."""
+    """Read a memory of mem0. Returns its name and the reason if it is left out.
+
+    None for rows about users, apps and so on, which are in the same file.
+    """
     text = row.get("memory") or row.get("content") or row.get("text")
     ref = row.get("id")
     if not row.keys() & {"memory", "content", "text"}:
@@ -734,11 +793,8 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
 
 
 def _mcp_memory_service(path: Path) -> Found:
-    """The database of mcp-memory-service (sqlite_vec.db), or its export as JSON."""
-    if path.is_dir():
-        place = path / "sqlite_vec.db"
-    else:
-        place = path
+    """Read the database of mcp-memory-service (sqlite_vec.db), or its export as JSON."""
+    place = path / "sqlite_vec.db" if path.is_dir() else path
     rows = _table(place, "memories", "content_hash")
     if rows is None:
         rows = [row for _, row in _objects(place, "")]
@@ -748,7 +804,7 @@ def _mcp_memory_service(path: Path) -> Found:
 
 
 def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
-    """A row of mcp-memory-service as a memory, or its name and the reason why it is left out."""
+    """Read a memory of mcp-memory-service. Returns its name and the reason if it is left out."""
     text = row.get("content")
     ref = row.get("content_hash") or row.get("id")
     if not isinstance(text, str) or ref is None:
@@ -763,7 +819,7 @@ def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
 
 
 def _claude_mem(path: Path) -> Found:
-    """The database of claude-mem, or its export as JSON: observations, and summaries of sessions."""
+    """Read the observations and summaries of claude-mem, from its database or its export as JSON."""
     place = path / "claude-mem.db" if path.is_dir() else path
     rows = _table(place, "observations", "id")
     summaries = _table(place, "session_summaries", "id")
@@ -785,7 +841,7 @@ def _claude_mem(path: Path) -> Found:
 
 
 def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
-    """The parts of claude-mem's summary of a session, each with its name."""
+    """Return the parts of claude-mem's summary of a session: `Next steps: …`."""
     lines = []
     for part in ("request", "investigated", "learned", "completed", "next_steps", "notes"):
         if summary.get(part):
@@ -796,7 +852,13 @@ def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
 def _observed(
     noun: str, observation: Mapping[str, Any], lines: Sequence[Any]
 ) -> Exported | tuple[str, str]:
-    """An observation of claude-mem as a memory, or its name and the reason why it is left out."""
+    """Turn an observation or summary of claude-mem into a memory.
+
+    Returns its name and the reason if it is left out.
+
+    noun: `observation` or `summary`.
+    lines: the lines of its text. Empty ones are left out.
+    """
     if observation.get("id") is None:
         return f"claude-mem {noun}", "it has no id"
     tags = [noun, *filter(None, (observation.get("project"),)), *_tags(observation.get("concepts"))]
@@ -809,24 +871,21 @@ def _observed(
 
 
 def _tags(value: Any) -> tuple[str, ...]:
-    """The tags in a list, in a list as JSON, or in a text with commas."""
+    """Read tags: a list, a list as JSON (`["a", "b"]`), or a text with commas (`a, b`)."""
     items = unpack_list(value)
     if isinstance(items, str):
         items = items.split(",")
-    if isinstance(items, list):
-        tags = [str(item).strip() for item in items]
-    else:
-        tags = []
+    if not isinstance(items, list):
+        return ()
+    tags = [str(item).strip() for item in items]
+    # Programs in Python write a missing tag as the text "None".
     return tuple(tag for tag in tags if tag and tag != "None")
 
 
 def _list_from_json(value: Any) -> list[str]:
-    """A list that a database holds as JSON."""
+    """Read a list that a database holds as JSON. Another text is the only item of the list."""
     try:
-        if isinstance(value, str):
-            items = json.loads(value)
-        else:
-            items = value
+        items = json.loads(value) if isinstance(value, str) else value
     except ValueError:
         return [value]
     if isinstance(items, list):
@@ -835,7 +894,10 @@ def _list_from_json(value: Any) -> list[str]:
 
 
 def _table(path: Path, name: str, key: str) -> list[dict[str, Any]] | None:
-    """The rows of a table with the column `key` in an SQLite database. None for another file.
+    """Return the rows of a table of an SQLite database. None if the file is not such a database.
+
+    key: the column that a row must have a value in.
+
     Raises WrongStore.
     """
     try:

@@ -339,7 +339,7 @@ def test_words_of_a_prefix_find_what_the_prefix_finds(
     texts = ("mar", "MAR", "mark", "less mar", "mar NOT more", '"less" mar mor', "marz")
     found = [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
     assert all(found[:3])
-    for name, value in (("_SPELLED_OUT_FROM", 0), ("_MAX_LONGER", 1)):
+    for name, value in (("_MIN_SIZE_TO_SPELL_OUT", 0), ("_MAX_LONGER_WORDS", 1)):
         monkeypatch.setattr(queries, name, value)
         desk.db.held.clear()  # type: ignore[attr-defined]
         assert found == [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]

@@ -1,9 +1,8 @@
-"""Ranking features of a note that are computed when it is indexed: speaker, day, conversation, kind
-of sentence.
+"""Compute the ranking features of a note when it is indexed: speaker, day, conversation, style.
 
-A turn of a conversation that is a separate note says little by its words. The ranking of questions
-therefore also looks at the other notes of its conversation, which are in the same folder on the
-same day.
+A note may be a *turn*: what one person says in a conversation. Alone, its words say little. So the
+ranking of questions also looks at the other turns of the conversation, which are in the same folder
+and have the same day.
 """
 
 from __future__ import annotations
@@ -24,14 +23,12 @@ from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, w
 from memoranda.text.words import index_words, without_signs
 
 SHORT = 700
-"""A text of at most this many characters is one chunk; a longer one is no turn, and only its speaker
-is read.
-"""
+"""A text of at most this many characters is one chunk. Of a longer text, only the speaker is read,
+not the style."""
 
 STEMMED = 1_000_000
-"""Characters of a text whose words questions find in other forms; the words themselves are found
-wherever they are.
-"""
+"""Questions find words in other forms only in this many characters of a text. They find the exact
+words everywhere."""
 
 # A day in a header: 2025-03-01.
 _DAY = lazy_pattern(r"\d{4}-\d\d-\d\d")
@@ -43,7 +40,7 @@ _SPEAKER = lazy_pattern(
 )
 # Where a turn begins.
 _TURN = lazy_pattern(rf"^(?={_SPEAKER.pattern})", re.M)
-# Words before a name that name nobody.
+# Titles before a name, which are not the name.
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
 # Words before a colon that are a label.
 _NOT_SPEAKERS = frozenset(("manual", "import", "note"))
@@ -58,7 +55,7 @@ _FIRST_PERSON = lazy_pattern(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|�
 class Style(NamedTuple):
     """The style of a note.
 
-    speaker: the folded first name of the person who says it.
+    speaker: the folded first name of the person who says it, or None.
     words: about how many words it has.
     question: the share of questions in percent.
     first_person: how many pronouns of the first person, up to 4.
@@ -73,12 +70,13 @@ class Style(NamedTuple):
 
 
 def row(note: Note, text: str, project: int) -> dict[str, object]:
-    """The features of a note, by the columns of their table. `text` is the searched part of its
-    body.
+    """Return the row of a note in table `feature`.
 
-    The day is the day of its event, if it has one, or of its writing. The time of writing orders
-    the notes of a conversation, which is a folder on a day. Only notes with a known speaker belong
-    to a conversation.
+    The day is the note's date or, without one, the day it was written. Notes with a speaker that
+    have the same folder and day are a conversation. In it they are sorted by the time of writing.
+
+    text: the searched part of the body.
+    project: the id of the project.
     """
     voice = next(
         (note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None
@@ -104,7 +102,10 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
 
 @remembered
 def style_of(text: str, source: str | None = None) -> Style:
-    """Who says a text, and how. `source` is the speaker where the text names none."""
+    """Return who says a text, and in which style.
+
+    source: the speaker if the text does not begin with a name.
+    """
     body = text.strip()
     speaker = speaker_of(body, source)
     size = max(1, round(word_count(body)))
@@ -121,23 +122,27 @@ def style_of(text: str, source: str | None = None) -> Style:
 
 
 def speaker_of(text: str, source: str | None = None) -> str | None:
-    """Who says a text that begins without blanks; `source`, where it names nobody."""
+    """Return who says a text: `Anna: I agree.` → `anna`. None if nobody is named.
+
+    text: a text without blanks at the beginning.
+    source: the name to use if the text does not begin with one.
+    """
     match = _SPEAKER.match(text)
     return (_first_name(match[1]) if match else None) or _first_name(source or "")
 
 
 def first_person(text: str) -> int:
-    """How many pronouns of the first person a short text has, up to 4; 0 of a longer one."""
+    """Count the pronouns of the first person in a short text, up to 4. 0 for a longer text."""
     if len(text.strip()) > SHORT:
         return 0
     return min(4, len(_FIRST_PERSON.findall(text)))
 
 
 def turns_or_passages(text: str) -> list[tuple[int, int]]:
-    """Split a text into the turns of a conversation, or into passages of about 200 words: (start,
-    end).
+    """Split a text into the turns of a conversation, or into passages of about 200 words.
 
-    A text counts as a conversation if people speak several times each.
+    Return (start, end) of each. A text is a conversation if it has at least four turns, not too
+    long, and twice as many turns as speakers.
     """
     starts: list[int] = []
     if text.count(":") + text.count("：") >= _MIN_TURNS:
@@ -150,16 +155,19 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
 
 
 def stem_text(texts: Iterable[str], facet: str) -> str:
-    """The stemmed words of `texts` (given as by `fts_text`), each once, and then the facet tokens.
+    """Return the words of some texts, each once, and then the facet tokens, for table `stem_fts`.
 
     Stop words are left out, since questions do not look for them.
+
+    texts: texts as `fts_text` returns them.
+    facet: the facet tokens of the note.
     """
     return " ".join([*_stems("\n".join(texts)), facet])
 
 
 @remembered
 def _stems(text: str) -> set[str]:
-    """Every word of a text once, without stop words."""
+    """Return the different words of a text without stop words."""
     stems: set[str] = set()
     for part in parts(text):
         words = pieces(part.lower())
@@ -172,7 +180,7 @@ def _stems(text: str) -> set[str]:
 
 
 def _stems_beyond_ascii(words: set[str]) -> set[str]:
-    """The words, those with signs in them cut there, with and without the signs that are words."""
+    """Return the words, but words with signs in them cut at the signs, and joined without them."""
     with_signs = [word for word in words if not word.isalnum()]
     if not with_signs:
         return words
@@ -181,9 +189,9 @@ def _stems_beyond_ascii(words: set[str]) -> set[str]:
 
 
 def _first_name(name: str) -> str | None:
-    """The folded first name in `name`, by which a question would call the speaker.
+    """Return the folded first name, which a question would use: `Dr. Anna Weber` → `anna`.
 
-    None if it is not a name of a speaker.
+    None if it is a label, such as `note`, or has no name.
     """
     first = next((word for word in tokens(name) if word not in _TITLES), None)
     if first in _NOT_SPEAKERS or first in stop_words():
@@ -193,7 +201,7 @@ def _first_name(name: str) -> str | None:
 
 @cache
 def _time_words() -> re.Pattern[str]:
-    """Words that name a time, from times.txt."""
+    """Return the pattern for words that name a time, from times.txt, and for years."""
     lines = Path(__file__).with_name("times.txt").read_text(encoding="utf-8").splitlines()
     all_words = [word for line in lines if not line.startswith("#") for word in line.split()]
     latin = "|".join(word for word in all_words if word.isascii())

@@ -269,7 +269,7 @@ def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
     """Join an expression for words and facets into one FTS5 expression.
 
     needed, unwanted: the lists that `wanted` returns.
-    text: an FTS5 expression for words. "" if there are none.
+    text: an FTS5 expression for words. "" without words.
 
     "" if nothing is needed, since FTS5 cannot only exclude.
     """
@@ -400,7 +400,7 @@ def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
 
 
 def excluded(rows: Sequence[int], name: str) -> str:
-    """Return an SQL condition that leaves out these rows. "" if there are none to leave out.
+    """Return an SQL condition that leaves out these rows. "" if no row is left out.
 
     name: the column with the row.
     """

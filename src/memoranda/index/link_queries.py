@@ -107,7 +107,7 @@ class LinkQueries(Queries):
         viewer: str | None,
         target_project: str | None = None,
     ) -> NoteInfo | None:
-        """Resolve a link to the note that it leads to for `viewer`. None if there is none.
+        """Resolve a link to the note that it leads to for `viewer`. None if it leads to no note.
 
         project, folder: the place of the note that has the link.
         target: the text in `[[target]]`.

@@ -224,7 +224,7 @@ class _Selection:
 
     @property
     def _where(self) -> str:
-        """All conditions in SQL. "" if there are none."""
+        """All conditions in SQL. "" without any."""
         conditions = ["note_fts match ?"] if self.facets else []
         return " and ".join([*conditions, *self._conditions])
 

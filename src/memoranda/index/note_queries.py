@@ -575,7 +575,7 @@ class NoteQueries(Queries):
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
         """Return a note whose path equals `path` on a file system that ignores case and Unicode
-        form. None if there is none.
+        form. None if not found.
         """
         # Such paths have the same key in `note_fold`, but so do other paths.
         candidates = self._db.execute(
@@ -587,7 +587,7 @@ class NoteQueries(Queries):
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
-        """Return the first note of a project with exactly this permalink. None if there is none."""
+        """Return the first note of a project with exactly this permalink. None if not found."""
         return next(iter(self.with_permalink(project, address)), None)
 
     def with_permalink(self, project: str, address: str) -> list[NoteInfo]:

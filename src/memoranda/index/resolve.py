@@ -194,7 +194,7 @@ class Candidate(NamedTuple):
 
 
 class LinkTarget(NamedTuple):
-    """The note that a link leads to, or the reason why there is none.
+    """The note that a link leads to, or the reason why it leads to no note.
 
     state: `resolved`, `unwritten` (no note has the name) or `ambiguous`.
     row: the row of the note. None unless `resolved`.
@@ -885,7 +885,7 @@ def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[
 def _by_prefix(
     db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
 ) -> list[Candidate]:
-    """Return the notes of `project` with this id. If there are none, those whose id begins with it.
+    """Return the notes of `project` with this id, or else the notes whose id begins with it.
 
     project: None means all projects.
     """

@@ -308,7 +308,7 @@ class Hits(ValueObject):
         return self.hits[index]
 
     def cut(self, characters: int) -> None:
-        """Keep the first hits whose titles and passages fit into so many characters, at least one.
+        """Keep the first hits whose titles and passages fit into this many characters, at least one.
 
         The last passage may be shortened. A passage that an earlier one contains is removed, but
         its hit stays.

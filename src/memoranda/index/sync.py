@@ -1,4 +1,8 @@
-"""Bringing the index in step with the disk: first plan what changed, then apply it in batches."""
+"""Update the index from the disk: first find what differs, then apply it in batches.
+
+`Comparison` finds the `Differences` between a project's files and the index. `apply` reads the files
+that differ and writes them, each batch in one transaction.
+"""
 
 from __future__ import annotations
 
@@ -19,25 +23,25 @@ from memoranda.sources.folder import FolderSource
 if TYPE_CHECKING:
     from memoranda.index.writer import Prepared
 
-# Notes indexed before the lock is given to others.
+# A batch has at most this many notes, so that others get the lock soon.
 BATCH = 200
 BATCH_BYTES = 4 << 20
-"""Notes, and bytes of them, that are indexed before the lock is given back; at least one note."""
+"""A batch has at most this many bytes of notes, but at least one note."""
 
 MANY_NEW = 4_000
-"""From this many new files on, processes of their own pay, each of which takes a third of a second to
-start.
-"""
-# From this many changes on, the segments of words are merged at the end.
+"""With this many new files, it is worth reading them in other processes. Each takes a third of a
+second to start."""
+# After more changes than these, the segments of the full-text tables are merged.
 _MANY_CHANGES = 2_000
-# From this many new notes in a batch on, a second thread pays.
+# With this many new notes in a batch, it is worth writing them in a second thread.
 _MANY = 50
 
+# A time in nanoseconds as bytes that sort like the time. _OLDEST is added, so that it is positive.
 _AGE = Struct(">Q")
-# The part of `PACKED` that a rename leaves as it was.
-_MOVED = Struct("qqq")
-# A time in nanoseconds, so that the older of two comes first.
 _OLDEST = 1 << 63
+# The part of `PACKED` that stays the same if a file is renamed.
+_MOVED = Struct("qqq")
+# Whether the index has a note at a path with exactly this stamp.
 _IS_KNOWN = (
     "select 1 from note where project = (select id from project where name = ?) and path = ?"
     " and size = ? and mtime_ns = ? and inode = ? and ctime_ns = ?"
@@ -50,9 +54,9 @@ Progress = Callable[[int, int], None]
 class Difference(NamedTuple):
     """A file that differs from the index.
 
-    path: its path.
-    stamp: its present stamp. None if it is gone.
-    old: its path in the index. None if the index does not know it.
+    path: its path on disk.
+    stamp: its present stamp. None if the file was removed.
+    old: its path in the index. None for a new file. It differs from `path` if the file moved.
     """
 
     path: str
@@ -89,8 +93,11 @@ class Result:
 
 
 class Differences(Sequence[Difference]):
-    """Differences in the order they should be applied: removals first, then moves, new notes and
-    changed ones, each of these two oldest first. A million is kept in some 100 MB."""
+    """Differences in the order in which to apply them: removed, moved, new and changed files.
+
+    New and changed files are sorted by age, the oldest first. Each is kept as bytes (its age, path
+    and stamp), so that a million of them take only some 100 MB.
+    """
 
     def __init__(
         self,
@@ -124,21 +131,24 @@ class Differences(Sequence[Difference]):
 
 
 class Comparison:
-    """The differences between the disk and the index, found part by part."""
+    """Finds the differences between the disk and the index: `look` for each part, then `end`."""
 
     def __init__(self) -> None:
         self._added: list[bytes] = []
         self._changed: list[bytes] = []
 
     def look(self, known_stamps: dict[str, bytes], stamps: dict[str, Values]) -> None:
-        """Compare files on disk with the index. Files that the index knows are removed from
-        `known_stamps`.
+        """Compare some files on disk with the index.
+
+        known_stamps: the stamps in the index by path. The compared files are removed from it, so
+            that only files remain that are no longer on disk.
+        stamps: the stamps on disk by path.
         """
         before = [*map(known_stamps.pop, stamps, repeat(None))]
         # Numbers of more than 64 bits cannot be packed.
         with suppress(error):
             if before == [*starmap(PACKED.pack, stamps.values())]:
-                # The usual case, compared in C
+                # Usually nothing has changed. Comparing whole lists is fast.
                 return
         for (path, values), old in zip(stamps.items(), before, strict=True):
             stamp = bounded(values)
@@ -148,13 +158,12 @@ class Comparison:
                 (self._added if old is None else self._changed).append(new)
 
     def end(self, removed: dict[str, bytes], unreadable: Sequence[str]) -> Differences:
-        """All that differs.
+        """Return all differences.
 
-        removed: the files that the index knows and no part had.
-        unreadable: folders that could not be read. Nothing below them counts as removed.
+        If a file was removed and a new one has the same size, time and inode, the file has moved.
 
-        A file that is gone and a new one whose stamp differs at most by what a rename changes are
-        one that moved.
+        removed: the stamps of the files that the index knows but no part had, by path.
+        unreadable: folders that could not be read. Files below them do not count as removed.
         """
         if unreadable and removed:
             folders = tuple(f"{folder}/" if folder else "" for folder in unreadable)
@@ -170,7 +179,7 @@ class Comparison:
         return Differences(removed, moved, self._added, self._changed)
 
     def _moved_files(self, removed: Mapping[str, bytes]) -> list[tuple[bytes, str]]:
-        """The added files that are removed ones under another name, each with its old path."""
+        """Return (new file as bytes, old path) of each file that was moved."""
         if not self._added or not removed:
             return []
         path_by_stamp = {stamp[: _MOVED.size]: path for path, stamp in removed.items()}
@@ -192,10 +201,15 @@ def apply(
     progress: Progress | None = None,
     files: BulkSource | None = None,
 ) -> None:
-    """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets
-    between a file's bytes and its rows. `load` gives a note and the stamp it was read with, None
-    when the path is not one (any more); very many of `files` are read by other processes. What came of
-    it is added to `result`; `progress` hears (done, total)."""
+    """Apply changes to the index in batches, each in one transaction.
+
+    load: reads the note at a path, and returns it with its stamp. None if it is not a note.
+    lock: the home's lock. It is held for each batch, so that no file changes between reading it and
+        writing its rows.
+    result: gets the numbers of notes added, changed, moved and removed.
+    progress: is called with (changes applied, all changes) after each batch.
+    files: a folder from which other processes may read very many new files. None if they may not.
+    """
     with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
         applied = 0
         with _read_ahead(db, project, changes, lock, files) as prepared:
@@ -214,11 +228,12 @@ def apply(
 
 
 def _new_paths(batch: Sequence[Difference]) -> list[str]:
-    """The paths of notes that are read for the first time."""
+    """Return the paths of the new files."""
     return [change.path for change in batch if change.old is None]
 
 
 def _batches(changes: Iterable[Difference]) -> Iterator[list[Difference]]:
+    """Split changes into batches of at most BATCH files and about BATCH_BYTES."""
     batch: list[Difference] = []
     size = 0
     for change in changes:
@@ -240,9 +255,8 @@ def _read_ahead(
     lock: AbstractContextManager[object],
     files: BulkSource | None,
 ) -> Iterator[Iterator[dict[str, Prepared]]]:
-    """Let other processes read the new files of each batch. Yields the results by path.
-
-    Empty if the files are few.
+    """Let other processes read the new files. Yield an iterator of prepared notes by path, batch by
+    batch, which is empty if there are not very many files.
     """
     if (
         files is None
@@ -268,18 +282,20 @@ def _apply_batch(
     prepared: dict[str, Prepared],
     files: BulkSource | None,
 ) -> None:
-    """Apply some changes.
+    """Apply one batch of changes.
 
-    If many are new notes, a second thread writes some while the next are read. Notes that are
-    `prepared` already and whose files are unchanged need no reading.
+    If it has many new notes and nothing else, a second thread writes some while the next are read.
+
+    prepared: notes that other processes have read already, by path. They are used if their files
+        have not changed since.
     """
-    # 8 ms, and most calls find nothing new
+    # Importing it takes 8 ms, and most calls find nothing new.
     from memoranda.index import writer
 
-    added = [this_change.path for this_change in changes if this_change.old is None]
-    # A name exchanged while its folder was listed may have come twice
-    is_new = len(set(added)) == len(changes)
-    if not is_new or len(added) < _MANY or writer.holds_any(db, project, added):
+    added = [change.path for change in changes if change.old is None]
+    # A file renamed while its folder was listed may come twice, so the paths are counted once.
+    are_all_new = len(set(added)) == len(changes)
+    if not are_all_new or len(added) < _MANY or writer.holds_any(db, project, added):
         for change in changes:
             _apply(db, project, change, load, result)
         return
@@ -310,6 +326,7 @@ def _apply_batch(
 def _apply(
     db: sqlite3.Connection, project: str, change: Difference, load: Load, result: Result
 ) -> None:
+    """Apply one change: read the file and write, move or remove its note."""
     from memoranda.index import writer
 
     path, _, old = change
@@ -318,7 +335,7 @@ def _apply(
     if old is not None and old != path:
         before = get(db, project, old)
         if before is not None and loaded is not None and before.etag == loaded[0].etag:
-            # A row's text never changes
+            # The text is the same, so the note keeps its row.
             row = before.row
             loaded[0].provenance = before.provenance
         writer.remove(db, project, old)

@@ -416,7 +416,7 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
 
 
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
-    """Take the note or expired entry at a path out of the index. False if there is none."""
+    """Take the note or expired entry at a path out of the index. False if nothing is there."""
     number = project_ids(db).get(project.casefold(), 0)
     old = _read(db, number, path)
     if old is None:
@@ -466,7 +466,7 @@ def prepare(
     base: the permalink without its number, if it has one. Else None.
     """
     is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
-    # An escape in the header (`\\ud800`) may stand for a character that SQLite cannot store.
+    # An escape in the header (`\ud800`) may stand for a character that SQLite cannot store.
     if not is_valid or "\\u" in note.text or "\\U" in note.text:
         note = sqlite_value(note)
     body = note.text[note.body_at :]
@@ -936,7 +936,7 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         f" and scope in ('{GLOBAL}', ?) limit 1"
     )
     for row, path, current, scope in members:
-        # A note gives way only to notes for all agents and to notes of its own scope. Else its
+        # A note gives way only to notes for all agents and to notes of the same scope. Else its
         # number would show that an agent has a note which others must not see.
         start = max(next_numbers.get(scope, 0), next_numbers.get(GLOBAL, 0))
         for number in count(start):

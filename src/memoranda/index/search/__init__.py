@@ -1,9 +1,11 @@
-"""Full-text search (contract 000b, 6), smart search (contract 001, 14), and the best evidence for a
-question: chunks, not whole notes, until the space is used up.
+"""Search notes. `search` returns whole notes (contract 000b, 6), `smart_search` memories by tokens
+(contract 001, 14), and `find_evidence` the chunks of notes that best answer a question.
 
 `parse` reads the query, `ranking` scores notes by features, `chunks` reads the best of them,
-`words` knows the forms of words and cuts what is shown, `queries` has the SQL, `weights` the
-weights.
+`words` knows the forms of words and cuts snippets, `queries` has the SQL, `weights` the weights.
+
+A *strict* search finds notes with all words of a query. A *relaxed* one finds notes with any word,
+as for a question.
 """
 
 from __future__ import annotations
@@ -56,11 +58,11 @@ from memoranda.text.tokens import is_cjk, stop_words, tokens
 from memoranda.text.tokens import words as informative_words
 from memoranda.text.unicode import flat, sqlite_text, visible
 
-# Of more hits than these, only the best are ranked by what is read of them.
-_BEST = 20
-# How many of the notes with all words are read: the best by BM25, and those that match by name.
-_NAMED = 10
-# More matches than this of a single word stay newest first.
+# In a strict search, this many of the best notes by BM25 are read and ranked.
+_MAX_READ_BY_BM25 = 20
+# So are this many of the notes with the words in their names.
+_MAX_READ_BY_NAME = 10
+# If more notes match a single word, they stay newest first.
 _MAX_SORTED = 300
 # How many spellings of a mistyped word to look for.
 _MAX_SPELLINGS = 3
@@ -69,17 +71,18 @@ _HAN = (
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
 )
-# The score of a token, by how often it occurs in a memory; five times is the maximum.
+# The score of a token that occurs 0, 1, … 5 times in a memory. More than five times are not counted.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
-# Queries with this many terms are pasted text, in spite of quotes and capitals.
-_PROSE = 8
-# Notes from which passages are read for one context.
-_MAX_NOTES = 60
-# Characters of a title in a context.
-_TITLE = 60
-# Digits of an id that people type.
-_ID = 8
+# A query with this many terms is pasted text, even with quotes and capital operators in it.
+_MIN_PASTED_TERMS = 8
+# Evidence comes from at most this many notes.
+_MAX_EVIDENCE_NOTES = 60
+# Evidence shows this much of a title.
+_MAX_TITLE_CHARACTERS = 60
+# People type this many characters of an id.
+_ID_CHARACTERS = 8
+# Separates the passages below a line about a note.
 _BELOW = "\n  "
 
 
@@ -94,27 +97,32 @@ def search(
     today: date | None = None,
     near: Nearness | None = None,
 ) -> Hits:
-    """One page of the notes that match the text and the filters of `query`, best first.
+    """Return one page of the notes that match the text and the filters of `query`, the best first.
 
-    `viewer` is the agent that asks (None = the owner). Without text: the newest notes that pass the
-    filters. `explain` adds numbers to each hit's `why`; `today` is what "last week" in a question
-    counts from, `near` compares meanings. Raises InvalidInput for a broken metadata filter; no text
-    raises.
+    A query without text returns the newest notes that pass the filters. If only notes match that
+    are no longer valid, these are returned with a remark.
+
+    viewer: the agent that asks. None is the owner.
+    explain: whether to add numbers to each hit's `why`.
+    today: the day from which "last week" in a question counts.
+    near: compares meanings. None compares only words.
+
+    Raises InvalidInput for a malformed metadata filter. Any text is a valid query.
     """
     conditions(query.metadata)
     query = query.replace(text=sqlite_text(spoken(query.text)))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
         return _with_remarks(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
-    # By permalink, and what has ended too
+    # A search by permalink also finds notes that are no longer valid.
     if query.search_type == "permalink":
-        rows_there = at_address(db, query.text.strip(), viewer, query.projects)
-        notes = in_order(db, rows_there)
+        rows_at_address = at_address(db, query.text.strip(), viewer, query.projects)
+        notes = in_order(db, rows_at_address)
         filters = query.replace(text="", search_type="text", projects=None, valid_at=None)
         if filters != Query():
-            passed, _ = listing(db, filters, viewer=viewer, limit=None)
-            rows = {note.row for note in passed}
-            notes = [note for note in notes if note.row in rows]
+            passing_notes, _ = listing(db, filters, viewer=viewer, limit=None)
+            passing_rows = {note.row for note in passing_notes}
+            notes = [note for note in notes if note.row in passing_rows]
         hits = _plain_hits(db, notes[offset : offset + limit], query)
         return _with_remarks(db, Hits(hits, len(notes)), query, viewer)
     with search_context(db, query, viewer) as context:
@@ -122,10 +130,12 @@ def search(
         if result.total > (most := counted_to(offset + limit)):
             result.total = most
             result.is_lower_bound = True
-        if result.total or not context.invalid or query.as_of is not None:
+        has_left_out_notes = bool(context.invalid) and query.as_of is None
+        if result.total or not has_left_out_notes:
             if context.spans:
                 return _with_remarks(db, result, query, viewer)
             return result
+    # Nothing valid matches, so the search is repeated with notes that are no longer valid.
     return search(
         db,
         query.replace(valid_at=None),
@@ -139,9 +149,9 @@ def search(
 
 
 def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None) -> Hits:
-    """Add remarks to the hits that are over or superseded.
+    """Add remarks to the hits that are over or superseded, and return the hits.
 
-    If the query asks about another time, only `why` gets the remark: the hit was right then.
+    If the query asks about another time, the hit was valid then, so only `why` gets the remark.
     """
     marks = validity_marks(db, [hit.note.row for hit in hits], viewer)
     for hit in hits if marks else ():
@@ -154,16 +164,19 @@ def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str 
 
 
 def _is_asked_with_or(text: str) -> bool:
-    """Whether a text is told, or a plain question: any of its words may match."""
+    """Whether any word of a text may match: it tells something, or is a question without operators
+    and quotes.
+    """
     return parse.is_told(text) or (parse.is_question(text) and parse.is_plain(text))
 
 
 @dataclass(frozen=True, slots=True)
 class _QueryKind:
-    """The kind of a query that must match with all its words.
+    """The properties of a query that decide between a strict and a relaxed search.
 
-    `is_long`: it has words enough to be repeated with OR. `is_certain`: it is certainly a question.
-    `is_relaxed`: it is asked with OR where nothing holds all its words.
+    is_long: it has enough words for a relaxed search.
+    is_certain: it is certainly a question.
+    is_relaxed: a relaxed search follows if no note has all its words.
     """
 
     is_long: bool
@@ -172,9 +185,13 @@ class _QueryKind:
 
     @classmethod
     def of(cls, text: str, parsed: parse.ParsedQuery) -> _QueryKind:
-        """The kind of a query, read and as it was written."""
+        """Return the kind of a query.
+
+        text: the query as written.
+        parsed: the same query after `parse.parse`.
+        """
         is_question = parse.is_question(text)
-        is_pasted = len(parsed.terms) >= _PROSE
+        is_pasted = len(parsed.terms) >= _MIN_PASTED_TERMS
         is_long = parse.relaxable(parsed, quotes=is_question or is_pasted)
         is_short = parse.is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
         if is_long:
@@ -186,7 +203,10 @@ class _QueryKind:
 
 @dataclass(slots=True)
 class _Search:
-    """One page of one search: `limit` hits from `offset` on."""
+    """One page of one search: `limit` hits from `offset` on.
+
+    explain: whether to add numbers to each hit's `why`.
+    """
 
     context: SearchContext
     limit: int
@@ -194,8 +214,10 @@ class _Search:
     explain: bool
 
     def run(self, today: date | None, near: Nearness | None) -> Hits:
-        """Run the query: as a question if it is one, then with all words, then relaxed or
-        respelled.
+        """Run the query in several ways until one finds notes.
+
+        A question is searched for relaxed first. Any other query is searched for strictly, then
+        relaxed if it is long enough, else with corrected spelling and then relaxed.
         """
         text = self.context.query.text
         relaxed: Hits | None = None
@@ -227,9 +249,9 @@ class _Search:
     def _filled_up(
         self, hits: Hits, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None
     ) -> Hits:
-        """Add to `hits`, the notes with all words, notes with some of them.
+        """Fill a page with notes that have some of the words.
 
-        This is for a search whose hits do not fill a page.
+        hits: the page of notes with all words, which is not full.
         """
         from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
         if self.offset:
@@ -237,7 +259,7 @@ class _Search:
         return from_start._relaxed(today, near, hits.hits, self.offset)
 
     def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
-        """All words must match; notes that contain them as whole words come first."""
+        """Search for notes with all words. Notes with whole words come before longer words."""
         context = self.context
         whole = context.match(parsed, whole=True)
         loose = context.match(parsed)
@@ -246,37 +268,37 @@ class _Search:
             return Hits([], 0)
         whole_rows, whole_total = (rows, total) if whole == loose else context.matches(whole)
         order, best = self._candidates(parsed, whole, whole_rows, whole_total, whole=True)
-        count = len(best)
+        whole_count = len(best)
+        # Notes with longer words are ranked only if the page reaches them.
         if whole_total <= MAX_RANKED and self.offset + self.limit > whole_total < total:
-            other_rows, more = self._candidates(
+            loose_order, loose_best = self._candidates(
                 parsed, loose, _without(rows, whole_rows), total - whole_total
             )
-            order = order + _without(other_rows, order)
-            best = best + _without(more, best)
+            order = order + _without(loose_order, order)
+            best = best + _without(loose_best, best)
         reading = ChunkReading(
             Ranking(context, context.query.text, today, query=parsed, given=best)
         )
-        for part in (best[:count], best[count:]):
-            inside = set(part)
-            best_first = [row for row in reading.order if row in inside]
+        # Sort the notes that were read, in the places that they have in the order.
+        for part in (best[:whole_count], best[whole_count:]):
+            part_rows = set(part)
+            best_first = [row for row in reading.order if row in part_rows]
             ranked = iter(_as_typed_first(best_first, reading, parsed))
-            order = [next(ranked) if row in inside else row for row in order]
+            order = [next(ranked) if row in part_rows else row for row in order]
         page_rows = order[self.offset : self.offset + self.limit]
         if len(page_rows) < self.limit:
             skip = max(0, self.offset - len(order))
-            room = self.limit - len(page_rows)
-            all_rows, total = (
-                (rows, total)
-                if len(rows) == total
-                else context.matches(loose, len(order) + skip + room)
-            )
-            page_rows += _without(all_rows, order)[skip : skip + room]
+            missing = self.limit - len(page_rows)
+            all_rows = rows
+            if len(rows) != total:
+                all_rows, total = context.matches(loose, len(order) + skip + missing)
+            page_rows += _without(all_rows, order)[skip : skip + missing]
         return Hits(self._hits(reading, page_rows), total)
 
     def _candidates(
         self, query: parse.ParsedQuery, match: str, rows: list[int], total: int, whole: bool = False
     ) -> tuple[list[int], list[int]]:
-        """Choose the best candidates. Returns all rows, best first, and the rows to read.
+        """Return (all rows, the best first; the rows to read).
 
         query: the query.
         match: its FTS5 expression.
@@ -284,50 +306,50 @@ class _Search:
         total: how many rows match.
         whole: whether only whole words count.
 
-        If very many match, notes with the words in title, headings or tags take part at any age.
+        If very many notes match, an old note with the words in title, headings or tags is read,
+        too.
         """
         context = self.context
         ranked = rows
-        if _BEST < len(rows) <= _MAX_SORTED or (len(rows) > _MAX_SORTED and len(query.terms) > 1):
-            ranked = context.by_bm25(
-                query, match, rows, max(self.offset + self.limit, _BEST), whole
-            )
+        is_sortable = len(rows) <= _MAX_SORTED or len(query.terms) > 1
+        if len(rows) > _MAX_READ_BY_BM25 and is_sortable:
+            number = max(self.offset + self.limit, _MAX_READ_BY_BM25)
+            ranked = context.by_bm25(query, match, rows, number, whole)
+        named_rows: list[int] = []
         if total > min(len(rows), _MAX_SORTED):
-            named_rows = context.named(match)[:_NAMED]
-        else:
-            named_rows = []
-        if total > _BEST:
-            same = context.same_title(match)
-        else:
-            same = []
-        extra = [row for row in dict.fromkeys([*same, *named_rows]) if row not in ranked[:_BEST]]
+            named_rows = context.named(match)[:_MAX_READ_BY_NAME]
+        rows_with_title: list[int] = []
+        if total > _MAX_READ_BY_BM25:
+            rows_with_title = context.same_title(match)
+        best = ranked[:_MAX_READ_BY_BM25]
+        extra = [row for row in dict.fromkeys([*rows_with_title, *named_rows]) if row not in best]
         if extra and context.is_filtered:
             extra = context.passing(extra)
-        best = ranked[:_BEST] + extra
+        best = best + extra
         return best + _without(ranked, best), best
 
     def _search_respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
-        """Correct one or two bare words that match nothing.
+        """Search strictly with corrected spelling: each word that no note contains is replaced by
+        words with one letter added, removed or changed.
 
-        Words that no note contains are replaced by known words with one letter added, removed or
-        changed.
+        No hits if the query has operators or quotes, or if a word cannot be corrected.
         """
         if not parsed.bare or len(parsed.clauses) != 1:
             return Hits([], 0)
         spelled: list[str] = []
+        # The terms that may take the place of each term
         choices: list[list[parse.Term]] = []
         for term in parsed.terms:
             if self.context.is_held(term):
                 choices.append([term])
-            else:
-                if len(term.words) == 1:
-                    mended = self.context.spellings(term.words[0])[:_MAX_SPELLINGS]
-                else:
-                    mended = []
-                spelled += mended
-                choices.append(
-                    [spelled_term for word in mended if (spelled_term := parse.term(word))]
-                )
+                continue
+            corrections: list[str] = []
+            if len(term.words) == 1:
+                corrections = self.context.spellings(term.words[0])[:_MAX_SPELLINGS]
+            spelled += corrections
+            choices.append(
+                [spelled_term for word in corrections if (spelled_term := parse.term(word))]
+            )
         if not spelled or not all(choices):
             return Hits([], 0)
         hits = self._strict(
@@ -342,8 +364,10 @@ class _Search:
     def _relaxed(
         self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0
     ) -> Hits:
-        """Search for notes with any of the informative words. The notes `first` come before all
-        others; the first `skip` are left out.
+        """Search for notes with any of the informative words.
+
+        first: hits that come before all others.
+        skip: how many of the hits to leave out at the beginning.
         """
         limit = self.limit
         offset = self.offset
@@ -354,6 +378,7 @@ class _Search:
             read = READ
         reading = ChunkReading(ranking, read)
         rows = reading.order[offset : offset + limit]
+        # After the notes that were read, all others follow in the order of the ranking.
         if len(rows) < limit:
             begin = max(0, offset - len(reading.rows))
             stop = offset + limit - len(reading.rows)
@@ -367,7 +392,7 @@ class _Search:
     def _hits(
         self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()
     ) -> list[Hit]:
-        """Notes as hits, after those that come `first`."""
+        """Turn notes into hits, after the hits `first`. Scores never rise from hit to hit."""
         context = self.context
         other_texts = context.texts(_without(rows, reading.texts), reading.terms)
         texts = reading.texts | {note_text.row: note_text for note_text in other_texts}
@@ -388,25 +413,26 @@ class _Search:
 
 
 def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
-    """The shares of a score to three decimals, so that they add up to the score to three decimals.
+    """Round the shares of a score to three decimals so that they add up to the rounded score.
 
-    What rounding leaves goes to the largest share. What keeps a hit from standing before one that
-    comes first is the share `cap`.
+    A rounding error goes to the largest share. A larger difference becomes the share `cap`: the
+    score was lowered so that the hit stays behind an earlier hit.
     """
     if not shares:
         return {}
     thousandths = {name: round(1000 * share) for name, share in shares.items()}
-    rest = round(1000 * score) - sum(thousandths.values())
+    difference = round(1000 * score) - sum(thousandths.values())
     largest = max(thousandths, key=lambda name: abs(thousandths[name]))
-    is_rounding = abs(rest) <= len(thousandths)
-    changed_name = largest if is_rounding else "cap"
-    thousandths[changed_name] = thousandths.get(changed_name, 0) + rest
+    is_rounding_error = abs(difference) <= len(thousandths)
+    changed_name = largest if is_rounding_error else "cap"
+    thousandths[changed_name] = thousandths.get(changed_name, 0) + difference
     return {name: share / 1000 for name, share in thousandths.items() if share}
 
 
 def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQuery) -> list[int]:
-    """Move the rows to the front that have the marked letters of the query as typed: `schön` before
-    `schon`.
+    """Move notes with the accents of the query to the front: for `schön`, `schön` before `schon`.
+
+    Only terms with a letter that folding changes count. Without any, the order stays.
     """
     typed = [_composed(term.text) for term in query.terms if is_changed(term.text)]
     if not typed:
@@ -416,6 +442,7 @@ def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQ
 
 
 def _holds_all(note: NoteText | None, texts: Sequence[str]) -> bool:
+    """Whether a note contains all these texts, accents included. False if it was not read."""
     if note is None:
         return False
     written = _composed(f"{note.called}\n{note.text}")
@@ -423,17 +450,19 @@ def _holds_all(note: NoteText | None, texts: Sequence[str]) -> bool:
 
 
 def _composed(text: str) -> str:
+    """Return a text without case and with one Unicode form, but with its accents."""
     return unicodedata.normalize("NFC", text).casefold()
 
 
 def _without(rows: Sequence[int], excluded: Iterable[int]) -> list[int]:
+    """Return `rows` without the excluded ones, in their order."""
     excluded_rows = set(excluded)
     return [row for row in rows if row not in excluded_rows]
 
 
 def _kind_of_character(char: str) -> str:
-    """Whether a character is "han", part of a "word", or "" for neither."""
-    # ASCII first: most text never needs the expression, which takes long to compile.
+    """Return "han" for a Chinese character, "word" for another letter or digit, else ""."""
+    # Most texts are ASCII and never need the pattern, which takes long to compile.
     if not char.isascii() and re.match(_HAN, char):
         return "han"
     if char.isalpha() or char.isdecimal():
@@ -442,8 +471,10 @@ def _kind_of_character(char: str) -> str:
 
 
 def smart_tokens(text: str) -> list[str]:
-    """Each Han character and each run of other letters and digits of `text`, lower case, in order,
-    each once.
+    """Split a text into tokens for a smart search: `Plan B 计划` → `plan`, `b`, `计`, `划`.
+
+    A token is one Chinese character, or a run of other letters and digits in lower case. Each comes
+    once, in the order of the text.
     """
     unique_tokens: dict[str, None] = {}
     for kind, run in groupby(text, _kind_of_character):
@@ -458,13 +489,16 @@ def smart_tokens(text: str) -> list[str]:
 def smart_search(
     db: sqlite3.Connection, text: str, query: Query, *, viewer: str | None, top: int = 10
 ) -> SmartResult:
-    """The `top` best notes (0 = all) that pass the filters of `query`. The query must name
-    projects.
+    """Return the memories that contain the tokens of `text` most often (contract 001, 14).
 
-    Every such note is read: a token counts inside longer words too, which no full-text table could
-    answer, and ten thousand texts are read in some tens of milliseconds. Best first, then newest,
-    then by id. Stop words count only in a text that holds nothing else. Raises InvalidInput when
-    `text` contains no letter or digit.
+    The best come first, then the newest, then by id. Stop words count only if `text` has nothing
+    else. Every note that passes the filters is read, because a token also counts inside longer
+    words, which full-text tables cannot find.
+
+    query: the filters, which must name projects.
+    top: how many memories to return; 0 means all.
+
+    Raises InvalidInput if `text` contains no letter or digit.
     """
     query_tokens = smart_tokens(sqlite_text(text))
     if not query_tokens:
@@ -480,8 +514,8 @@ def smart_search(
         scored.sort(key=lambda candidate: candidate.order(candidate.row in archived))
         best = scored[: top or None]
         notes = in_order(db, [candidate.row for candidate in best])
-        is_left_out = not scored and bool(context.invalid)
-    if is_left_out and query.as_of is None:
+        may_match_invalid_notes = not scored and bool(context.invalid)
+    if may_match_invalid_notes and query.as_of is None:
         return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
     memories = [
         ScoredMemory(
@@ -493,7 +527,13 @@ def smart_search(
 
 
 class _SmartCandidate(NamedTuple):
-    """A note that holds some of the tokens, and what it is ordered by."""
+    """A note that contains some of the tokens.
+
+    score: without the factor for archived memories.
+    created: in microseconds since 1970.
+    identity: its id.
+    tokens: the tokens that it contains.
+    """
 
     score: float
     created: int
@@ -502,22 +542,25 @@ class _SmartCandidate(NamedTuple):
     tokens: list[str]
 
     def final_score(self, is_archived: bool) -> float:
-        """The score, which is less for an archived memory."""
+        """Return the score, which is lower for an archived memory."""
         return self.score * WEIGHTS.archived if is_archived else self.score
 
     def order(self, is_archived: bool) -> tuple[float, int, str]:
-        """Sorts the best first, then the newest, then by id."""
+        """Return a sort key: the best first, then the newest, then by id."""
         return -self.final_score(is_archived), -self.created, self.identity
 
 
 def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
-    """The tokens of a query that count: all but stop words, unless there are no others."""
-    telling = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
-    little = stop_words() | set(ascii_lowercase)
+    """Return the tokens of a query that count: all but stop words and single letters.
+
+    If the query has nothing else, all of its tokens count.
+    """
+    informative = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
+    uninformative = stop_words() | set(ascii_lowercase)
     counted = [
         token
         for token in query_tokens
-        if (token in telling if is_cjk(token) else token not in little)
+        if (token in informative if is_cjk(token) else token not in uninformative)
     ]
     return counted or query_tokens
 
@@ -525,11 +568,14 @@ def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
 def _smart_score(
     content: tuple[int, int, str, str | None, str], counted: Sequence[str]
 ) -> _SmartCandidate | None:
-    """A note's score by how often it holds each token, up to five times; None without any."""
+    """Score a note by how often it contains each token. None if it contains no token.
+
+    content: (row, created, id, tags as JSON or None, text).
+    """
     row, created, identity, tags, body = content
-    low = body.lower()
-    # The rest of a long text need not be read
-    counts = {token: count for token in counted if (count := len(low.split(token, 5)) - 1)}
+    lower_body = body.lower()
+    # Splitting up to five times stops at the fifth occurrence, so a long text need not be read.
+    counts = {token: count for token in counted if (count := len(lower_body.split(token, 5)) - 1)}
     if not counts:
         return None
     score = sum(_COUNT_SCORES[count] for count in counts.values())
@@ -540,6 +586,7 @@ def _smart_score(
 
 
 def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:
+    """Turn notes into hits with score 0, each with the beginning of its text as snippet."""
     hits = []
     for note in notes:
         front, text = text_of(db, note.row)
@@ -552,7 +599,9 @@ def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query)
 def _show_observations(
     db: sqlite3.Connection, hits: list[Hit], query: Query, terms: Sequence[parse.Term]
 ) -> None:
-    """Replace the snippets by matching observations, if the query filters by observation category."""
+    """Replace the snippet of each hit by an observation, if the query filters by the category of
+    observations: the one with the most words of the query.
+    """
     categories = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
     if not categories:
         return
@@ -588,16 +637,19 @@ def find_evidence(
     least: float = 0.0,
     floor: float = 0.0,
 ) -> list[Hit]:
-    """The chunks that best answer `question`, best first.
+    """Return the chunks of notes that best answer `question`, the best first.
 
-    max_chars: the most characters that they take as `format_evidence` writes them.
+    A hit is one turn of a conversation, one list item or one passage of about 200 words. A note may
+    have several hits. A chunk that repeats an earlier one is left out. Notes that are not valid at
+    `filters.valid_at` are used only if no other note answers. They get a remark.
 
-    A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a
-    note may give several, and what repeats an earlier one is left out. `today` is what "last week"
-    in the question counts from; `near` as for `Ranking`; notes for which `skip` is true are left
-    out, and chunks less relevant than `least` (`Ranking.relevance`). There are none where no chunk
-    is as relevant to the question as `floor` (`ChunkReading.says_enough`). What is not valid at
-    `filters.valid_at` is left out unless nothing else answers; it is marked.
+    max_chars: the most characters that the hits take as `format_evidence` writes them.
+    today: the day from which "last week" in the question counts.
+    near: compares meanings. None compares only words.
+    skip: returns True for notes to leave out.
+    least: leave out chunks with a lower relevance (`Ranking.relevance`).
+    floor: return nothing unless a chunk has this relevance (`ChunkReading.says_enough`). 0 means
+        no limit.
     """
     query = filters.replace(
         text=sqlite_text(spoken(question)), projects=None if projects is None else tuple(projects)
@@ -608,7 +660,7 @@ def find_evidence(
             marks = validity_marks(db, ranking.features, viewer)
         else:
             marks = {}
-        reading = ChunkReading(ranking, _MAX_NOTES, every=True)
+        reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, every=True)
         evidence: list[Hit] = []
         if not floor or reading.says_enough(floor):
             evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
@@ -632,23 +684,24 @@ def find_evidence(
 def format_evidence(
     hits: Sequence[Hit], zone: tzinfo | None = None, last: Container[int] = ()
 ) -> str:
-    """Write evidence as text: a line with title, day and address, and below it the note's passages.
+    """Write evidence as text: for each note a line with title, day and address, then its passages.
+
+    Lines of passages are indented by two blanks, so no text can look like a line about a note. If
+    the address of a note repeats its title, the note shares a line with other such notes of its
+    folder and day. Each of them then begins with its name. A memory begins with the first 8
+    characters of its id.
 
     hits: the passages.
     zone: the time zone of the days. None means the system's.
-    last: rows of notes that come last, under a separate line.
-
-    Lines of passages are indented by two blanks, so none can pass for a line about a note. Notes of
-    one folder and day whose address repeats their title share a line, and each begins with its
-    name. A memory begins with the first 8 characters of its id.
+    last: rows of notes that come last within their line.
     """
     lines = {hit.note.row: _note_line(hit.note, zone) for hit in hits}
     groups: dict[tuple[bool, str], list[Hit]] = {}
     for hit in hits:
         groups.setdefault(lines[hit.note.row].group, []).append(hit)
     evidence_lines = []
-    for (_, place), some in groups.items():
-        some.sort(
+    for (_, place), group_hits in groups.items():
+        group_hits.sort(
             key=lambda hit: (
                 hit.note.row in last,
                 hit.note.created,
@@ -656,29 +709,30 @@ def format_evidence(
                 hit.line,
             )
         )
-        rows = list(dict.fromkeys(hit.note.row for hit in some))
+        rows = list(dict.fromkeys(hit.note.row for hit in group_hits))
         line = lines[rows[0]]
         if len(rows) == 1 and not line.is_memory:
-            evidence_lines.append(_BELOW.join([line.heading, *(hit.passage for hit in some)]))
+            passages = [hit.passage for hit in group_hits]
+            evidence_lines.append(_BELOW.join([line.heading, *passages]))
             continue
         parts = [flat(f"({place})")]
         for row in rows:
             parts.append(
                 f"{lines[row].name}: "
-                + _BELOW.join(hit.passage for hit in some if hit.note.row == row)
+                + _BELOW.join(hit.passage for hit in group_hits if hit.note.row == row)
             )
         evidence_lines.append("\n".join(parts))
     return "\n\n".join(evidence_lines)
 
 
 class _NoteLine(NamedTuple):
-    """The way evidence names a note.
+    """The way in which evidence names a note.
 
-    is_memory: whether it is named by its text and its id, as memories are (contract 001, 2).
-    group: notes of one group share a line: day and folder if the file name repeats the title, or
-        else day and address.
-    name: its name in a shared line.
-    heading: its own line. A title that the address repeats is left out.
+    is_memory: whether its permalink ends in its id, as for memories (contract 001, 2).
+    group: (whether the address repeats the title, day and place). Notes with the same group share a
+        line. The place is the folder if the address repeats the title, else the whole address.
+    name: its name within a shared line.
+    heading: the line for this note alone. It lacks a title that the address repeats.
     """
 
     is_memory: bool
@@ -688,30 +742,43 @@ class _NoteLine(NamedTuple):
 
 
 def _note_line(note: NoteInfo, zone: tzinfo | None) -> _NoteLine:
-    last = note.permalink.rpartition("/")[2]
-    is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID]}")
-    is_title_said = is_memory or slug(note.title) == last
-    is_project_said = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
-    if is_project_said:
+    """Return the way in which evidence names a note."""
+    last_segment = note.permalink.rpartition("/")[2]
+    is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID_CHARACTERS]}")
+    is_title_in_address = is_memory or slug(note.title) == last_segment
+    is_project_in_permalink = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
+    if is_project_in_permalink:
         address = note.permalink
     else:
         address = f"{note.project}: {note.permalink}"
     day = day_of(note, zone) + (f", {ARCHIVED}" if note.phase == ARCHIVED else "")
-    if is_title_said and "/" in address:
+    if is_title_in_address and "/" in address:
         place = address.rpartition("/")[0]
     else:
         place = address
-    if is_title_said:
+    if is_title_in_address:
         title = ""
     else:
-        title = f"{' '.join(note.title[:_TITLE].split())} "
+        title = f"{' '.join(note.title[:_MAX_TITLE_CHARACTERS].split())} "
     if is_memory:
-        name = note.id[:_ID]
+        name = note.id[:_ID_CHARACTERS]
     else:
-        name = flat(last)
-    return _NoteLine(
-        is_memory, (is_title_said, f"{day}, {place}"), name, flat(f"{title}({day}, {address})")
-    )
+        name = flat(last_segment)
+    group = (is_title_in_address, f"{day}, {place}")
+    return _NoteLine(is_memory, group, name, flat(f"{title}({day}, {address})"))
+
+
+def _line_length(line: _NoteLine, *, is_shared: bool) -> int:
+    """Return how many characters the line about a note takes, with the signs around it.
+
+    is_shared: whether its group has a line already, so that only the name of the note is added.
+    """
+    name_length = len(line.name) + 3
+    if is_shared:
+        return name_length
+    if line.is_memory:
+        return len(line.group[1]) + 4 + name_length
+    return len(line.heading) + 3
 
 
 def _chunks_that_fit(
@@ -722,9 +789,14 @@ def _chunks_that_fit(
     skip: Callable[[NoteInfo], bool] | None,
     least: float,
 ) -> Iterator[Hit]:
-    """The best chunks that fit into `space` characters together with the lines about their notes."""
+    """Yield the best chunks that fit into `space` characters, with the lines about their notes.
+
+    marks: the remarks to put before passages, by row.
+    skip: returns True for notes to leave out. None keeps all.
+    least: leave out chunks with a lower relevance.
+    """
     notes = infos(db, ranking.rows)
-    given_rows: set[int] = set()
+    used_rows: set[int] = set()
     groups: set[tuple[bool, str]] = set()
     lines: dict[int, _NoteLine] = {}
     seen_words: list[frozenset[str]] = []
@@ -738,28 +810,22 @@ def _chunks_that_fit(
             line = lines[row]
         else:
             line = lines.setdefault(row, _note_line(note, None))
-        head = 1
-        if row not in given_rows:
-            name = len(line.name) + 3
-            if line.is_memory:
-                whole = len(line.group[1]) + 4 + name
-            else:
-                whole = len(line.heading) + 3
-            if line.group in groups:
-                head = name
-            else:
-                head = whole
+        # How many characters `format_evidence` adds to the passage.
+        added = len(_BELOW)
+        if row not in used_rows:
+            added = _line_length(line, is_shared=line.group in groups) + len(_BELOW) - 1
         passage = visible(passage).replace("\n", _BELOW)
-        head += len(_BELOW) - 1
-        if len(passage) + head > space:
-            if given_rows or head >= space:
+        if len(passage) + added > space:
+            # Only the first passage is cut. Another one may be short enough.
+            if used_rows or added >= space:
                 continue
-            passage = passage[: space - head].rstrip()
+            passage = passage[: space - added].rstrip()
         words = frozenset(tokens(passage))
-        if not passage or any(not words - other_words - stop_words() for other_words in seen_words):
+        is_repeated = any(not words - other_words - stop_words() for other_words in seen_words)
+        if not passage or is_repeated:
             continue
-        space -= len(passage) + head
-        given_rows.add(row)
+        space -= len(passage) + added
+        used_rows.add(row)
         groups.add(line.group)
         seen_words.append(words)
         number = text.front.count("\n") + text.text.count("\n", 0, start) + 1

@@ -1,11 +1,10 @@
-"""Reading the best notes: turns of a conversation, list items, passages of about 200 words, scored
-like notes.
+"""Read the best notes chunk by chunk. A *chunk* is a turn of a conversation, a list item, or a
+passage of about 200 words.
 
-A long note contains many words of a query and says little about most of them. The best notes are
-therefore read, and each chunk is scored by the features of `weights`, as if it were a note in a
-separate conversation: its neighbors, its note (the conversation), its title and headings, its
-speaker and the note's date count. The best chunk's score is the note's, and the best chunk is
-shown.
+A long note contains many words of a query and says little about most of them. So the best notes are
+read, and each chunk is scored with the features of `weights`, as if it were a note and its note
+were the conversation: its neighbors, title and headings, speaker and date count. A note gets the
+score of its best chunk, and this chunk is shown.
 """
 
 from __future__ import annotations
@@ -39,33 +38,31 @@ from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import word_count
 
-# Notes whose text is read for a question, and for a text that tells something.
+# How many of the best notes are read for a question.
 READ = 24
+# How many are read for a text that tells something. Its many words separate long notes badly.
 READ_TOLD = 32
+# How many long notes after these are read, too.
 READ_LONG = 10
-"""This many of the best notes are read, more where something is told, whose many words tell long
-notes badly apart; and this many long ones that come after them.
-"""
 
-# Characters read of all notes together, and of one.
+# How many characters are read of all notes together, and of one note.
 _MAX_CHARACTERS = 250_000
-_MAX_PER_NOTE = 40_000
-# Passages that are compared word by word.
-_READ_CLOSELY = 60
-# How many of the best chunks are read word by word, and for how many the distances of words count.
-_READ_NEAR = 20
-# Informative words of a question from which on it can be told that nothing answers it.
-_LEAST_ASKED = 3
-# Characters of a list that is cut at its items.
-_MIN_LIST = 200
+_MAX_NOTE_CHARACTERS = 40_000
+# The texts of this many of the best chunks count, and the distances of words for this many.
+_MAX_READ_CHUNKS = 60
+_MAX_NEARNESS_CHUNKS = 20
+# A question with fewer informative words is too short to say that nothing answers it.
+_MIN_QUESTION_WORDS = 3
+# A text with at least this many characters and list items is cut at the items.
+_MIN_LIST_CHARACTERS = 200
 _MIN_ITEMS = 3
-# The chunks of this many long texts are cached, and the styles of this many chunks: `bench/recall.py
-# --notes session` takes half as long again without.
-_CACHED = 2_000
-# By the hash of a text, so that the texts need not be kept.
+# The chunks of this many long texts are cached, and the styles of this many chunks. Without the
+# caches, `bench/recall.py --notes session` takes half as long again.
+_CACHE_SIZE = 2_000
+# The chunks by the hash of their text, so that the texts need not be kept.
 _known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
-_style_of = lru_cache(_CACHED)(style_of)
-_first_person = lru_cache(_CACHED)(first_person)
+_style_of = lru_cache(_CACHE_SIZE)(style_of)
+_first_person = lru_cache(_CACHE_SIZE)(first_person)
 # The beginning of a list item.
 _ITEM = lazy_pattern(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
 # A short beginning that ends in a colon: the name of a speaker.
@@ -77,15 +74,14 @@ class Chunk:
     """A part of a note: `text[start:stop]` of the note in `row`.
 
     words: about how many words it has.
-    speaker: the person who says it.
-    bits: the words of the query that it contains, as in `Ranking`.
-    often: how often it contains each word, by the number of the word.
-    places: where the words are.
-    own: the score of its words, 1 for the best chunk.
+    speaker: the folded first name of the person who says it, or None.
+    bits: the words of the query that it contains (`word_marks`).
+    often: how often it contains each word, by the number of the word in the query.
+    places: the places of these words.
+    own: its score by words alone, 1 for the best chunk.
     is_relevant: whether it or a neighbor contains a word.
-    parts: the parts that some features add to its score.
-    named: about how many words are in title, headings and tags of the note; 0 if they were not
-        read.
+    parts: what each feature of the chunk adds to its score.
+    named: about how many words are in title, headings and tags of the note. 0 if not read.
     """
 
     row: int
@@ -104,32 +100,36 @@ class Chunk:
 
 
 def chunk(text: str) -> list[tuple[int, int]]:
-    """Split a text into the turns of a conversation, or into list items and passages of about 200
-    words.
+    """Split a text into turns of a conversation, or into list items and passages of about 200 words.
 
-    Returns (start, stop) of each.
+    Return (start, stop) of each. A short text is one chunk.
     """
     if len(text) <= SHORT:
         return [(0, len(text))]
     spans: list[tuple[int, int]] = []
     for start, stop in turns_or_passages(text):
-        if stop - start >= _MIN_LIST:
+        if stop - start >= _MIN_LIST_CHARACTERS:
             starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
         else:
             starts = []
         if len(starts) < _MIN_ITEMS:
             spans.append((start, stop))
             continue
-        # Each item includes the text after it, and the first item a heading before it.
-        before = text[start : starts[0]].strip()
-        is_heading = before.startswith("#") and "\n" not in before
-        starts = [start, *starts[0 if before and not is_heading else 1 :]]
+        # Each item includes the text after it. A heading before the list belongs to the first item,
+        # any other text before it is a separate chunk.
+        text_before = text[start : starts[0]].strip()
+        is_heading = text_before.startswith("#") and "\n" not in text_before
+        first_cut = 0 if text_before and not is_heading else 1
+        starts = [start, *starts[first_cut:]]
         spans += zip(starts, [*starts[1:], stop], strict=True)
     return spans or [(0, len(text))]
 
 
 class _Passage(NamedTuple):
-    """`start` to `stop` of the note in `row`, its score and the words of the query it holds."""
+    """The part of a note from `start` to `stop` that may answer a question.
+
+    bits: the words of the query that it contains (`word_marks`).
+    """
 
     row: int
     start: int
@@ -141,16 +141,24 @@ class _Passage(NamedTuple):
 class ChunkReading:
     """The best notes for a query, read chunk by chunk.
 
-    rows: the notes read. They are the `first` best ones, and after them the best long ones, which
-        score low as whole notes. For a search for all words, all given notes.
-    order: the same, best first.
-    chunks: the chunks of long notes and of notes that stand alone.
-    texts: the texts of these notes; with `every`, of all notes.
+    A note that is a turn of a conversation is not read, since its words are known from the index.
 
-    A turn of a conversation is not read: alone it says little, and its words are known.
+    is_strict: whether this is a search for all words.
+    rows: the notes that take part: the best ones, then the best long ones, which score low as whole
+        notes. For a search for all words, all notes of the ranking.
+    order: `rows`, the best first.
+    terms: the terms that are looked for in long texts.
+    texts: the texts of the notes that were read, by row.
+    chunks: the chunks of these notes, by row.
+    scores: the scores of the notes, by row.
     """
 
     def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):
+        """Read and score the notes of `ranking`.
+
+        first: how many of the best notes take part.
+        every: also read turns of conversations, so that they can be shown.
+        """
         self._ranking = ranking
         self._table = ranking.table
         self._question = ranking.question
@@ -166,18 +174,21 @@ class ChunkReading:
         else:
             self.terms = shown_terms(ranking.words)
 
-        # A turn of a conversation says little by itself, and what it holds is known
-        telling = [
+        # All but turns of conversations
+        rows_to_chunk = [
             row for row, note in self._features.items() if note.is_long or note.conversation is None
         ]
-        self.texts = self._read(self.rows if every else telling)
-        self.chunks = self._cut(telling)
+        self.texts = self._read(self.rows if every else rows_to_chunk)
+        self.chunks = self._cut(rows_to_chunk)
+        # The words of the query in the names of a note or, for a question, in all of it, by row.
         self._bits: dict[int, int] = {}
+        # What a note adds to the score of each of its chunks, by row and feature.
         self._about: dict[int, dict[str, float]] = {}
         self.scores = {row: ranking.scores[row] for row in self.rows if row in ranking.scores}
         if self.chunks:
             self._score_chunks()
 
+        # What the topic of the best notes adds to the score of a note, by row.
         self._gains: dict[int, float] = {}
         if ranking.is_told and self._table.feedback:
             self._learn_from_best()
@@ -190,23 +201,31 @@ class ChunkReading:
         self._least = min(self.scores.values(), default=0.0)
 
     def _rows_to_read(self, first: int) -> list[int]:
-        """The notes that are read, as the class says."""
+        """Choose the notes for `rows`: the `first` best ones, and READ_LONG long ones after them."""
         ranking = self._ranking
         if self.is_strict:
             rows = list(ranking.features)
         else:
             rows = ranking.page(0, first)
-        inside = set(rows)
+        chosen_rows = set(rows)
         scores = ranking.scores
-        rest = [row for row, note in ranking.features.items() if note.is_long and row not in inside]
-        return rows + nlargest(READ_LONG, rest, key=lambda row: (scores.get(row, 0.0), row))
+        other_long_rows = [
+            row for row, note in ranking.features.items() if note.is_long and row not in chosen_rows
+        ]
+        best_long_rows = nlargest(
+            READ_LONG, other_long_rows, key=lambda row: (scores.get(row, 0.0), row)
+        )
+        return rows + best_long_rows
 
     def _read(self, rows: Sequence[int]) -> dict[int, NoteText]:
-        """The texts of these notes."""
+        """Return the texts of these notes, by row."""
         return {text.row: text for text in self._ranking.context.texts(rows, self.terms)}
 
     def _cut(self, rows: Sequence[int]) -> dict[int, list[Chunk]]:
-        """The chunks of these notes, so far as there is room; a turn of one chunk is left out."""
+        """Cut notes into chunks until _MAX_CHARACTERS are used up. Return the chunks by row.
+
+        A turn of a conversation with a single chunk is left out.
+        """
         chunks_of_notes: dict[int, list[Chunk]] = {}
         room = _MAX_CHARACTERS
         for row in rows:
@@ -219,40 +238,44 @@ class ChunkReading:
         return chunks_of_notes
 
     def _learn_from_best(self) -> None:
-        """Raise the notes that hold the topic of the best ones."""
+        """Raise the scores of notes about the topic of the best notes (`feedback`)."""
         ranking = self._ranking
         best = nlargest(SOURCES, self.scores, key=lambda row: (self.scores[row], row))
-        most = max(self.scores.values(), default=0.0)
-        unread = self._read([row for row in best if row not in self.texts])
-        texts = self.texts | unread
+        highest = max(self.scores.values(), default=0.0)
+        texts_not_read_yet = self._read([row for row in best if row not in self.texts])
+        texts = self.texts | texts_not_read_yet
         sources = [(texts[row].text, self.scores[row]) for row in best if self.scores[row] > 0]
         shares = topic_shares(sources, ranking.rows_of, ranking.rarity, self.scores)
         for row, share in shares.items():
-            gain = self._gains[row] = self._table.feedback * most * share
+            gain = self._table.feedback * highest * share
+            self._gains[row] = gain
             self.scores[row] = round(self.scores[row] + gain, 6)
             for piece in self.chunks.get(row, ()):
                 piece.score += gain
 
     def _lower_factored(self) -> None:
-        """Multiply the scores of archived and unfilled notes, which only ever makes them less."""
+        """Multiply the scores of archived and unfilled notes by their factors below 1."""
         for row, factor in self._factors.items():
+            # `min`, since a score below 0 must not rise.
             score = self.scores.get(row, 0.0)
             self.scores[row] = min(score, score * factor)
             for piece in self.chunks.get(row, ()):
                 piece.score = min(piece.score, piece.score * factor)
 
     def shown(self, text: NoteText) -> tuple[str, int]:
-        """The snippet of a note, from its best chunk, and its line in the file."""
-        some = self.chunks.get(text.row, ())
-        if some:
-            best = max(some, key=lambda piece: piece.score)
+        """Return the snippet of a note, from its best chunk, and its line in the file."""
+        chunks = self.chunks.get(text.row, ())
+        best: Chunk | None = None
+        if chunks:
+            best = max(chunks, key=lambda piece: piece.score)
+            start = best.start
+            stop = best.stop
         else:
-            best = None
-        start, stop = (best.start, best.stop) if best else self._whole(text)
+            start, stop = self._whole(text)
         if stop - start <= SNIPPET:
             passage, line = shortened(text.text, start, stop)
         else:
-            if best and len(some) == 1:
+            if best and len(chunks) == 1:
                 places = best.places
             else:
                 found_places = self._finder.places(text.text[start:stop])
@@ -267,8 +290,12 @@ class ChunkReading:
         return passage, line + text.front.count("\n")
 
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
-        """All relevant chunks of the notes read, best first: note, start, stop, score; none of less
-        than `least` by `Ranking.relevance`. Needs `every`."""
+        """Return all relevant chunks, the best first: (row, start, stop, score).
+
+        Needs `every`.
+
+        least: leave out chunks with a lower `Ranking.relevance`. 0 keeps all.
+        """
         passages = self._passages
         if least:
             passages = [passage for passage in passages if self._relevance_of(passage) >= least]
@@ -276,16 +303,19 @@ class ChunkReading:
         return [(passage.row, passage.start, passage.stop, passage.score) for passage in best_first]
 
     def says_enough(self, floor: float) -> bool:
-        """Whether any chunk has this relevance by `Ranking.relevance`, or it cannot be told.
+        """Whether the notes may answer the question: any chunk has at least this relevance.
 
-        What a told text, a question of one or two words, a day, the beginning of a word or a
-        meaning finds may share few words with it. Needs `every`.
+        Relevance (`Ranking.relevance`) counts shared words. Notes that were found another way may
+        share few words with the question. So this is always True for a text that tells something,
+        a question of one or two words, a question with a day, and a search by meaning. Needs
+        `every`.
         """
         ranking = self._ranking
         question = ranking.question
-        is_by_words = not (ranking.is_told or ranking.cosines or question.periods)
-        if not is_by_words or len(question.words) < _LEAST_ASKED:
+        is_found_by_words = not (ranking.is_told or ranking.cosines or question.periods)
+        if not is_found_by_words or len(question.words) < _MIN_QUESTION_WORDS:
             return True
+        # A word was only found as the beginning of longer words.
         if any(word.is_open for word in ranking.words):
             return True
         return any(self._relevance_of(passage) >= floor for passage in self._passages)
@@ -295,10 +325,10 @@ class ChunkReading:
 
     @cached_property
     def _passages(self) -> list[_Passage]:
-        """The chunks of the notes read that a question may be answered with."""
+        """All parts of the notes that may answer a question, in no particular order."""
         passages: list[_Passage] = []
         for row in self.rows:
-            # An unfilled note says what it is for, and nothing else
+            # An unfilled file of a memory bank has only the text that `activate` wrote.
             if row in self._unfilled:
                 continue
             if row in self.chunks:
@@ -314,19 +344,19 @@ class ChunkReading:
         return passages
 
     def score(self, row: int) -> float:
-        """The score of a note; one that was not read scores at most as much as the last one that was."""
+        """Return the score of a note. A note outside `rows` scores at most as much as the last one."""
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
     def shares(self, row: int) -> dict[str, float]:
-        """The part that each feature adds to the score of a note. Zero parts are left out.
+        """Return what each feature adds to the score of a note. Zeros are left out.
 
-        `passage` is the part added by the best chunk of a long note.
+        `passage` is what the best chunk of a long note adds.
         """
         if row not in self.scores:
             return {}
         gain = self._gains.get(row, 0.0)
         if row not in self._about:
-            # The scale of words, or the archive
+            # The difference comes from `_rescale`, or from a factor of archived notes.
             change = self.scores[row] - self._ranking.scores[row] - gain
             parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
             return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
@@ -338,7 +368,7 @@ class ChunkReading:
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 
     def why(self, text: NoteText) -> list[str]:
-        """Why a note was found."""
+        """Return the reasons why a note was found, such as `words: plan, budget`."""
         marks = []
         if text.row in self._archived or text.project == ARCHIVE_PROJECT:
             marks.append(ARCHIVED)
@@ -350,11 +380,11 @@ class ChunkReading:
         return marks
 
     def _held_bits(self, text: NoteText) -> int:
-        """Which words of the query a note holds, as in `Ranking`."""
+        """Return the words of the query that a note contains (`word_marks`)."""
         row = text.row
         if not self.is_strict:
             return self._ranking.bits_of(row)
-        # For a search for all words, only the text itself tells.
+        # In a search for all words, the ranking does not know the words, so the text is read.
         if row not in self._bits:
             self._bits[row] = self._named(text)
             for start, stop in text.spans:
@@ -363,7 +393,7 @@ class ChunkReading:
         return reduce(or_, (piece.bits for piece in self.chunks.get(row, ())), self._bits[row])
 
     def _reasons(self, bits: int) -> list[str]:
-        """The reasons shown for a note that holds these words of the query."""
+        """Return the reasons to show for a note that contains these words of the query."""
         words = [(word, marks_of(bits, at)) for at, word in enumerate(self._ranking.words)]
         titled = [word.text for word, marks in words if marks & TITLE and not word.is_weak]
         held_words = [word for word, marks in words if marks & IN_TEXT and not word.is_weak]
@@ -380,8 +410,8 @@ class ChunkReading:
         return reasons
 
     def _named(self, text: NoteText) -> int:
-        """Which words title, headings and tags contain, and which only the address, which says
-        least.
+        """Return the words of the query in the title, headings and tags of a note, and in its
+        address. A word in the address counts as little as a longer word (LOOSE).
         """
         bits = 0
         for _, word, _ in self._finder.places(text.called):
@@ -391,9 +421,9 @@ class ChunkReading:
         return bits
 
     def _whole(self, text: NoteText) -> tuple[int, int]:
-        """The whole of a short text, or the chunk with most of the words of a long text.
+        """Return (start, stop) of the part of a note to show if its chunks were not scored.
 
-        Used for texts that there was no room to score.
+        This is all of a short text, and the chunk of a long text with the most words of the query.
         """
         if len(text.text) <= SHORT:
             return 0, len(text.text)
@@ -406,9 +436,9 @@ class ChunkReading:
         return best.start, best.stop
 
     def _chunks_of(self, text: NoteText) -> list[Chunk]:
-        """The chunks of a note.
+        """Cut a note into chunks, without scores.
 
-        For a very long note, only those in passages that contain a word, up to a limit.
+        Of a very long note, only the passages in `text.spans` are cut, up to _MAX_NOTE_CHARACTERS.
         """
         note = self._features.get(text.row)
         if note is not None and not note.is_long:
@@ -416,7 +446,7 @@ class ChunkReading:
         pieces: list[Chunk] = []
         size = 0
         for first, last in text.spans:
-            if size <= _MAX_PER_NOTE:
+            if size <= _MAX_NOTE_CHARACTERS:
                 parts = _sized_chunks(text.text[first:last])
                 pieces += [
                     Chunk(text.row, first + start, first + stop, words, who)
@@ -426,12 +456,16 @@ class ChunkReading:
         return pieces
 
     def _score_chunks(self) -> None:
-        """Score all chunks, and with them the notes, on the same scale as short notes."""
+        """Score all chunks and give each note the score of its best chunk.
+
+        The chunks and the notes that have none are scored on one scale.
+        """
         ranking = self._ranking
         scorer = ranking.scorer
         brevity = self._table.brevity
         self._find_words()
         all_chunks = list(chain.from_iterable(self.chunks.values()))
+        # The notes without chunks, as one chunk each
         single = {
             row: Chunk(row, 0, 0, note.words, None, ranking.bits.get(row, 0))
             for row, note in self._features.items()
@@ -439,39 +473,41 @@ class ChunkReading:
         }
         matching = [piece for piece in all_chunks if piece.bits]
         _score_words([*matching, *single.values()], scorer, brevity)
+        # The notes with chunks, as one chunk each
         whole = {row: _together(pieces, self._bits[row]) for row, pieces in self.chunks.items()}
         _score_words(whole.values(), scorer, brevity)
-        full = max([scorer[piece.bits] for piece in (*whole.values(), *single.values())]) or 1.0
+        highest = max([scorer[piece.bits] for piece in (*whole.values(), *single.values())]) or 1.0
 
         neighbors = self._neighbor_scores(matching)
         speakers = self._asked_speakers(all_chunks)
         for row, pieces in self.chunks.items():
-            self._about[row] = self._about_note(row, whole[row], full)
-            usual = sum(self._about[row].values())
+            self._about[row] = self._about_note(row, whole[row], highest)
+            from_note = sum(self._about[row].values())
             for piece in pieces:
-                self._score_chunk(piece, usual, neighbors.get(id(piece), 0.0), speakers)
+                self._score_chunk(piece, from_note, neighbors.get(id(piece), 0.0), speakers)
         self._read_closely(all_chunks)
         for row, pieces in self.chunks.items():
             self.scores[row] = round(max(piece.score for piece in pieces), 6)
         self._rescale({row: piece.own for row, piece in single.items()})
 
     def _asked_speakers(self, all_chunks: Sequence[Chunk]) -> set[str]:
-        """The speakers that the query names, including speakers of parts of notes."""
+        """Return the speakers that the query names, including speakers of chunks."""
         speakers = {piece.speaker for piece in all_chunks}
         return self._ranking.speakers | {
             word.text for word in self._ranking.words if word.text in speakers
         }
 
     def _words_share(self, row: int) -> float:
-        """The share of words in the score of a note; its meaning makes up the rest."""
+        """Return the share of words in the score of a note. Its meaning has the other share."""
         if row in self._ranking.cosines:
             return 1.0 - self._table.meaning
         return 1.0
 
-    def _about_note(self, row: int, whole: Chunk, full: float) -> dict[str, float]:
-        """The part that a note as a whole adds to the score of each of its chunks.
+    def _about_note(self, row: int, whole: Chunk, highest: float) -> dict[str, float]:
+        """Return what a note as a whole adds to the score of each of its chunks, by feature.
 
-        `whole` is all of the note as one chunk, `full` the highest score by words of any note.
+        whole: the note as one chunk.
+        highest: the highest score by words of any note.
         """
         table = self._table
         by_words = self._words_share(row) * (1 - table.passage) * whole.own
@@ -480,19 +516,23 @@ class ChunkReading:
         has_title = any(key(name) == self._asked for name in self.texts[row].names)
         return {
             "words": table.words * by_words,
-            # The note is the conversation of its chunks
+            # The note counts as the conversation of its chunks.
             "conversation": table.conversation * (by_words + by_meaning),
             "conversation_words": table.conversation_words
-            * (self._ranking.scorer[whole.bits] / full),
+            * (self._ranking.scorer[whole.bits] / highest),
             "date": table.date * sum([period.share(day) for period in self._question.periods]),
             "meaning": table.words * by_meaning,
             "same_title": table.same_title * has_title,
         }
 
     def _score_chunk(
-        self, piece: Chunk, usual: float, from_neighbors: float, speakers: set[str]
+        self, piece: Chunk, from_note: float, from_neighbors: float, speakers: set[str]
     ) -> None:
-        """All features of a chunk but those that need its text; `usual` is what its note adds."""
+        """Set the score of a chunk, without the features that need its text (`_read_closely`).
+
+        from_note, from_neighbors: what its note and its neighbors add.
+        speakers: the speakers that the query names.
+        """
         table = self._table
         piece.is_relevant = bool(piece.bits or from_neighbors)
         share = self._words_share(piece.row) * (table.words + table.conversation) * table.passage
@@ -504,39 +544,44 @@ class ChunkReading:
             "neighbors": from_neighbors,
             "speaker": from_speaker,
         }
-        piece.score = usual + sum(piece.parts.values())
+        piece.score = from_note + sum(piece.parts.values())
 
     def _find_words(self) -> None:
-        for row, some in self.chunks.items():
+        """Find the words of the query in all chunks, and set `bits`, `often` and `places`."""
+        for row, chunks in self.chunks.items():
             text = self.texts[row]
             bits = self._bits[row] = (
                 self._named(text) if self.is_strict else self._ranking.bits.get(row, 0)
             )
             titles = bits & self._ranking.scorer.in_titles
-            starts = [piece.start for piece in some]
+            starts = [piece.start for piece in chunks]
             named_words = word_count(text.called)
-            for piece in some:
+            for piece in chunks:
                 piece.named = named_words
-            if len(some) == 1:
-                some[0].bits = bits
+            if len(chunks) == 1:
+                chunks[0].bits = bits
             for start, stop in text.spans:
-                if start >= some[-1].stop:
-                    # Only the beginning of such a long text is read.
+                # The later passages of a very long text were not cut into chunks.
+                if start >= chunks[-1].stop:
                     break
                 for at, word, match in self._finder.places(text.text[start:stop]):
-                    piece = some[bisect_right(starts, start + at) - 1]
+                    piece = chunks[bisect_right(starts, start + at) - 1]
                     piece.often[word] = piece.often.get(word, 0) + 1
                     piece.places.append((start + at, word))
                     piece.bits |= match | titles
 
     def _neighbor_scores(self, all_chunks: Sequence[Chunk]) -> dict[int, float]:
-        """The scores that the best chunks add to their neighbors, by the identity of the chunk."""
+        """Return what the best chunks add to their neighbors, by the `id()` of the neighbor."""
         table = self._table
         scores = dict[int, float]()
+        # The chunks of the note, and the position among them, of each chunk
         places = {
-            id(piece): (some, at) for some in self.chunks.values() for at, piece in enumerate(some)
+            id(piece): (chunks, position)
+            for chunks in self.chunks.values()
+            for position, piece in enumerate(chunks)
         }
         around = table.around
+        # (step to the neighbor, share). The source is before a neighbor one step further.
         shares = (
             (1, table.before),
             (2, around),
@@ -546,10 +591,10 @@ class ChunkReading:
             (-3, around),
         )
         for piece in nlargest(table.sources, all_chunks, key=lambda piece: piece.own):
-            some, at = places[id(piece)]
+            chunks, position = places[id(piece)]
             for step, share in shares:
-                if 0 <= at + step < len(some):
-                    neighbour_id = id(some[at + step])
+                if 0 <= position + step < len(chunks):
+                    neighbour_id = id(chunks[position + step])
                     scores[neighbour_id] = scores.get(neighbour_id, 0.0) + share * piece.own
         return scores
 
@@ -559,92 +604,105 @@ class ChunkReading:
         count = len(self._ranking.words)
         assisted = {piece.row for piece in all_chunks if is_assistant(piece.speaker)}
         for number, piece in enumerate(
-            nlargest(_READ_CLOSELY, all_chunks, key=lambda piece: piece.score)
+            nlargest(_MAX_READ_CHUNKS, all_chunks, key=lambda piece: piece.score)
         ):
             note = self._features[piece.row]
+            # The features of a short note are in the index. A chunk of a long one is read.
             if note.is_long:
                 text = self.texts[piece.row].text[piece.start : piece.stop]
             else:
                 text = ""
-            more = {
+            parts = {
                 "own": table.own * (_first_person(text) if note.is_long else note.first_person) / 4
             }
-            if len(piece.often) > 1 and number < _READ_NEAR:
-                more["near"] = table.near * nearness(sorted(piece.places), count)
+            if len(piece.often) > 1 and number < _MAX_NEARNESS_CHUNKS:
+                parts["near"] = table.near * nearness(sorted(piece.places), count)
             if piece.speaker is not None:
                 style = _style_of(text) if note.is_long else note
                 is_request = piece.row in assisted or is_user(piece.speaker)
-                more["asks"] = 0.0 if is_request else table.asks * style.question / 100
-                more["timed"] = table.timed if self._question.when and style.has_time else 0.0
-            piece.parts |= more
-            piece.score += sum(more.values())
+                parts["asks"] = 0.0 if is_request else table.asks * style.question / 100
+                parts["timed"] = table.timed if self._question.when and style.has_time else 0.0
+            piece.parts |= parts
+            piece.score += sum(parts.values())
 
     def _rescale(self, own_scores: dict[int, float]) -> None:
-        """Adjust the scores of notes with one chunk, given the scores of their words among all
-        chunks.
+        """Adjust the scores of notes without chunks to the scale of the chunks.
 
-        The parts that neighbors and conversations add are scaled by the same factor.
+        What neighbors and conversations add is scaled by the same factor as the words.
+
+        own_scores: the score by words of each such note among all chunks, by row.
         """
         shares_by_row = {row: self._ranking.shares(row) for row in own_scores}
-        # Which the words make up where meaning is known
-        rest = 1.0 - self._table.meaning
-        shares = {
-            row: (rest if row in self._ranking.cosines else 1.0) * self._table.words or 1
+        # If meaning counts, too, words have only a part of the weight.
+        words_share = 1.0 - self._table.meaning
+        word_weights = {
+            row: (words_share if row in self._ranking.cosines else 1.0) * self._table.words or 1
             for row in own_scores
         }
-        before = {
-            row: row_shares.get("words", 0.0) / shares[row]
+        old_scores = {
+            row: row_shares.get("words", 0.0) / word_weights[row]
             for row, row_shares in shares_by_row.items()
         }
-        factor = max(own_scores.values(), default=0.0) / (max(before.values(), default=0.0) or 1.0)
+        highest = max(own_scores.values(), default=0.0)
+        factor = highest / (max(old_scores.values(), default=0.0) or 1.0)
         for row, row_shares in shares_by_row.items():
             other_shares = row_shares.get("neighbors", 0.0) + row_shares.get("conversation", 0.0)
-            change = shares[row] * (own_scores[row] - before[row]) + (factor - 1) * other_shares
+            words_change = word_weights[row] * (own_scores[row] - old_scores[row])
+            change = words_change + (factor - 1) * other_shares
             self.scores[row] = round(self._ranking.scores[row] + change, 6)
 
 
-def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
-    """Set the scores of chunks by their words, as in BM25. The best chunk gets 1."""
-    usual = sum(piece.words for piece in some) / (len(some) or 1) or 1
-    usual_named = sum(piece.named for piece in some) / (len(some) or 1) or 1
-    for piece in some:
-        slow = 1.2 * (1 - brevity + brevity * piece.words / usual)
+def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
+    """Set `own` of each chunk: its score by words, as in BM25 with k1 = 1.2. The best chunk gets 1.
+
+    brevity: how much longer texts get less, from 0 to 1 (the b of BM25).
+    """
+    average_words = sum(piece.words for piece in chunks) / (len(chunks) or 1) or 1
+    average_named = sum(piece.named for piece in chunks) / (len(chunks) or 1) or 1
+    for piece in chunks:
+        # With each repetition a word adds less. The longer the text, the slower its score grows.
+        saturation = 1.2 * (1 - brevity + brevity * piece.words / average_words)
         if piece.named:
-            titled = 2.2 / (2.2 + 1.2 * brevity * (piece.named / usual_named - 1))
+            title_factor = 2.2 / (2.2 + 1.2 * brevity * (piece.named / average_named - 1))
         else:
-            titled = 1.0
+            title_factor = 1.0
         in_titles = piece.bits & scorer.in_titles
-        piece.own = (scorer[piece.bits ^ in_titles] + titled * scorer[in_titles]) / (1 + slow)
-        for at, often in piece.often.items():
+        once = scorer[piece.bits ^ in_titles] + title_factor * scorer[in_titles]
+        piece.own = once / (1 + saturation)
+        for word, often in piece.often.items():
             # A word in the title already has the highest count.
-            if often > 1 and not marks_of(piece.bits, at) & TITLE:
-                piece.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
-    most = max((piece.own for piece in some), default=0.0) or 1.0
-    for piece in some:
-        piece.own /= most
+            if often > 1 and not marks_of(piece.bits, word) & TITLE:
+                repeated = often / (often + saturation) - 1 / (1 + saturation)
+                piece.own += scorer.weights[word] * repeated
+    highest = max((piece.own for piece in chunks), default=0.0) or 1.0
+    for piece in chunks:
+        piece.own /= highest
 
 
-def _together(some: Sequence[Chunk], bits: int) -> Chunk:
-    """The chunks of a note as one, with what else its name says."""
+def _together(chunks: Sequence[Chunk], bits: int) -> Chunk:
+    """Join the chunks of a note into one.
+
+    bits: the words of the query in the names of the note.
+    """
     often: dict[int, int] = {}
-    for piece in some:
+    for piece in chunks:
         bits |= piece.bits
         for word, count in piece.often.items():
             often[word] = often.get(word, 0) + count
     return Chunk(
-        some[0].row,
-        some[0].start,
-        some[-1].stop,
-        sum(piece.words for piece in some),
+        chunks[0].row,
+        chunks[0].start,
+        chunks[-1].stop,
+        sum(piece.words for piece in chunks),
         None,
         bits,
         often,
-        named=some[0].named,
+        named=chunks[0].named,
     )
 
 
 def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
-    """The chunks of a text as (start, stop, about how many words, speaker or None)."""
+    """Return the chunks of a text: (start, stop, about how many words, speaker or None)."""
     text_hash = hash(text)
     pieces = _known_chunks.get(text_hash)
     if pieces is None:
@@ -652,11 +710,12 @@ def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
         for start, stop in chunk(text):
             match = _SPEAKER.match(text, start)
             if match:
+                # `speaker_of` needs a word after the colon.
                 speaker = speaker_of(f"{match.group()} x".lstrip())
             else:
                 speaker = None
             pieces.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
-        if len(_known_chunks) >= _CACHED:
+        if len(_known_chunks) >= _CACHE_SIZE:
             _known_chunks.clear()
         _known_chunks[text_hash] = pieces
     return pieces

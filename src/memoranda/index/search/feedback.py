@@ -1,8 +1,8 @@
-"""Relevance feedback: the best notes of a told text say what it is about.
+"""Relevance feedback: raise notes about the topic of the notes that were found first.
 
-Somebody who tells something seldom uses the words of the notes that matter. The notes found first
-do: what they have in common, and few other notes hold, is the topic. Notes that share these words
-gain, those found first included.
+A text that tells something seldom has the words of the notes that matter. The notes found first do.
+Their *topic* is the words that they have in common and few other notes contain. All notes with such
+words gain, also the first ones.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from memoranda.text.tokens import fts_text, is_cjk, stop_words
 SOURCES = 5
 """The words of this many of the best notes are looked at."""
 
-# Characters read of each of them.
+# How much of each of them is read.
 _MAX_CHARACTERS = 8_000
-# Their most frequent words that are looked up in the index.
-_LOOKED_UP = 30
-# The most telling of these words, by how often and how rarely they occur, are the topic.
-_TOPIC = 20
+# How many of their most frequent words are looked up in the index.
+_MAX_LOOKED_UP = 30
+# The topic is at most this many of these words, frequent in the best notes and rare in others.
+_MAX_TOPIC_WORDS = 20
 
 WordRows = Callable[[str], Sequence[int]]
-"""The notes that hold a form of a word."""
+"""Returns the rows of the notes that contain a form of a word."""
 
 
 def topic_shares(
@@ -34,15 +34,19 @@ def topic_shares(
     rarity: Callable[[float], float],
     candidates: Collection[int],
 ) -> dict[int, float]:
-    """How much of the topic of the `sources` each candidate holds, 1 for the one that holds most.
+    """Return how much of the topic of the best notes each candidate contains, by row.
 
-    A source is the text of a note and its score. `rarity` tells how much a word counts that this
-    many notes hold. Candidates without a word of the topic are left out.
+    The candidate with most of it gets 1. Candidates without a word of the topic are left out.
+
+    sources: (text, score) of each of the best notes.
+    rarity: returns the weight of a word that this many notes contain.
+    candidates: rows.
     """
+    # (weight, notes, rarity) of each word
     topic: list[tuple[float, Sequence[int], float]] = []
-    for word, frequency in islice(_frequent_words(sources), _LOOKED_UP):
+    for word, frequency in islice(_frequent_words(sources), _MAX_LOOKED_UP):
         rows = rows_of(word)
-        # A word of so many notes names no topic
+        # A word in very many notes is not a topic.
         if 0 < len(rows) < MAX_HELD:
             rare = rarity(len(rows))
             topic.append((frequency * rare, rows, rare))
@@ -50,17 +54,18 @@ def topic_shares(
 
     shares: dict[int, float] = {}
     inside = set(candidates)
-    for weight, rows_of_topic, rare in topic[:_TOPIC]:
-        for row in inside.intersection(rows_of_topic):
+    for weight, rows_with_word, rare in topic[:_MAX_TOPIC_WORDS]:
+        for row in inside.intersection(rows_with_word):
             shares[row] = shares.get(row, 0.0) + weight * rare
-    most = max(shares.values(), default=0.0) or 1.0
-    return {row: share / most for row, share in shares.items()}
+    highest = max(shares.values(), default=0.0) or 1.0
+    return {row: share / highest for row, share in shares.items()}
 
 
 def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The frequent words of the sources, each in a form that occurs, with its frequency.
+    """Return (word, frequency) of the words of the sources, the most frequent first.
 
-    A source counts as much as its score, and a long one no more than a short one.
+    Forms of one word count together and are returned as the first of them. A source counts by its
+    score, and not by its length.
     """
     total = sum(score for _, score in sources) or 1.0
     frequencies: defaultdict[str, float] = defaultdict(float)
@@ -79,7 +84,7 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
 
 
 def _counts(words: Sequence[str]) -> Counter[str]:
-    """How often each informative word occurs."""
+    """Count how often each informative word occurs. Stop words and single letters are left out."""
     counts = Counter(words)
     for word in stop_words() & counts.keys():
         del counts[word]

@@ -1,7 +1,7 @@
-"""Reading queries: words, phrases and operators as terms (contract 000b, 6); questions as words and
-dates.
+"""Read queries: words, phrases and operators as terms (`parse`; contract 000b, 6), and questions as
+words and dates (`read_question`).
 
-All text of a user ends up inside quoted FTS5 strings, so no input can act as syntax.
+All text of a user is put into quoted FTS5 strings, so no input can act as syntax.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from memoranda.text.unicode import sqlite_text
 from memoranda.text.words import compounds, units
 
 MAX_TERMS = 32
-"""More terms, or words of a question, are reduced to the informative ones."""
+"""If a query has more terms or words, only the informative ones count."""
 
 # A phrase in quotes, or a word.
 _PIECE = lazy_pattern(r'"([^"]*)"|([^\s"]+)')
-# A quote inside a Hebrew abbreviation, as keyboards have it.
+# A double quote inside a Hebrew abbreviation, typed in place of the sign for it.
 _GERSHAYIM = lazy_pattern('(?<=[א-ת])"(?=[א-ת])')
-# Operators of FTS5, which count in capitals only.
+# The operators. Only capitals count.
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
-# Words of a phrase; a longer quote is pasted text.
-_PHRASE_TOKENS = 64
-# Characters at the end of a text that show whether it asks.
-_PLAIN_TAIL = 400
+# A phrase has at most this many words. A longer quote is pasted text.
+_MAX_PHRASE_WORDS = 64
+# Only this many characters at the end of a text are checked by `is_plain`.
+_PLAIN_TAIL_CHARACTERS = 400
 _PAIR = 2
-# How much a run of a script without blanks counts, in words.
-_LONG_RUN = 7
-# From this many characters on, a run counts for several words, and for two words.
-_PAIR_RUN = 4
-# Characters of a word; longer ones are data.
-_LONGEST_TERM = 400
-# Characters of a run without blanks that are looked for as they follow each other: a phrase costs
-# time by its length and by how often each of its pairs occurs.
-_LONGEST_RUN = 64
-# Of up to this many words neighbors are also looked for as one: `time zone` as `timezone`.
-_MOST_JOINED = 6
-# Characters of a name that is also looked for by its parts.
-_LONGEST_COMPOUND = 60
+# A Chinese or Japanese run of this many characters counts for several words ...
+_MIN_LONG_RUN = 7
+# ... and of this many, if two words are enough.
+_MIN_PAIR_RUN = 4
+# A longer word is data. It is cut into the words inside it.
+_MAX_TERM_CHARACTERS = 400
+# A longer run without blanks is cut, since a long phrase takes much time.
+_MAX_RUN_CHARACTERS = 64
+# In a query of up to this many words, two neighbors also match as one: `time zone` as `timezone`.
+_MAX_JOINED_TERMS = 6
+# A name of up to this many characters also matches by its parts.
+_MAX_COMPOUND_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
     """A word or phrase to look for.
 
-    phrase: its text for FTS5.
+    text: as written.
+    phrase: the text for FTS5, not quoted yet.
     words: its folded words.
-    open: it may match as a prefix.
-    single: it is one character of a run, and always a prefix.
-    others: phrases that mean the same in another spelling.
-    is_bare: it was not in quotes, so its word may be in another form.
+    open: the last word may be the beginning of a longer word.
+    single: one Chinese or Japanese character. The index has pairs, so it always matches as a prefix.
+    others: other spellings as phrases, such as `wifi` for `Wi-Fi`.
+    is_bare: it was not in quotes, so its word may match in another form.
     """
 
     text: str
@@ -78,7 +78,7 @@ class Term:
 
     @property
     def prefix(self) -> str:
-        """The FTS5 string that matches the words and what the last one begins."""
+        """The FTS5 string that also matches longer words in place of the last word."""
         return quoted(self.phrase) + "*"
 
 
@@ -92,7 +92,10 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """Any of the clauses must match. `bare`: words only, no phrase and no operator."""
+    """A query as clauses, any of which must match.
+
+    bare: it has only words, without a phrase or an operator.
+    """
 
     clauses: tuple[Clause, ...]
     bare: bool
@@ -105,26 +108,28 @@ class ParsedQuery:
 
 
 def term(text: str, *, phrase: bool = False) -> Term | None:
-    """A piece of query text as a term, None when it contains no word."""
-    # Most terms, which need no further look
+    """Turn a piece of a query into a term. None if it contains no word.
+
+    phrase: whether it was in quotes.
+    """
+    # A shortcut for most terms: one word of ASCII letters in lower case.
     if text.isascii() and text.isalpha() and text.islower():
         return Term(text, text, (text,), open=not phrase, is_bare=not phrase)
-    phrase_tokens = tokens(text)[:_PHRASE_TOKENS]
+    phrase_tokens = tokens(text)[:_MAX_PHRASE_WORDS]
     if not phrase_tokens:
         return None
-    if len(text) > _LONGEST_RUN and not text.isascii():
+    shortened_text = text
+    if len(text) > _MAX_RUN_CHARACTERS and not text.isascii():
         phrase_tokens = [
-            token[:_LONGEST_RUN] if is_cjk(token) else token for token in phrase_tokens
+            token[:_MAX_RUN_CHARACTERS] if is_cjk(token) else token for token in phrase_tokens
         ]
-        written = " ".join(phrase_tokens)
-    elif len(text) > _LONGEST_TERM:
-        written = " ".join(phrase_tokens)
-    else:
-        written = text
-    query_texts, single = query_text(written)
+        shortened_text = " ".join(phrase_tokens)
+    elif len(text) > _MAX_TERM_CHARACTERS:
+        shortened_text = " ".join(phrase_tokens)
+    fts_phrase, single = query_text(shortened_text)
     return Term(
         text.strip(),
-        query_texts,
+        fts_phrase,
         tuple(phrase_tokens),
         open=not phrase and _may_go_on(phrase_tokens),
         single=single,
@@ -134,7 +139,10 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
 
 
 def _may_go_on(words: list[str]) -> bool:
-    """Whether the last of these words may be the beginning of a longer one: `1.1` is not `1.10`."""
+    """Whether the last of these words may be the beginning of a longer word.
+
+    A number after other words may not: `1.1` must not find `1.10`.
+    """
     last = words[-1]
     if is_cjk(last) or not last[-1].isalnum():
         return False
@@ -142,22 +150,26 @@ def _may_go_on(words: list[str]) -> bool:
 
 
 def _other_spellings(text: str) -> tuple[str, ...]:
-    """The phrases by which a compound such as `Wi-Fi` or `getUser` is found as well."""
-    if len(text) <= _LONGEST_COMPOUND:
+    """Return other spellings of a compound as phrases: `getUser` → `get user`."""
+    if len(text) <= _MAX_COMPOUND_CHARACTERS:
         spellings = compounds(text)
     else:
         spellings = []
+    # The text must be one compound and nothing else.
     if len(spellings) != 1:
         return ()
     return tuple(query_text(form)[0] for form in spellings[0] if form)
 
 
 def parse(text: str) -> ParsedQuery:
-    """The words, phrases and operators of `text`; a lone operator and an odd quote are text."""
+    """Parse a query into clauses of terms: `"red door" OR key NOT lock`.
+
+    An operator without a term on both sides, or a quote without a second one, is plain text.
+    """
     pieces: list[Term | str] = []
     bare = True
-    plain = _GERSHAYIM.sub("״", sqlite_text(text).replace("\0", " "))
-    for match in _PIECE.finditer(plain):
+    clean_text = _GERSHAYIM.sub("״", sqlite_text(text).replace("\0", " "))
+    for match in _PIECE.finditer(clean_text):
         if match[2] in _OPERATORS:
             pieces.append(match[2])
             continue
@@ -167,42 +179,45 @@ def parse(text: str) -> ParsedQuery:
         if parsed_term:
             pieces.append(parsed_term)
     clauses, has_operators = _clauses(pieces)
-    # Without repeated terms, and of a long one the informative terms
-    for at, clause in enumerate(clauses):
-        terms = list(
-            {
-                clause_term.phrase.casefold(): clause_term for clause_term in reversed(clause.terms)
-            }.values()
-        )[::-1]
-        if len(terms) > MAX_TERMS:
-            informative = set(words(" ".join(clause_term.text for clause_term in terms)))
-            rare = [
-                clause_term
-                for clause_term in terms
-                if not clause_term.open or any(word in informative for word in clause_term.words)
-            ]
-            terms = (rare or terms)[:MAX_TERMS]
-        if len(terms) <= _MOST_JOINED:
-            terms = _with_neighbors(terms)
-        clauses[at] = Clause(tuple(terms), clause.without[:MAX_TERMS])
-    return ParsedQuery(tuple(clauses), bare and not has_operators)
+    reduced_clauses = tuple(_reduced(clause) for clause in clauses)
+    return ParsedQuery(reduced_clauses, bare and not has_operators)
+
+
+def _reduced(clause: Clause) -> Clause:
+    """Remove repeated terms and, from a long clause, uninformative ones. Join words of a short one."""
+    # Reversed twice, so that the first of equal terms stays.
+    by_phrase = {this_term.phrase.casefold(): this_term for this_term in reversed(clause.terms)}
+    terms = list(by_phrase.values())[::-1]
+    if len(terms) > MAX_TERMS:
+        informative = set(words(" ".join(this_term.text for this_term in terms)))
+        informative_terms = [
+            this_term
+            for this_term in terms
+            if not this_term.open or any(word in informative for word in this_term.words)
+        ]
+        terms = (informative_terms or terms)[:MAX_TERMS]
+    if len(terms) <= _MAX_JOINED_TERMS:
+        terms = _with_neighbors(terms)
+    return Clause(tuple(terms), clause.without[:MAX_TERMS])
 
 
 def _with_neighbors(terms: list[Term]) -> list[Term]:
-    """The terms, each of two words in a row that may be one also found by that."""
+    """Let each two neighboring words also match as one word: `time`, `zone` also as `timezone`."""
     terms_with_neighbors = list(terms)
-    for at, (first, second) in enumerate(pairwise(terms)):
+    for first_position, (first, second) in enumerate(pairwise(terms)):
         if not (_is_one_word(first) and _is_one_word(second)):
             continue
         joined = first.words[0] + second.words[0]
-        for place in (at, at + 1):
-            terms_with_neighbors[place] = replace(
-                terms_with_neighbors[place], others=(*terms_with_neighbors[place].others, joined)
+        for position in (first_position, first_position + 1):
+            changed_term = terms_with_neighbors[position]
+            terms_with_neighbors[position] = replace(
+                changed_term, others=(*changed_term.others, joined)
             )
     return terms_with_neighbors
 
 
 def _is_one_word(query_term: Term) -> bool:
+    """Whether a term is one word of ASCII letters, not in quotes."""
     return (
         query_term.is_bare
         and len(query_term.words) == 1
@@ -212,18 +227,25 @@ def _is_one_word(query_term: Term) -> bool:
 
 
 def is_plain(text: str) -> bool:
-    """Whether `text` is bare words with three informative ones near its end: told without parsing a
-    long text.
+    """Whether `text` has no quotes and operators, and three informative words near its end.
+
+    A long text is not parsed for this.
     """
     if '"' in text or "\0" in text or not _OPERATORS.isdisjoint(text.split()):
         return False
-    end = words(text[-_PLAIN_TAIL:].partition(" ")[2] if len(text) > _PLAIN_TAIL else text)
-    return sum(not is_cjk(word) for word in end if word not in stop_words()) > 2
+    tail = text
+    if len(text) > _PLAIN_TAIL_CHARACTERS:
+        # Without the word that was cut
+        tail = text[-_PLAIN_TAIL_CHARACTERS:].partition(" ")[2]
+    return sum(not is_cjk(word) for word in words(tail) if word not in stop_words()) > 2
 
 
 def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
-    """Terms grouped by OR, and whether there is an operator. NOT excludes the next term, AND
-    changes nothing.
+    """Group terms into clauses, and return whether there is an operator.
+
+    OR begins a new clause, NOT excludes the next term, AND changes nothing.
+
+    pieces: terms, and operators as text.
     """
     clauses: list[Clause] = []
     terms: list[Term] = []
@@ -232,61 +254,72 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
     position = 0
     while position < len(pieces):
         piece = pieces[position]
-        after, later = (*pieces[position + 1 : position + 3], None, None)[:2]
-        joins = bool(terms or without) and (
-            isinstance(after, Term) or (after == "NOT" and isinstance(later, Term))
+        next_piece, second_next = (*pieces[position + 1 : position + 3], None, None)[:2]
+        has_term_after = isinstance(next_piece, Term) or (
+            next_piece == "NOT" and isinstance(second_next, Term)
         )
+        joins_terms = bool(terms or without) and has_term_after
         position += 1
         if isinstance(piece, Term):
             terms.append(piece)
-        elif piece == "NOT" and isinstance(after, Term):
-            without.append(after)
+        elif piece == "NOT" and isinstance(next_piece, Term):
+            without.append(next_piece)
             operators = True
             position = position + 1
-        elif piece == "OR" and joins:
+        elif piece == "OR" and joins_terms:
             clauses.append(Clause(tuple(terms), tuple(without)))
             terms = []
             without = []
             operators = True
-        elif piece == "AND" and joins:
+        elif piece == "AND" and joins_terms:
             operators = True
         else:
-            lone = term(piece.lower())
-            assert lone is not None
-            terms.append(lone)
+            # An operator that joins nothing is a word.
+            operator_as_term = term(piece.lower())
+            assert operator_as_term is not None
+            terms.append(operator_as_term)
     if terms or without:
         clauses.append(Clause(tuple(terms), tuple(without)))
     return clauses[:MAX_TERMS], operators
 
 
 def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bool:
-    """Whether a query without hits may be repeated with OR: it has `least` or more bare words, a
-    long run counting for several. With `quotes` a phrase may be among them."""
+    """Whether a query has enough bare words to be repeated with any of them.
+
+    A long Chinese or Japanese run counts for several words.
+
+    quotes: whether a query with phrases may be repeated, too.
+    least: how many bare words are enough.
+    """
     if len(query.clauses) != 1 or query.clauses[0].without or not (query.bare or quotes):
         return False
     terms = [bare_term for bare_term in query.clauses[0].terms if bare_term.is_bare]
     if least <= _PAIR:
-        return sum(_weight(bare_term.words[-1], _PAIR_RUN) for bare_term in terms) >= least
+        return sum(_weight(bare_term.words[-1], _MIN_PAIR_RUN) for bare_term in terms) >= least
     all_words = chain.from_iterable(term.words for term in terms)
-    return sum(_weight(word, _LONG_RUN) for word in all_words) >= least
+    return sum(_weight(word, _MIN_LONG_RUN) for word in all_words) >= least
 
 
-def _weight(word: str, shortest: int) -> int:
-    """How many words a word counts for: one, or half its characters for a Chinese or Japanese run
-    that is not shorter than `shortest`.
+def _weight(word: str, min_run: int) -> int:
+    """Return how many words a word counts for.
+
+    A Chinese or Japanese run of `min_run` characters or more counts for half its characters, any
+    other word for one.
     """
     if not is_cjk(word):
         return 1
     length = len(units(word))
-    if length >= shortest:
+    if length >= min_run:
         return length // 2
     return 1
 
 
 def says_much(query: ParsedQuery) -> bool:
-    """Whether notes that hold some of the words are worth showing beside those that hold all: a
-    long CJK run, or three informative words. An address (`city/tram`) is one piece and names one
-    thing."""
+    """Whether notes with only some of the words are worth showing after the notes with all words.
+
+    This needs a Chinese or Japanese run, or three informative words in at least two terms. An
+    address (`city/tram/stop`) is one term and names one thing.
+    """
     if any(is_cjk(query_term.words[-1]) for query_term in query.terms):
         return True
     if len(query.terms) < 2:
@@ -295,16 +328,16 @@ def says_much(query: ParsedQuery) -> bool:
     return sum(word not in stop_words() for word in all_words) > 2
 
 
-# In a text with so many times the words of its questions, these count more than the rest.
-_OUTWEIGHED = 5
-# In a text so many times as long as its last question, the rest is pasted.
-_BURIED = 30
-# Words of a question from which its telling part is looked for.
-_LONG_QUESTION = 30
-# Words of a sentence that tells something.
-_TOLD_WORDS = 12
-# Words besides a pasted text that ask something of it.
-_MIN_SAID = 3
+# If a text has this many times the words of its questions, only the questions count.
+_MIN_TEXT_TO_QUESTIONS = 5
+# If a text is this many times as long as its last question, the rest is pasted.
+_MIN_PASTED_TO_QUESTION = 30
+# A question with more words is cut to the part that asks.
+_MAX_QUESTION_WORDS = 30
+# A text that tells something has at least this many words.
+_MIN_TOLD_WORDS = 12
+# A question after a pasted text needs this many words to be enough without the text.
+_MIN_QUESTION_WORDS = 3
 # A question mark at the end.
 _MARK = lazy_pattern(r"[?？]\W*$")
 # A particle that makes a sentence of Chinese or Japanese a question.
@@ -365,7 +398,7 @@ _MONTHS = (
     "december",
 )
 _NAME = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS if name != "may"), "sept"])
-# A year that is no part of a longer number or name.
+# A year that is not a part of a longer number or name.
 _YEAR = lazy_pattern(r"(?<![\da-z-])((?:19|20)\d\d)(?![\da-z])")
 # Words before "may" that make it the month.
 _BEFORE_MAY = lazy_pattern(r"\b(?:in|of|since|during|until|last|this)\s+$")
@@ -386,8 +419,8 @@ SEVERAL = lazy_pattern(
     r"|哪些|哪几|几[个种次本位家]|都有|都.{0,8}过",
     re.I,
 )
-"""What tells that a question asks for several things: a plural, the perfect tense ("where has she
-worked"), or how many they are."""
+"""Matches a question for several things: a plural ("which books"), the perfect tense ("where has
+she worked"), or a number ("how many")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +428,7 @@ class Period:
     """Days that a question names.
 
     first, last: YYYY-MM-DD, both inclusive; MM-DD if no year is named.
-    weight: the narrower the period, the higher.
+    weight: what a note of these days gets. A year gets less than a month or a day.
     """
 
     first: str
@@ -403,7 +436,8 @@ class Period:
     weight: float
 
     def share(self, day: str) -> float:
-        """The weight if `day` is in the period, otherwise 0."""
+        """Return the weight if `day` (YYYY-MM-DD) is in the period, otherwise 0."""
+        # Without a year in the period, only the month and day are compared.
         if self.first <= day[-len(self.first) :] <= self.last:
             return self.weight
         return 0.0
@@ -413,13 +447,13 @@ class Period:
 class Question:
     """A question as words and dates.
 
-    words: in lower case, each once, CJK runs as pairs.
-    weak: pairs that span a stop word.
+    words: its words in lower case, each once. Chinese and Japanese runs are cut into pairs.
+    weak: pairs across a stop word, which say little.
     periods: the days it names.
     when: whether it asks for a time.
     only_days: whether it names nothing but days.
-    beside: words of a long text or a dialogue outside its question, with their weight relative to
-        another word.
+    beside: the words of a long text or a dialogue that are outside its question. Each has its
+        weight relative to a word of the question.
     """
 
     words: tuple[str, ...]
@@ -433,51 +467,53 @@ class Question:
 def read_question(text: str, today: date | None = None) -> Question:
     """Read the question in a text: the newest turn of a dialogue, or the questions of a long text.
 
-    All other words count beside it. They are left out only for a text pasted before a question that
-    says enough alone.
+    All other words of the text count less (`Question.beside`). They are left out if the text was
+    pasted before a question that has enough words.
 
-    today: the day that "last week" counts from. Without it, only written dates are understood.
+    today: the day from which "last week" counts. None means that only written dates are understood.
     """
     *earlier, newest = turns_of(text) or [""]
     focus = Focus(newest) if newest else focus_of(text)
     question_text = focus.text
     named_periods = periods(question_text, today)
     pairs_found, weak = _pairs_of(question_text)
-    is_pasted = focus.is_buried and len(words(question_text)) >= _MIN_SAID
+    is_pasted = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
     if newest:
-        other_pairs = earlier
+        other_texts = earlier
     elif len(question_text) < len(text) and not is_pasted:
-        other_pairs = [text]
+        other_texts = [text]
     else:
-        other_pairs = []
+        other_texts = []
     beside: dict[str, float] = {}
     share = weights.WEIGHTS.beside
-    for other in reversed(other_pairs):
-        more, more_weak = _pairs_of(other)
-        for word in more.keys() - pairs_found.keys() - beside.keys():
+    # Earlier turns count less and less.
+    for other_text in reversed(other_texts):
+        other_words, other_weak = _pairs_of(other_text)
+        for word in other_words.keys() - pairs_found.keys() - beside.keys():
             beside[word] = share
-        weak |= more_weak & beside.keys()
+        weak |= other_weak & beside.keys()
         share *= weights.WEIGHTS.earlier
-    ordered = (
-        (*pairs_found, *(word for word in _pairs_of(text)[0] if word in beside))
-        if beside
-        else pairs_found
-    )
-    only = bool(named_periods) and stop_words().issuperset(
-        words(_RELATIVE.sub(" ", question_text.lower()))
-    )
+    ordered_words = list(pairs_found)
+    if beside:
+        ordered_words += [word for word in _pairs_of(text)[0] if word in beside]
+    text_without_times = _RELATIVE.sub(" ", question_text.lower())
+    only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
     return Question(
-        tuple(ordered),
+        tuple(ordered_words),
         weak,
         tuple(named_periods),
         _WHEN.search(question_text) is not None,
-        only,
+        only_days,
         beside,
     )
 
 
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
-    """The informative words of `text`, CJK runs as pairs, and those pairs that cross a stop word."""
+    """Return the informative words of a text, and the weak ones among them.
+
+    Chinese and Japanese runs are cut into pairs. A pair across a stop word is weak. The words are
+    the keys of the first result, in order.
+    """
     word_pairs = dict.fromkeys(chain.from_iterable(map(pairs, words(text))))
     pairs_of_runs = chain.from_iterable(map(pairs, filter(is_cjk, tokens(text))))
     across = dict.fromkeys(pair for pair in pairs_of_runs if len(pair) > 1)
@@ -486,15 +522,15 @@ def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
 
 
 def is_told(text: str) -> bool:
-    """Whether `text` is something said or written, rather than a list of terms that must all match.
+    """Whether `text` tells something, rather than being a list of terms that must all match.
 
-    It has two sentences or lines and several words, whatever is in quotes.
+    Such a text has two sentences or lines of several words, and 12 words in all.
     """
     sentences = 0
     for match in _SENTENCE.finditer(text):
         sentences += len(tokens(match.group())) > 1
         if sentences > 1:
-            return len(tokens(text)) >= _TOLD_WORDS
+            return len(tokens(text)) >= _MIN_TOLD_WORDS
     return False
 
 
@@ -506,9 +542,11 @@ def is_question(text: str) -> bool:
 
 
 def is_short_question(text: str) -> bool:
-    """Whether `text` is a question however few words it has: by a question mark, or a question word
-    in Chinese, Japanese or Korean. An English one in front proves nothing: `will smith` are two
-    words."""
+    """Whether even a short `text` is a question: by a question mark, or a question word in Chinese,
+    Japanese or Korean.
+
+    An English question word is not enough: `will smith` is a name.
+    """
     end = text.strip()[-40:]
     return bool(_MARK.search(end[-8:]) or _PARTICLE.search(end[-8:]) or _ASIAN.search(end))
 
@@ -526,67 +564,83 @@ def is_certain_question(text: str) -> bool:
 
 
 class Focus(NamedTuple):
-    """The part of a text that asks. `is_buried`: the rest is a text pasted before it."""
+    """The part of a text that asks.
+
+    is_buried: the rest is a long text that was pasted before it.
+    """
 
     text: str
     is_buried: bool = False
 
 
 def focus_of(text: str) -> Focus:
-    """The part of a text that asks: its questions, where the rest has several times their words.
+    """Return the part of a text that asks.
 
-    Where the text is very much longer than its last question, only that one. Otherwise the whole
-    text, since what is told beside a question may be what is asked about.
+    This is the last question if the text is very much longer, its questions if the text has several
+    times their words, and otherwise the whole text. A short text around a question may say what the
+    question is about.
     """
     if "?" not in text and "？" not in text:
         return Focus(text)
     sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
-    asking = [
-        at for at, sentence in enumerate(sentences) if sentence.rstrip().endswith(("?", "？"))
+    positions = [
+        position
+        for position, sentence in enumerate(sentences)
+        if sentence.rstrip().endswith(("?", "？"))
     ]
-    if not asking:
+    if not positions:
         return Focus(text)
-    last = _last_question(sentences, asking[-1])
-    if len(text) > _BURIED * len(last):
+    last = _last_question(sentences, positions[-1])
+    if len(text) > _MIN_PASTED_TO_QUESTION * len(last):
         return Focus(last, is_buried=True)
-    asked_words = set(words("".join(sentences[at] for at in asking)))
-    if len(set(words(text))) < _OUTWEIGHED * len(asked_words):
+    questions = "".join(sentences[position] for position in positions)
+    question_words = set(words(questions))
+    if len(set(words(text))) < _MIN_TEXT_TO_QUESTIONS * len(question_words):
         return Focus(text)
-    # A question of one word says what it asks in the sentence before it
-    if len(asking) == 1:
+    # `last` may include the sentence before a very short question.
+    if len(positions) == 1:
         return Focus(last)
-    return Focus("".join(sentences[at] for at in asking))
+    return Focus(questions)
 
 
-def _last_question(sentences: Sequence[str], at: int) -> str:
-    """The question at this place, the telling part of a long one, with the sentence before it if it
-    says little."""
-    focus = sentences[at]
-    if len(tokens(focus)) > _LONG_QUESTION:
+def _last_question(sentences: Sequence[str], position: int) -> str:
+    """Return the question at a position in a usable length.
+
+    A long question begins at its last question word. A question of a single word gets the sentences
+    before it.
+    """
+    focus = sentences[position]
+    if len(tokens(focus)) > _MAX_QUESTION_WORDS:
         starts = [match.start() for match in _START.finditer(focus)]
         if starts and len(words(focus[starts[-1] :])) > 1:
             focus = focus[starts[-1] :]
-    while at and len(words(focus)) < 2:
-        at -= 1
-        focus = sentences[at] + focus
+    while position and len(words(focus)) < 2:
+        position -= 1
+        focus = sentences[position] + focus
     return focus
 
 
 def periods(text: str, today: date | None = None) -> list[Period]:
-    """The days `text` names: dates, months, years, and days relative to `today`."""
-    low = text.lower()
-    periods_found = list(chain.from_iterable(map(_written, _dates().finditer(low))))
-    periods_found += [Period(f"{year}-01-01", f"{year}-12-31", 0.3) for year in _YEAR.findall(low)]
+    """Return the days that `text` names: dates, months, years, and days relative to `today`.
+
+    `in May 2026` → 2026-05-01 to 2026-05-31, and with less weight the year 2026.
+    """
+    lower_text = text.lower()
+    periods_found = list(chain.from_iterable(map(_written, _dates().finditer(lower_text))))
+    periods_found += [
+        Period(f"{year}-01-01", f"{year}-12-31", 0.3) for year in _YEAR.findall(lower_text)
+    ]
     if today is not None:
         periods_found += [
             Period(first.isoformat(), last.isoformat(), 1.3)
-            for first, last in _relative(low, today)
+            for first, last in _relative(lower_text, today)
         ]
     return periods_found
 
 
 @cache
 def _dates() -> re.Pattern[str]:
+    """Return the pattern for written dates: `2026-05-01`, `5月1日`, `1st of May 2026`, `May 1`."""
     return re.compile(
         r"(?<!\d)(?P<y1>(?:19|20)\d\d)\s*[-/年]\s*(?P<m1>\d{1,2})(?:\s*[-/月]\s*(?P<d1>\d{1,2}))?(?!\d)"
         r"|(?<!\d)(?P<m2>\d{1,2})月(?:(?P<d2>\d{1,2})[日号])?"
@@ -596,8 +650,9 @@ def _dates() -> re.Pattern[str]:
 
 
 def _written(match: re.Match[str]) -> list[Period]:
-    """A month, and the day in it. "may" counts as a month only with a day, a year or a preceding
-    word that says so.
+    """Return the periods of a match of `_dates`: the month and, if one is named, the day.
+
+    "may" counts as a month only with a day, a year or a word such as "in" before it.
     """
     name = match["name"]
     year = match["y1"] or match["y3"]
@@ -612,31 +667,36 @@ def _written(match: re.Match[str]) -> list[Period]:
     if not 1 <= month <= 12:
         return []
     if year:
-        lead = f"{year}-{month:02}"
+        month_text = f"{year}-{month:02}"
     else:
-        lead = f"{month:02}"
-    month_period = [Period(f"{lead}-01", f"{lead}-31", 1.0)]
+        month_text = f"{month:02}"
+    periods_found = [Period(f"{month_text}-01", f"{month_text}-31", 1.0)]
     if day and 1 <= int(day) <= 31:
-        month_period.append(Period(f"{lead}-{int(day):02}", f"{lead}-{int(day):02}", 1.0))
-    return month_period
+        day_text = f"{month_text}-{int(day):02}"
+        periods_found.append(Period(day_text, day_text, 1.0))
+    return periods_found
 
 
-def _relative(low: str, today: date) -> list[tuple[date, date]]:
-    """The first and last days of what `low` names relative to `today`."""
+def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:
+    """Return (first day, last day) of each time named relative to `today`.
+
+    `yesterday` is one day, `two weeks ago` a week around the day two weeks before.
+    """
     spans: list[tuple[date, date]] = []
-    for match in _RELATIVE.finditer(low):
+    for match in _RELATIVE.finditer(lower_text):
         if match["count"]:
             if match["count"].isdecimal():
                 count = int(match["count"])
             else:
                 count = _NUMBERS[match["count"]]
             days = count * _UNITS[match["unit"]]
+            # More than a century ago is not meant, and may be before the first year of `date`.
             if days <= 40_000:
                 slack = timedelta(days=_UNITS[match["unit"]] // 2)
                 middle = today - timedelta(days=days)
                 spans.append((middle - slack, middle + slack))
             continue
-        # Named periods: `back` units before today's.
+        # A named time is `back` units before the present one.
         unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]
         if unit == "day":
             spans.append((today - timedelta(days=back),) * 2)
@@ -683,11 +743,12 @@ _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 
 _NUMBERS |= {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6}
 
 
-def _one_of(some: Iterable[str]) -> str:
-    return "|".join(sorted(some, key=len, reverse=True))
+def _one_of(names: Iterable[str]) -> str:
+    """Return a pattern for any of these texts, the longest first."""
+    return "|".join(sorted(names, key=len, reverse=True))
 
 
-# A time told from today: a name, a count of units, or a day of the week.
+# A time relative to today: a name (`last week`), or a count of units (`two days ago`).
 _RELATIVE = lazy_pattern(
     rf"(?P<named>{_one_of(name for key in _NAMED for name in key)})"
     rf"|(?:\b|(?<![\d一两二三四五六]))(?P<count>\d{{1,4}}|{_one_of(_NUMBERS)})\s*"

@@ -1,7 +1,7 @@
-"""One query against the index: its filters and terms as FTS5 expressions, and all SQL of the
-search.
+"""Run one query against the index: write its filters and terms as FTS5 expressions, and read what
+ranking needs. All SQL of the search is here.
 
-Even for very common terms the cost is bounded: only the newest of many matches are looked at.
+If very many notes match, only the newest are read, so even very common terms take little time.
 """
 
 from __future__ import annotations
@@ -45,68 +45,71 @@ from memoranda.text.tokens import query_text, stop_words
 COMMON = 2_000
 """A word in more notes is not also matched as a prefix."""
 MAX_RANKED = 1_000
-"""Of more matches only this many, the newest, are ranked."""
+"""If more notes match, only this many of them, the newest, are ranked."""
 MAX_COUNTED = 10_000
-"""Beyond this many matches a total only says that there are more. To count a note is to decode its
-entry in the list of each word: of a word in every third note, most of what a search takes."""
+"""Matches are counted up to this number. To count a note, SQLite decodes its entry in the list of
+each word. For common words, this takes most of the time of a search."""
 NAMES = "name_fts"
 STEMS = "stem_fts"
 """The full-text tables of titles, headings and tags, and of stems."""
 
-# The weights of the columns of a full-text table as bm25() takes them; facets count nothing.
+# The weights of the columns of a full-text table as bm25() takes them. Facets get 0.
 _COLUMN_WEIGHTS = {
     "note_fts": "{body:g}, {title:g}, {headings:g}, {tags:g}, {address:g}, 0".format(**COLUMNS),
     NAMES: "{title:g}, {headings:g}, {tags:g}, 0".format(**COLUMNS),
 }
-# Bytes of counts and rows that are remembered.
+# The cache of one connection takes at most this much.
 _CACHE_BYTES = 20_000_000
-# A word that more notes hold is not also taken as a beginning.
-_RARE_ENOUGH = 5_000
-# From this many notes on, as `size` counts them, the words that begin with a prefix are asked for in
-# its place. In fewer FTS5 finds the prefix faster than we the words: of 30,000 notes two words of
-# one in less than half the time.
-_SPELLED_OUT_FROM = 1 << 17
-# More words that begin with a prefix are left to FTS5, which then joins all their notes.
-_MAX_LONGER = 1_000
-# Up to this number, a query names its rows, and sorts equal scores by time.
-_FEW_ROWS = 200
-# Notes whose names match that are ranked before all others.
+# bm25() does not look at a word that more notes contain.
+_MAX_NOTES_OF_RARE_WORD = 5_000
+# In an index of this size or more, a prefix is replaced by the words that begin with it. In a
+# smaller one, FTS5 finds the prefix faster than we find the words.
+_MIN_SIZE_TO_SPELL_OUT = 1 << 17
+# If more words begin with a prefix, FTS5 gets the prefix and joins all their notes.
+_MAX_LONGER_WORDS = 1_000
+# Up to this number of rows, the SQL lists the rows, and sorts equal scores by time.
+_MAX_LISTED_ROWS = 200
+# This many notes with the words in their names are ranked before all others.
 _MAX_NAMED = 500
-# Fewer than these stay in their order; more are sorted by how well their names match.
-_NAMED_SORTED = 10
+# Up to this many of them stay newest first. More are sorted by how well their names match.
+_MAX_UNSORTED_NAMED = 10
 _NO_SUCH_NOTE = '"\uf8ff"'
+# An index counts as having at least this many notes.
 _MIN_SIZE = 4
-# Letters of each part of a compound that is taken apart.
-_LEAST_PART = 3
-# Letters of each half of a word that is looked for in two words, and of the whole.
-_LONGEST_PARTED = 24
+# A word is also looked for as two words of at least 3 letters, if it has at most 24.
+_MIN_PART_LETTERS = 3
+_MAX_PARTED_LETTERS = 24
+# A word of this many letters may be misspelled.
 _SPELLED_LENGTHS = range(5, 20)
-# Letters at the beginning that a misspelt word has right.
-_SPELLED_PREFIX = 3
-# Spellings looked for in the place of one word.
+# The first letters of a misspelled word are usually right.
+_CERTAIN_LETTERS = 3
+# How many spellings may replace one word.
 _MAX_SPELLINGS = 8
-# Counting ends here: which of two common spellings is the commoner does not matter.
-_SPELLED_COUNT = 100
-# A string of an FTS5 expression; one word as a prefix, with the word.
+# Spellings are compared by how many notes have them, counted up to this number.
+_MAX_SPELLING_COUNT = 100
+# Matches every string of an FTS5 expression. Group 1 is set if the string is one word as a prefix.
 _PREFIX = lazy_pattern(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
-# A prefix, whether it is a word or not, and the words that begin with it. No character of a word
-# comes before char(1): each word is looked up behind the one before, whatever notes hold that.
+# Selects a prefix (which need not be a word), and then the words that begin with it. Each word is
+# found as the next one after the word before. No character of a word is less than char(1).
 _LONGER = (
     "with recursive longer(word) as (select :prefix union all"
     " select (select term from words where term >= word || char(1) limit 1) from longer where word glob :prefix || '*'"
     " limit :most) select word from longer where word glob :prefix || '*'"
 )
+# A list of rows that is passed as JSON.
 _GIVEN = "(select value from json_each(?))"
-# Whether :viewer sees the note of feature `f`.
+# A condition: :viewer sees the note of feature `f`.
 _VISIBLE = (
     "(:viewer is null or exists"
     f" (select 1 from note n where n.row = f.row and {seen_by('n.scope', ':viewer')}))"
 )
+# Up to three visible notes on one side of note `c` in its conversation, as a text `5,7,8`.
 _SIDE = (
     "(select group_concat(row) from (select f.row from feature f where f.conversation = c.conversation"
     f" and (f.position, f.row) {{side}} (c.position, c.row) and {_VISIBLE}"
     " order by f.position {way}, f.row {way} limit 3))"
 )
+# (row, notes before, notes after) of each of :rows.
 _NEIGHBORS = (
     f"select r.value, {_SIDE.format(side='<', way='desc')}, {_SIDE.format(side='>', way='asc')}"
     " from json_each(:rows) r join feature c on c.row = r.value"
@@ -115,11 +118,14 @@ _NEIGHBORS = (
 
 @dataclass(slots=True)
 class NoteText:
-    """The texts of a candidate that are read.
+    """The texts of a note that are read for a search.
 
-    called: its title, aliases, headings and tags.
-    address: its path, and the values of its header.
-    spans: the parts of its text to read. For a long text, the passages that match.
+    names: its title and aliases.
+    called: its title, aliases, headings and tags, one on a line.
+    address: its path and the values of its header.
+    front: its frontmatter.
+    text: the text after that.
+    spans: (start, stop) of the parts of `text` to read: all of it, or the passages that match.
     """
 
     row: int
@@ -133,7 +139,7 @@ class NoteText:
 
 
 class Features(NamedTuple):
-    """The values computed for a note when it was indexed: see schema.sql, table `feature`."""
+    """The ranking features of a note, computed when it was indexed (schema.sql, table `feature`)."""
 
     row: int
     conversation: int | None
@@ -148,9 +154,7 @@ class Features(NamedTuple):
 
 
 def counted_to(stop: int) -> int:
-    """The number up to which matches are counted for a page that ends at `stop`. Beyond it, it is
-    only known that there are more.
-    """
+    """Return the number up to which matches are counted for a page that ends at `stop`."""
     return max(MAX_COUNTED, stop)
 
 
@@ -177,9 +181,8 @@ class QueryCache(dict[Hashable, Any]):
 def search_context(
     db: sqlite3.Connection, query: Query, viewer: str | None
 ) -> Iterator[SearchContext]:
-    """A context, inside of which all SQL sees one state of the index. Nothing uncommitted is
-    cached.
-    """
+    """Open a context for one query. All its SQL sees one state of the index."""
+    # Results that include uncommitted changes must not be cached.
     if db.in_transaction:
         cache = QueryCache()
     else:
@@ -192,7 +195,14 @@ def search_context(
 
 
 class SearchContext:
-    """A query and its caller. `viewer` is the agent that searches (None = the owner)."""
+    """One query of one viewer, and how to read the index for it.
+
+    needed, unwanted: the facets that a note must have and must not have (`filters.wanted`).
+    by_title: only titles are searched.
+    table: the full-text table to search.
+    is_filtered: there are filters that FTS5 cannot apply, but SQL or Python can.
+    invalid: the rows to leave out, because they are not valid at the time of the query.
+    """
 
     def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None, cache: QueryCache):
         self.db = db
@@ -200,57 +210,56 @@ class SearchContext:
         self.query = query
         self.needed, self.unwanted = wanted(db, query, viewer, has_text=True)
         self._viewer = viewer
+        # SQL conditions on `note n` for other filters than facets, and their values.
         self._conditions, self._values = columns(db, query, viewer)
         self.by_title = query.search_type == "title"
+        # An FTS5 prefix that limits a search to a column. "" for all columns.
+        self._column = ""
+        self.table = "note_fts"
         if self.by_title:
             self.table = NAMES
-        else:
-            self.table = "note_fts"
-        if self.by_title:
             self._column = "title : "
-        else:
-            self._column = ""
         self.is_filtered = bool(self._conditions or query.metadata or query.contains)
-        """Whether there are filters FTS5 cannot apply."""
         self._projects = project_ids(db)
         moment = query.as_of or query.valid_at
-        if moment is None:
-            self.invalid = []
-        else:
+        self.invalid: list[int] = []
+        if moment is not None:
             self.invalid = filters.invalid_at(self.spans, moment)
-        """The notes that are left out because they are not valid at the time asked about."""
         self._valid = self._valid_only("rowid")
 
     @cached_property
     def spans(self) -> list[filters.Span]:
-        """The notes that are not valid all the time."""
+        """The spans of the notes that are not valid all the time."""
         if "spans" not in self._cache:
             spans = superseding.valid_spans(self.db)
             self._cache.keep({"spans": spans}, 100 * len(spans))
         return self._cache["spans"]
 
     def _valid_only(self, column: str) -> str:
-        """A further SQL condition on the column that holds the row.
+        """Return an SQL condition, after ` and `, that leaves out invalid notes.
 
-        Empty if nothing is left out.
+        column: the column with the row. "" is returned if all notes are valid.
         """
         if condition := filters.excluded(self.invalid, column):
             return f" and {condition}"
         return ""
 
     def with_filters(self, text: str) -> str:
-        """An FTS5 expression together with all filters FTS5 can apply."""
+        """Add all filters that FTS5 can apply to an FTS5 expression. "" means only the filters."""
         if not text:
             return expression(*wanted(self.db, self.query, self._viewer))
         return expression(self.needed, self.unwanted, text)
 
     def loose(self, query_term: Term) -> str:
-        """The FTS5 expression of a term, with prefixes unless it is very short, very common or a
-        possessive.
+        """Return the FTS5 expression of a term that also finds longer words and other forms.
+
+        A very common term is not taken as the beginning of longer words. One of at most two letters
+        is only if no note contains it, and the `s` of `Anna's` never.
         """
         last = query_term.words[-1]
         is_prefix = query_term.open
-        if is_prefix and len(last) <= 2:
+        is_short = len(last) <= 2
+        if is_prefix and is_short:
             is_possessive = last == "s" and len(query_term.words) > 1
             is_prefix = not is_possessive and self.held(query_term) == 0
         text = self._expression_of(query_term, is_prefix and self.held(query_term) <= COMMON)
@@ -263,11 +272,12 @@ class SearchContext:
         return text
 
     def alternatives(self, query_term: Term) -> list[str]:
-        """Other texts that find a term: its word in another form, as two words, or in another
-        spelling.
+        """Return other texts that find a term: `timezones` → `timezone`, `time zones`.
 
-        Words that no note contains are left out.
+        They are its word in another form, as two words, or in another spelling. Texts that no note
+        contains are left out.
         """
+        # A phrase in quotes is looked for as it is.
         if not query_term.is_bare:
             return []
         cache_key = ("alternatives", query_term)
@@ -276,6 +286,7 @@ class SearchContext:
             if len(query_term.words) == 1 and not query_term.single:
                 words += inflections(query_term.words[0])
                 words += self._in_two_words(query_term.words[0])
+            # `Anna's` also finds `Anna`.
             elif len(query_term.words) == 2 and query_term.words[1] == "s":
                 words.append(query_term.words[0])
             words = [word for word in dict.fromkeys(words) if self._is_anywhere(word)]
@@ -283,29 +294,33 @@ class SearchContext:
         return self._cache[cache_key]
 
     def _in_two_words(self, word: str) -> list[str]:
-        """`timezone` as `time zone`: all ways to part a word into two that some notes contain."""
-        if not word.isascii() or not word.isalpha() or len(word) > _LONGEST_PARTED:
+        """Return a word as two words that some notes contain: `timezone` → `time zone`."""
+        if not word.isascii() or not word.isalpha() or len(word) > _MAX_PARTED_LETTERS:
             return []
-        ways = ((word[:at], word[at:]) for at in range(_LEAST_PART, len(word) - _LEAST_PART + 1))
+        cuts = range(_MIN_PART_LETTERS, len(word) - _MIN_PART_LETTERS + 1)
+        pairs = ((word[:cut], word[cut:]) for cut in cuts)
         return [
             f"{first} {second}"
-            for first, second in ways
+            for first, second in pairs
             if stop_words().isdisjoint((first, second))
             and self._is_anywhere(first)
             and self._is_anywhere(second)
         ]
 
     def _is_anywhere(self, text: str) -> bool:
-        """Whether any note contains the word or phrase, no matter who may see the note."""
+        """Whether any note contains the word or phrase, also a note that the viewer may not see."""
         return self.count(f"{self._column}{quoted(query_text(text)[0])}", 1) > 0
 
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
-        """The FTS5 expression of a query with all filters; `whole` without prefixes."""
-        form = self._expression_of if whole else self.loose
+        """Return the FTS5 expression of a query with all filters.
+
+        whole: match only whole words as written, without longer words and other forms.
+        """
+        term_expression = self._expression_of if whole else self.loose
         parts = []
         for clause in query.clauses:
-            positive = " AND ".join(map(form, clause.terms))
-            # Any note but those without
+            positive = " AND ".join(map(term_expression, clause.terms))
+            # A clause that only excludes starts from all notes.
             if not positive:
                 if self._projects:
                     positive = any_of(PROJECT, map(str, self._projects.values()))
@@ -321,26 +336,32 @@ class SearchContext:
         return self.with_filters(" OR ".join(parts))
 
     def held(self, query_term: Term) -> int:
-        """How many notes contain the term as whole words, counted up to COMMON + 1."""
+        """Return how many notes contain the term as whole words, counted up to COMMON + 1."""
         return self.count(self._column + query_term.whole, COMMON + 1)
 
     def is_held(self, query_term: Term) -> bool:
-        """Whether any note the viewer sees matches the term."""
+        """Whether any note that the viewer sees matches the term."""
         return self.count(self._if_visible(self.loose(query_term)), 1) > 0
 
     def count(self, match: str, most: int, table: str = "") -> int:
-        """How many notes match an FTS5 expression, counted up to `most`."""
+        """Return how many notes match an FTS5 expression, counted up to `most`.
+
+        table: a full-text table. "" means the table of this context.
+        """
         table = table or self.table
         match = self._spelled_out(match, table)
-        counted = ("count", table, match + self._valid, most)
-        if counted not in self._cache:
+        cache_key = ("count", table, match + self._valid, most)
+        if cache_key not in self._cache:
             sql = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid} limit ?)"
             count = self.db.execute(sql, (match, most)).fetchone()[0]
-            self._cache.keep({counted: count}, len(match))
-        return self._cache[counted]
+            self._cache.keep({cache_key: count}, len(match))
+        return self._cache[cache_key]
 
     def newest(self, match: str, limit: int, table: str = "") -> list[int]:
-        """The newest rows that match an FTS5 expression."""
+        """Return the newest rows that match an FTS5 expression, at most `limit`.
+
+        table: a full-text table. "" means the table of this context.
+        """
         table = table or self.table
         match = self._spelled_out(match, table)
         cache_key = ("newest", table, match + self._valid, limit)
@@ -354,7 +375,8 @@ class SearchContext:
         except sqlite3.OperationalError as error:
             if "phrase queries" not in str(error):
                 raise
-            # SQLite splits a word of a script it is too old to know, and STEMS has no phrases
+            # An old SQLite splits a word of a script that it does not know into a phrase. STEMS has
+            # no places of words, so it cannot match phrases.
             return []
         # A single text is read faster than many rows.
         result = json.loads(f"[{newest_rows or ''}]")
@@ -362,10 +384,10 @@ class SearchContext:
         return result
 
     def matches(self, match: str, limit: int = MAX_RANKED) -> tuple[list[int], int]:
-        """The newest rows that match and pass all filters, at most `limit`, and how many rows
-        match.
+        """Return the newest rows that match and pass all filters, and how many rows do.
 
-        If more match than `counted_to` allows, the number is a lower bound.
+        limit: the most rows to return. If more match than `counted_to(limit)`, the number is only a
+            lower bound.
         """
         most = counted_to(limit) + 1
         if not self.is_filtered:
@@ -374,40 +396,42 @@ class SearchContext:
         where = " and ".join([f"{self.table} match ?", *self._conditions]) + self._valid_only(
             "f.rowid"
         )
+        # Filters in Python may leave out any number of rows, so SQL must return all (-1).
+        has_python_filters = self.query.metadata or self.query.contains
+        sql_limit = -1 if has_python_filters else most
         matching_rows = self.db.execute(
             f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
             " order by f.rowid desc limit ?",
-            [
-                self._spelled_out(match),
-                *self._values,
-                -1 if self.query.metadata or self.query.contains else most,
-            ],
+            [self._spelled_out(match), *self._values, sql_limit],
         )
         rows = passing(self.db, self.query, [row for (row,) in matching_rows])
         return rows[:limit], len(rows)
 
     def _spelled_out(self, match: str, table: str = "") -> str:
-        """Replace a prefix in an expression by the words that begin with it.
+        """Replace the prefixes in an expression by words: `"plan"*` → `("plan" OR "planner")`.
 
         For a prefix, FTS5 joins the lists of all its words before it returns the first note. For
-        words joined by OR it reads only as far as needed.
+        words joined by OR it stops reading early. A small index does not need this.
         """
-        if table == STEMS or self.size < _SPELLED_OUT_FROM:
+        if table == STEMS or self.size < _MIN_SIZE_TO_SPELL_OUT:
             return match
         return _PREFIX.sub(self._longer, match)
 
     def _longer(self, prefix: re.Match[str]) -> str:
+        """Return the replacement for one string of an expression (see `_spelled_out`)."""
+        # Not a prefix, or a prefix of several words
         if prefix[1] is None:
             return prefix[0]
         cache_key = ("longer", prefix[0])
         if cache_key not in self._cache:
             rows = self.db.execute(
-                _LONGER, {"prefix": prefix[1].lower(), "most": _MAX_LONGER + 1}
+                _LONGER, {"prefix": prefix[1].lower(), "most": _MAX_LONGER_WORDS + 1}
             ).fetchall()
+            # The first row is the prefix.
             words = " OR ".join(
                 [prefix[0].removesuffix("*"), *(quoted(word) for (word,) in rows[1:])]
             )
-            if len(rows) > _MAX_LONGER:
+            if len(rows) > _MAX_LONGER_WORDS:
                 words = prefix[0]
             elif len(rows) > 1:
                 words = f"({words})"
@@ -415,14 +439,14 @@ class SearchContext:
         return self._cache[cache_key]
 
     def passing(self, rows: Iterable[int]) -> list[int]:
-        """The rows that pass the filters FTS5 cannot apply."""
+        """Return the rows that pass the filters which FTS5 cannot apply."""
         where = " and ".join([f"n.row in {_GIVEN}", *self._conditions])
         sql = f"select n.row from note n where {where}{self._valid_only('n.row')}"
         rows_passing = self.db.execute(sql, (_json(rows), *self._values))
         return passing(self.db, self.query, [row for (row,) in rows_passing])
 
     def visible(self, rows: Collection[int]) -> Collection[int]:
-        """The rows that pass all filters and that the viewer sees."""
+        """Return the rows that pass all filters and that the viewer sees."""
         if self.is_filtered:
             rows = self.passing(rows)
         if self.invalid:
@@ -438,32 +462,41 @@ class SearchContext:
     def by_bm25(
         self, query: ParsedQuery, match: str, rows: list[int], most: int, whole: bool
     ) -> list[int]:
-        """The best `most` of `rows` by BM25, equal ones newest first, then the others.
+        """Sort rows: the best `most` by BM25 come first, then the others as they are.
 
-        Terms too common to distinguish notes are left out: bm25() looks at every note that contains
-        a term.
+        match: the FTS5 expression of the query, with filters, that found `rows`.
+        rows: rows in descending order.
+        whole: match only whole words.
+
+        Terms that very many notes contain are ignored, because bm25() reads every note with a term.
         """
-        form = self._expression_of if whole else self.loose
+        term_expression = self._expression_of if whole else self.loose
         table = self.table
-        # A word on its own, without filters, is always used: the rows are all that contain it.
-        rare = [
-            query_term
-            for query_term in query.terms
-            if (match == f"(({form(query_term)}))" and not self.is_filtered)
-            or self.count(self._column + query_term.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
-        ]
-        if not rare:
+
+        def is_rare(query_term: Term) -> bool:
+            # Without filters, a query of one word reads only the notes that contain it anyway.
+            is_whole_query = match == f"(({term_expression(query_term)}))" and not self.is_filtered
+            if is_whole_query:
+                return True
+            most_counted = _MAX_NOTES_OF_RARE_WORD + 1
+            number = self.count(self._column + query_term.whole, most_counted)
+            return number <= _MAX_NOTES_OF_RARE_WORD
+
+        rare_terms = [query_term for query_term in query.terms if is_rare(query_term)]
+        if not rare_terms:
             return rows
-        text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
+        conjunction = " OR " if len(query.clauses) > 1 else " AND "
+        text = conjunction.join(map(term_expression, rare_terms))
         condition = f"{table} match ? and {table}.rowid >= ?"
         values = [text, rows[-1]]
-        # Without this condition, the rows are simply the newest.
-        if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:
+        # If the expression is the whole query, `rows` are all matches from the last row on.
+        finds_other_rows = match != f"(({text}))" or self.is_filtered
+        if len(rows) <= _MAX_LISTED_ROWS or finds_other_rows:
             condition += f" and +{table}.rowid in {_GIVEN}"
             values.append(_json(rows))
         source = table
         ties = f"{table}.rowid desc"
-        if len(rows) <= _FEW_ROWS:
+        if len(rows) <= _MAX_LISTED_ROWS:
             source = f"{table} join note n on n.row = {table}.rowid"
             ties = "n.changed desc, n.permalink"
         ranked_rows = self.db.execute(
@@ -474,9 +507,12 @@ class SearchContext:
         return list(dict.fromkeys([*(row for (row,) in ranked_rows), *rows]))
 
     def named(self, match: str) -> list[int]:
-        """The newest notes that match in title, headings or tags, best first."""
+        """Return the newest notes that match in title, headings or tags, the best first.
+
+        Few notes, and too many to rank, stay newest first.
+        """
         rows = self.newest(match, _MAX_NAMED, NAMES)
-        if not _NAMED_SORTED < len(rows) < _MAX_NAMED:
+        if not _MAX_UNSORTED_NAMED < len(rows) < _MAX_NAMED:
             return rows
         return [
             row
@@ -488,22 +524,20 @@ class SearchContext:
         ]
 
     def same_title(self, match: str) -> list[int]:
-        """The matching notes one of whose names is the query text."""
+        """Return up to 20 matching notes that have the query text as a name, such as the title."""
         sql = "select note from note_fold where fold = ? order by note desc limit 20"
         rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
+        if not rows:
+            return []
         sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid}"
-        row_query = (
-            self.db.execute(sql, (self._spelled_out(match), _json(row for (row,) in rows)))
-            if rows
-            else ()
-        )
-        return [row for (row,) in row_query]
+        values = (self._spelled_out(match), _json(row for (row,) in rows))
+        return [row for (row,) in self.db.execute(sql, values)]
 
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
-        """The texts of these notes.
+        """Read the texts of these notes, in no particular order.
 
-        In a long text, the passages to read are marked: those with all terms, or with any, or the
-        first.
+        Of a long text, only some passages are to be read (`NoteText.spans`): the passages with all
+        terms, else the passages with any term, else the first.
         """
         note_texts: list[NoteText] = []
         if not rows:
@@ -534,13 +568,15 @@ class SearchContext:
         ):
             names = [title, *(json.loads(aliases) if aliases else ())]
             spans: list[tuple[int, int]] = []
-            if count:
+            has_passages = count > 0
+            if has_passages:
                 first = row * FIRST_PASSAGE
-                inside = list[int]()
-                for joint in (" AND ", " OR ") if phrases else ():
-                    cache_key = (joint.join(phrases), first, first + count - 1)
-                    inside = inside or [at for (at,) in self.db.execute(matching, cache_key)]
-                spans = self.db.execute(reading, (_json(inside or [first]),)).fetchall()
+                passages = list[int]()
+                for conjunction in (" AND ", " OR ") if phrases else ():
+                    if not passages:
+                        values = (conjunction.join(phrases), first, first + count - 1)
+                        passages = [passage for (passage,) in self.db.execute(matching, values)]
+                spans = self.db.execute(reading, (_json(passages or [first]),)).fetchall()
             spans = spans or [(0, len(text))]
             address = f"{project}/{path}\n{property_text(header)}"
             called = "\n".join((*names, headings, *(json.loads(tags) if tags else ())))
@@ -548,9 +584,13 @@ class SearchContext:
         return note_texts
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:
-        """Rows by score; of equal score those changed last come first, then by permalink."""
-        often = Counter(scores.values())
-        equal = [row for row, score in scores.items() if often[score] > 1]
+        """Sort rows by score, the best first.
+
+        Rows with equal scores are sorted by the time of their change, the last first, then by
+        permalink.
+        """
+        rows_per_score = Counter(scores.values())
+        equal = [row for row, score in scores.items() if rows_per_score[score] > 1]
         if not equal:
             return sorted(scores, key=scores.__getitem__, reverse=True)
         row_cursor = self.db.execute(
@@ -563,13 +603,14 @@ class SearchContext:
     def size(self) -> int:
         """How many notes the index has, rounded up to a power of two.
 
-        All notes count, but an agent must not learn from the order how many notes others have.
+        Scores depend on it. All notes count, also those that the viewer must not see. Rounding hides
+        how many these are.
         """
         sql = "select sum(t.notes) from project p cross join tally t on t.project = p.id and t.folder = ''"
         return 1 << (max(_MIN_SIZE, self.db.execute(sql).fetchone()[0] or 0) - 1).bit_length()
 
     def archived(self, rows: Iterable[int]) -> set[int]:
-        """Those of the rows that are archived memories."""
+        """Return the rows that are archived memories."""
         archive = self._projects.get(ARCHIVE_PROJECT)
         archived_query = f"select row from note where project = ? and row in {_GIVEN}"
         if archive is None:
@@ -577,7 +618,7 @@ class SearchContext:
         return {row for (row,) in self.db.execute(archived_query, (archive, _json(rows)))}
 
     def unfilled(self, rows: Iterable[int]) -> set[int]:
-        """The rows that are files of a memory bank as `activate` created them."""
+        """Return the rows that are files of a memory bank still as `activate` created them."""
         banks = self._projects.get("banks")
         condition = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
         unfilled_query = f"select row from note where {condition} and row in {_GIVEN}"
@@ -586,27 +627,26 @@ class SearchContext:
         return {row for (row,) in self.db.execute(unfilled_query, (banks, _json(rows)))}
 
     def features(self, rows: Iterable[int]) -> list[Features]:
-        """The features of these notes; missing ones are left out."""
+        """Return the features of these notes. Notes that no longer exist are left out."""
         features_by_row = {row: self._cache.get(row) for row in rows}
         missing = [row for row, row_features in features_by_row.items() if row_features is None]
         if missing:
-            text = f"select {', '.join(Features._fields)} from feature where row in {_GIVEN}"
-            new = {
-                row_values[0]: Features._make(row_values)
-                for row_values in self.db.execute(text, (_json(missing),))
-            }
-            self._cache.keep(new, 0)
-            features_by_row |= new
+            sql = f"select {', '.join(Features._fields)} from feature where row in {_GIVEN}"
+            read_features = map(Features._make, self.db.execute(sql, (_json(missing),)))
+            new_features = {features.row: features for features in read_features}
+            self._cache.keep(new_features, 0)
+            features_by_row |= new_features
         return [row_values for row_values in features_by_row.values() if row_values]
 
     def rows_of_days(self, first: str, last: str, most: int) -> list[int]:
-        """The newest notes of these days (YYYY-MM-DD, inclusive)."""
+        """Return the newest notes of these days (YYYY-MM-DD, both inclusive), at most `most`."""
         day_query = "select row from feature where day between ? and ? order by row desc limit ?"
         return [row for (row,) in self.db.execute(day_query, (first, last, most))]
 
     def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
-        """For each note, up to three visible notes before it in its conversation and three after
-        it, the nearest first.
+        """Return (notes before, notes after) of each note in its conversation, by row.
+
+        Each list has up to three visible notes, the nearest first.
         """
         neighbor_rows = self.db.execute(
             _NEIGHBORS, {"rows": _json(rows), "viewer": self._viewer}
@@ -617,7 +657,7 @@ class SearchContext:
         }
 
     def speakers(self, words: Sequence[str]) -> set[str]:
-        """Those of the words that are the names of speakers of visible notes."""
+        """Return the words that are names of speakers of notes that the viewer sees."""
         return {
             word
             for (word,) in self.db.execute(
@@ -628,18 +668,18 @@ class SearchContext:
         }
 
     def spellings(self, word: str) -> list[str]:
-        """The words in visible notes that differ from `word` by one letter, at most 8, the most
-        frequent first.
+        """Return up to 8 words in visible notes that differ from `word` by one letter.
 
-        word: a word in lower case. Empty unless it has 5 to 19 Latin letters.
+        The most frequent come first. The result is empty unless `word` has 5 to 19 Latin letters.
 
-        To look up all of some 450 words takes SQLite long. Those that differ after the first
-        letters are therefore compared with the stems that begin with these, and only those that
-        differ within them are looked up.
+        word: a word in lower case.
+
+        There are some 450 such spellings, too many to look up. So a spelling with the same first
+        three letters is first compared with the stems that begin with these letters.
         """
         if len(word) not in _SPELLED_LENGTHS or not (word.isascii() and word.isalpha()):
             return []
-        head = word[:_SPELLED_PREFIX]
+        head = word[:_CERTAIN_LETTERS]
         edits = one_edit(word)
         stems = [
             stem
@@ -650,20 +690,19 @@ class SearchContext:
         ]
         possible = inflected(stems)
         edits = [edit for edit in edits if edit in possible or not edit.startswith(head)]
-        held = [edit for edit in edits if self.count(self._if_visible(quoted(edit)), 1, STEMS)]
-        count = {
-            spelling: self.count(self._if_visible(quoted(spelling)), _SPELLED_COUNT)
-            for spelling in held
+        # Words whose stem some note has
+        spellings = [edit for edit in edits if self.count(self._if_visible(quoted(edit)), 1, STEMS)]
+        counts = {
+            spelling: self.count(self._if_visible(quoted(spelling)), _MAX_SPELLING_COUNT)
+            for spelling in spellings
         }
-        held.sort(key=lambda spelling: -count[spelling])
-        return [spelling for spelling in held if count[spelling]][:_MAX_SPELLINGS] or held[
-            :_MAX_SPELLINGS
-        ]
+        spellings.sort(key=lambda spelling: -counts[spelling])
+        words_in_notes = [spelling for spelling in spellings if counts[spelling]]
+        return (words_in_notes or spellings)[:_MAX_SPELLINGS]
 
     def contents(self) -> Iterator[tuple[int, int, str, str | None, str]]:
-        """(row, created, id, tags as JSON or None, text) of every note that passes the filters.
-
-        The filters must name projects.
+        """Yield (row, created, id, tags as JSON or None, text) of every note that passes the
+        filters, which must name projects.
         """
         return self.db.execute(
             "select n.row, n.created, n.id, n.tags, t.text from note_fts f join note n on n.row = f.rowid"
@@ -673,30 +712,34 @@ class SearchContext:
         )
 
     def _if_visible(self, text: str) -> str:
+        """Limit an FTS5 expression to notes that the viewer sees, in the query's projects or not."""
         unwanted = self.unwanted
-        # Other projects may be unwanted, but are seen
+        # `unwanted` may also have projects, which the viewer sees.
         if self.query.projects is not None:
             unwanted = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
         return expression([], unwanted, text)
 
     def _expression_of(self, query_term: Term, is_prefix: bool = False) -> str:
-        """The FTS5 expression of a term. A path that begins with a project's name also means the
-        rest within that project."""
+        """Return the FTS5 expression of a term.
+
+        A term `work/plans`, where `work` is a project, also finds the address `plans` in `work`.
+
+        is_prefix: whether the last word may be the beginning of a longer word.
+        """
         text = self._column + (query_term.prefix if is_prefix else query_term.whole)
-        head, slash, rest = query_term.text.partition("/")
-        if slash:
-            number = self._projects.get(head.casefold())
-        else:
-            number = None
-        if number is not None:
-            inner = term(rest, phrase=not query_term.open)
-        else:
-            inner = None
+        first_segment, slash, path_after_it = query_term.text.partition("/")
+        if not slash:
+            return text
+        project = self._projects.get(first_segment.casefold())
+        if project is None:
+            return text
+        inner = term(path_after_it, phrase=not query_term.open)
         if inner is None:
             return text
-        within = (self._column or "address : ") + (inner.prefix if is_prefix else inner.whole)
-        return f"({text} OR ({within} AND {quoted(token(PROJECT, str(number)))}))"
+        in_address = (self._column or "address : ") + (inner.prefix if is_prefix else inner.whole)
+        return f"({text} OR ({in_address} AND {quoted(token(PROJECT, str(project)))}))"
 
 
 def _json(rows: Iterable[int]) -> str:
+    """Return rows as a JSON list, for `_GIVEN`."""
     return json.dumps(list(rows))

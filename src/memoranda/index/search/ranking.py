@@ -1,8 +1,11 @@
-"""Scoring notes by named features, for questions and for all other searches (`weights`).
+"""Score notes by named features. Their weights are in `weights`.
 
-For a question, the stemmed full-text table tells which notes contain a word, and everything else is
-computed here, for some hundred notes. For a search for all words, the notes are given, and their
-texts are read in `chunks`.
+For a question, any of its words may match: the stemmed full-text table finds the notes that contain
+a word, and some hundred of them are scored here. For a search for all words, the caller has the
+notes, and `chunks` reads their texts.
+
+The words of the query that a note contains are one number, its *bits* (`word_marks`). A
+*conversation* is a folder of notes on one day that are turns of a talk (index/features.py).
 """
 
 from __future__ import annotations
@@ -44,23 +47,21 @@ from memoranda.text.folding import fold
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, query_text
 
-# How many words of a long text count: those with most weight.
+# A long text counts by this many words, the heaviest.
 _MAX_WORDS = 40
-# Speakers who are the person.
+# The names that records of talks with an assistant give to the person and to the assistant.
 _USERS = frozenset(("user", "human"))
-# The two sides of a talk with an assistant, as its records name them.
 _ASSISTANTS = frozenset(("assistant", "ai", "model"))
-# Letters from which on a word also matches as a prefix.
-_PREFIX_FROM = 4
+# A word needs this many letters to match as the beginning of a longer word.
+_MIN_PREFIX_LETTERS = 4
 
-# The cosine from which a note without a word of the question is worth showing.
+# A note without a word of the question needs this cosine to be shown.
 _MIN_COSINE = 0.2
-# Nearness in meaning counts from the note that so large a share is farther than.
+# The cosine that counts as 0 is the one that this share of the notes does not reach, or a quarter
+# below the highest cosine, whichever is lower.
 _FAR_SHARE = 0.1
-# Meaning counts from the cosine that this share of the notes do not reach, and from this far below
-# the highest.
 _MIN_SPREAD = 0.25
-# The names of what is added up, in the order of `Ranking._parts`.
+# The names of the values that `Ranking._parts` returns.
 _FEATURES = (
     "words",
     "meaning",
@@ -73,48 +74,56 @@ _FEATURES = (
     "date",
     "timed",
 )
-# Better passages of one conversation that lower the next one.
+# At most this many better notes of the same conversation lower a note's score.
 _MAX_BETTER = 5
-# Characters of a text whose relevance is halved for its length.
-_LONG = 720
-# With more lists of notes there are enough groups that notes are grouped one by one.
-_MANY_LISTS = 20
-# For how many words of a long text the index is asked.
-_MOST_ASKED = 56
-# A model is given this many characters of the end of a text.
-_EMBEDDED = 2_000
-# If rarer words of a long text have found this many notes, no note is added for a common word
-# alone.
-_ENOUGH = 2_000
-# A word of letters alone.
+# The relevance of a text of this length is halved, since a long text shares words with anything.
+_HALVING_CHARACTERS = 720
+# With more lists of rows than these, grouping note by note is faster than by sets.
+_MAX_LISTS_OF_SETS = 20
+# The index looks up at most this many words of a long text.
+_MAX_LOOKED_UP = 56
+# A model gets this many characters from the end of a text.
+_EMBEDDED_CHARACTERS = 2_000
+# If rarer words of a long text have found this many notes, no note is added that has only common
+# words.
+_ENOUGH_NOTES = 2_000
+# A word that has only letters.
 _NAME = lazy_pattern(r"[^\W\d_]+")
-# A name that more than one in so many notes holds says little.
+# A name that more than one in this many notes contains says little.
 _FREQUENT_NAME = 25
-# Homes with fewer notes are judged as if they had so many.
-_NAMED_SIZE = 256
+# Homes with fewer notes are treated as if they had this many.
+_MIN_SIZE_FOR_NAMES = 256
 
 Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
-"""(question, rows) -> cosines of these notes and of the most similar ones, by row; {} where no
-model is usable. A note without a vector is left out."""
+"""(question, rows) -> the cosines of these notes and of the most similar ones, by row. Empty if no
+model can be used. A note without a vector is left out."""
 
 
 class _WordLookup:
-    """Finds the notes that contain the words of one question."""
+    """Finds the notes that contain the words of one query.
+
+    table: the full-text table to search.
+    column: the FTS5 prefix that limits a search to titles. "" for all columns.
+    """
 
     def __init__(self, context: SearchContext):
         self.context = context
-        self.table, self.column = (NAMES, "title : ") if context.by_title else (STEMS, "")
+        self.table = NAMES if context.by_title else STEMS
+        self.column = "title : " if context.by_title else ""
 
     def words(self, question: Question) -> list[Word]:
-        """The words of the question that some note contains, of very many the rarest."""
+        """Return the words of a question that some note contains, with their notes and weights.
+
+        Of very many words, only the rarest are returned.
+        """
         texts = _likely_rare(question)
         speakers = self.context.speakers(texts)
         # A longer text says enough without its mistyped words
-        is_mended = len(texts) <= MAX_TERMS
+        may_respell = len(texts) <= MAX_TERMS
         words_found: list[Word] = []
         for text in texts:
             is_speaker = text in speakers
-            word = self._word(text, is_mended=is_mended and not is_speaker)
+            word = self._word(text, may_respell=may_respell and not is_speaker)
             if not word.rows and not is_speaker:
                 continue
             word.is_speaker = is_speaker
@@ -128,28 +137,34 @@ class _WordLookup:
             words_found.append(word)
 
         if len(words_found) > _MAX_WORDS:
-            rare = nlargest(
+            heaviest = nlargest(
                 _MAX_WORDS, range(len(words_found)), key=lambda at: words_found[at].weight
             )
-            words_found = [words_found[at] for at in sorted(rare)]
+            # In the order of the text
+            words_found = [words_found[at] for at in sorted(heaviest)]
+        # A search by title looks at nothing but names anyway.
         if not self.column:
             for word in words_found:
                 word.name_rows = self.rows(_own_match(word.text), table=NAMES)
         return words_found
 
-    def _word(self, text: str, *, is_mended: bool) -> Word:
-        """A word and the notes that hold it, else a longer word it begins, else, with `is_mended`,
-        a word one edit away. Its weight is what it counts relative to a word that is held."""
+    def _word(self, text: str, *, may_respell: bool) -> Word:
+        """Look a word up: as written, then as the beginning of a longer word, then respelled.
+
+        may_respell: whether a word with one other letter may replace one that no note contains. It
+            gets a lower weight.
+        """
         is_latin = not is_cjk(text)
         match = _own_match(text)
+        # The index has Chinese, Japanese and Korean as pairs, so one character begins a pair.
         if not is_latin and len(text) == 1:
             match += "*"
         word = Word(text, 1.0, self.rows(match), match=match)
-        if not word.rows and is_latin and len(text) >= _PREFIX_FROM:
+        if not word.rows and is_latin and len(text) >= _MIN_PREFIX_LETTERS:
             word.is_open = True
             word.match = f"{quoted(text)}*"
             word.rows = self.rows(word.match)
-        if word.rows or not is_mended:
+        if word.rows or not may_respell:
             return word
         word.spelled = self.context.spellings(text)
         if word.spelled:
@@ -160,14 +175,18 @@ class _WordLookup:
         return word
 
     def _rarity_of(self, word: Word) -> float:
-        """How rare a word is; of one that very many notes hold not all were looked at."""
+        """Return how rare a word is. If only its newest notes were read, estimate how many it has."""
         note_count = float(len(word.rows))
         if note_count >= MAX_HELD:
-            note_count *= max(1.0, self.context.size / (max(word.rows) - min(word.rows) + 1))
+            rows_looked_at = max(word.rows) - min(word.rows) + 1
+            note_count *= max(1.0, self.context.size / rows_looked_at)
         return self.rarity(note_count)
 
     def terms(self, query: ParsedQuery) -> list[Word]:
-        """The terms of a search for all words; how rare a single one is does not matter."""
+        """Return the terms of a search for all words, with their weights but without notes.
+
+        The weight of a single term does not matter, so it is not looked up.
+        """
         context = self.context
         terms = query.terms
         term_words = list[Word]()
@@ -184,6 +203,10 @@ class _WordLookup:
         return term_words
 
     def rows(self, text: str, table: str = "") -> list[int]:
+        """Return the newest notes that match an FTS5 expression and pass all filters.
+
+        table: NAMES searches titles, headings and tags. "" searches the table of this object.
+        """
         if table:
             column = "{title headings tags} : "
         else:
@@ -191,22 +214,21 @@ class _WordLookup:
         rows = self.context.newest(
             self.context.with_filters(f"{column}({text})"), MAX_HELD, table or self.table
         )
-        if self.context.is_filtered and rows:
-            passed = set(self.context.passing(rows))
-        else:
-            passed = None
-        if passed is None:
+        if not self.context.is_filtered or not rows:
             return rows
-        return [row for row in rows if row in passed]
+        passing_rows = set(self.context.passing(rows))
+        return [row for row in rows if row in passing_rows]
 
     def rarity(self, note_count: float) -> float:
-        """As in BM25."""
+        """Return the weight of a word that this many notes contain (the IDF of BM25)."""
         return log(1 + (max(self.context.size, note_count) - note_count + 0.5) / (note_count + 0.5))
 
 
 class TermScorer(dict[int, float]):
-    """The sum of the weights of words, by bitmask; `in_titles` is the part of a bitmask about
-    title, headings, tags.
+    """Maps bits (`word_marks`) to the sum of the weights of their words. It is filled on demand.
+
+    weights: the weight of each word of the query.
+    in_titles: a mask for the part of the bits about titles, headings and tags.
     """
 
     def __init__(self, words: Sequence[Word]):
@@ -218,6 +240,7 @@ class TermScorer(dict[int, float]):
     def __missing__(self, bits: int) -> float:
         if not bits:
             return 0.0
+        # The score of the bits without their last word, plus the score of this word.
         word = last_word(bits)
         marks = marks_of(bits, word)
         is_in_text = bool(marks & IN_TEXT)
@@ -229,16 +252,19 @@ class TermScorer(dict[int, float]):
 
 
 class Ranking:
-    """The notes that answer a question, and the part each feature adds to their scores.
+    """The notes that answer a query, their scores, and what each feature adds to them.
 
     context: the filters and the viewer.
-    query, given: for a search for all words, the query and its notes. Each note stands alone and is
-        read as a whole.
-    today: the day that "last week" counts from.
-    near: compares meanings.
-    scores, features: the scores and the features of the notes scored.
-    bits: which words each note contains, and how (`word_marks`).
-    cosines: the similarity of meaning, scaled to 0 to 1.
+    query, given: for a search for all words, the query and the rows of its notes. Conversations do
+        not count then. None and () for a question.
+    today: the day from which "last week" counts.
+    near: compares meanings. None compares only words.
+
+    Results, by row of the notes that were scored:
+    scores: the scores.
+    features: the features from the index.
+    bits: the words that each note contains.
+    cosines: the similarity of meaning, scaled from 0 to 1. Empty if meanings were not compared.
     """
 
     def __init__(
@@ -253,7 +279,9 @@ class Ranking:
         self.context = context
         self.query = query
         self.question = read_question(text, today)
+        # The weights, some of them changed for this query.
         self.table = weights.WEIGHTS
+        # The text tells something rather than asks.
         self.is_told = query is None and is_told(text)
         if self.is_told:
             self.table = replace(self.table, meaning=self.table.told_meaning)
@@ -263,10 +291,12 @@ class Ranking:
         else:
             self.words = self._lookup.terms(query)
         focus = focus_of(text)
+        # The question asks for several things, then further notes of one conversation count less.
         self._is_several = (
             query is None and SEVERAL.search(focus.text) is not None and bool(self.table.several)
         )
         self.speakers = {word.text for word in self.words if word.is_speaker}
+        # The notes by the words that they contain.
         self._groups = _groups(self.words)
         self.scorer = TermScorer(self.words)
 
@@ -285,26 +315,31 @@ class Ranking:
         if self.cosines:
             own_scores = {row: sum(self.own_score(row)) for row in self.features}
 
+        # The best score of a note, and the bits of all notes, by conversation.
         self._best: dict[int, float] = {}
         self._together: dict[int, int] = {}
+        # What its neighbors add to the score of a note, by row.
         self._neighbor_scores: dict[int, float] = {}
         self._look_around(own_scores)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
+        # The highest score by words of a conversation or note.
         self._most = max(map(self.scorer.__getitem__, together), default=0.0) or 1.0
+        # How many better notes its conversation has, by row.
         self._better: dict[int, int] = {}
+        # The conversations with an assistant.
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
         }
         self.scores = self._scores()
 
     def _take(self, rows: Sequence[int]) -> None:
-        """Score these notes, each as one that stands alone."""
+        """Take these notes, each as if it belonged to no conversation."""
         self.features = {
             note.row: note._replace(conversation=None) for note in self.context.features(rows)
         }
 
     def _add_days(self) -> None:
-        """The newest notes of each day, for a question that names nothing but days."""
+        """Add the newest notes of each day, for a question that names nothing but days."""
         if not self.question.only_days:
             return
         for period in self.question.periods:
@@ -315,14 +350,12 @@ class Ranking:
 
     @cached_property
     def _order(self) -> list[int]:
+        """The scored notes, the best first."""
         return self.context.best_first(self.scores)
 
     @cached_property
     def _match(self) -> str:
-        """The expression that finds all notes that contain a word.
-
-        Empty if all were looked at already.
-        """
+        """The FTS5 expression that finds all notes with a word. "" if all were read already."""
         is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
         any_word = " OR ".join(word.match for word in self.words)
         if is_cut:
@@ -331,12 +364,14 @@ class Ranking:
 
     @cached_property
     def _holding(self) -> set[int]:
-        """The notes that were found to contain a word."""
+        """The rows of all notes that were found to contain a word."""
         return set().union(*(rows for _, rows in _lists(self.words)))
 
     def total(self, most: int, other_rows: Collection[int] = ()) -> int:
-        """How many notes contain a word or are scored, or are among `other_rows`; those that were not
-        looked at are counted up to `most`."""
+        """Return how many notes contain a word, are scored, or are among `other_rows`.
+
+        most: stop counting notes that were not read at this number.
+        """
         known_count = len(self._holding) + len(self.features.keys() - self.bits.keys())
         if self._match:
             known_count = max(
@@ -347,50 +382,55 @@ class Ranking:
         )
 
     def page(self, offset: int, limit: int) -> list[int]:
-        """Some of the notes in order; of equal score those changed last come first, then by
-        permalink.
+        """Return one page of the notes, the best first.
+
+        Notes with equal scores are sorted by change, the last first, then by permalink. Notes that
+        were not scored follow, the newest first.
         """
         order = self._order
         stop = offset + limit
         if stop > len(order):
-            rest = sorted(self._holding - self.features.keys(), reverse=True)
+            unscored_rows = sorted(self._holding - self.features.keys(), reverse=True)
             if self._match:
-                rest += self.context.newest(self._match, stop, self._lookup.table)
-            order = list(dict.fromkeys([*order, *rest]))
+                unscored_rows += self.context.newest(self._match, stop, self._lookup.table)
+            order = list(dict.fromkeys([*order, *unscored_rows]))
         return order[offset:stop]
 
     def rows_of(self, word: str) -> Sequence[int]:
-        """The notes that contain a form of `word`. If very many do, the newest."""
+        """Return the notes that contain a form of `word`. If very many do, only the newest."""
         return self._lookup.rows(_own_match(word))
 
     def rarity(self, note_count: float) -> float:
-        """How much a word counts that this many notes hold."""
+        """Return the weight of a word that this many notes contain."""
         return self._lookup.rarity(note_count)
 
     def bits_of(self, row: int) -> int:
-        """The words of the question a note contains, as in `bits`, whether it was scored or not."""
+        """Return the words of the query that a note contains, whether it was scored or not."""
         if row not in self.bits:
             self._look_up([row])
         return self.bits.get(row, 0)
 
     def relevance(self, bits: int, characters: int) -> float:
-        """How relevant a text is to the question, on its own scale and not relative to other notes.
+        """Return how relevant a text is to the question. Other notes do not matter for it.
 
-        It is the sum of the rarities (0 to 1) of the shared words, times their share of the
-        rarities of all words. A long text gets less, since it shares many words with anything.
-
-        bits: the words the text contains.
+        bits: the words that the text contains.
         characters: its length.
+
+        The relevance is the sum of the rarities (0 to 1) of the shared words, times their share of
+        the rarities of all words. A long text gets less, since it shares many words with anything.
         """
         rarities = self._rarities
         shared = sum(
             rarity for word, rarity in enumerate(rarities) if marks_of(bits, word) & (EXACT | TITLE)
         )
         question = self.question
-        heard = sum(not (word.is_weak or word.is_beside) for word in self.words)
-        asked_words = set(question.words) - question.weak - question.beside.keys()
-        unheard = max(0, len(asked_words) - heard)
-        return shared * shared / max(1.0, sum(rarities) + unheard) / (1 + characters / _LONG)
+        # A word that no note contains counts as one of rarity 1.
+        number_in_notes = sum(not (word.is_weak or word.is_beside) for word in self.words)
+        question_words = set(question.words) - question.weak - question.beside.keys()
+        number_missing = max(0, len(question_words) - number_in_notes)
+        all_rarities = max(1.0, sum(rarities) + number_missing)
+        length_factor = 1 + characters / _HALVING_CHARACTERS
+        return shared * shared / all_rarities / length_factor
 
     @cached_property
     def _rarities(self) -> list[float]:
@@ -402,26 +442,23 @@ class Ranking:
         ]
 
     def shares(self, row: int) -> dict[str, float]:
-        """The part that each feature adds to the score of a scored note.
-
-        Zero parts are left out.
-        """
+        """Return what each feature adds to the score of a scored note. Zeros are left out."""
         parts = dict(zip(_FEATURES, self._parts(self.features[row]), strict=True))
         parts["several"] = self.table.several * self._better.get(row, 0)
         return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
 
     def _parts(self, note: Features) -> tuple[float, ...]:
-        """The part that each of _FEATURES adds to the score of a note. This is the one formula."""
+        """Return what each of _FEATURES adds to the score of a note. No other code defines this."""
         table = self.table
-        place = note.conversation
+        conversation = note.conversation
         words, meaning = self.own_score(note.row)
-        # A note that stands alone is a separate conversation
+        # A note outside any conversation counts as a conversation of one note.
         best = words + meaning
         together = self.bits.get(note.row, 0)
         speaker = asks = timed = date = 0.0
-        if place is not None:
-            best = self._best.get(place, 0.0)
-            together = self._together.get(place, 0)
+        if conversation is not None:
+            best = self._best.get(conversation, 0.0)
+            together = self._together.get(conversation, 0)
             if note.speaker in self.speakers:
                 speaker = table.speaker
             if note.question and not self._is_request(note):
@@ -444,37 +481,39 @@ class Ranking:
         )
 
     def _is_request(self, note: Features) -> bool:
-        """Whether a question in this turn may still come with the answer.
+        """Whether a person says this turn to an assistant.
 
-        In such turns somebody explains a matter to an assistant.
+        Such a turn may ask something and still have the answer, since people explain a matter.
         """
         return note.speaker in _USERS or note.conversation in self._assisted
 
     def _scores(self) -> dict[int, float]:
-        """The sum of all features of each note."""
-        # Rounded, in a third of the time of `round`: equals stay equal
+        """Return the score of each note: the sum of all its features."""
+        # Rounded to six decimals, so that equal scores stay equal. `round` takes three times as long.
         scores = {
             row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
             for row, note in self.features.items()
         }
         if not self._is_several:
             return scores
+        # How many notes of each conversation came already
         seen_counts: dict[int, int] = {}
-        # A penalty for each higher-scored note of the conversation
         for row in newest_first(scores):
-            conversation_of = self.features[row].conversation
-            if conversation_of is not None:
-                self._better[row] = before = min(seen_counts.get(conversation_of, 0), _MAX_BETTER)
-                seen_counts[conversation_of] = before + 1
+            conversation = self.features[row].conversation
+            if conversation is not None:
+                better_count = min(seen_counts.get(conversation, 0), _MAX_BETTER)
+                self._better[row] = better_count
+                seen_counts[conversation] = better_count + 1
+        # A penalty for each better note of the same conversation
         return {
             row: round(score + self.table.several * self._better.get(row, 0), 6)
             for row, score in scores.items()
         }
 
     def own_score(self, row: int) -> tuple[float, float]:
-        """A note's score by words and by meaning, together up to 1.
+        """Return (score by words, score by meaning) of a note. Their sum is at most 1.
 
-        Without a vector, by words alone.
+        A note without a vector is scored by words alone.
         """
         words = self._word_scores.get(row, 0.0)
         cosine = self.cosines.get(row)
@@ -484,39 +523,41 @@ class Ranking:
         return (words * (1 - share), cosine * share)
 
     def _choose(self) -> None:
-        """Choose the notes whose words weigh most. Among equal notes the newest come first."""
+        """Choose the notes to score: those whose words weigh most, and of equal ones the newest."""
         scorer = self.scorer
         room = self.table.most
         rows: list[int] = []
         for bits in sorted(self._groups, key=lambda bit_group: (-scorer[bit_group], bit_group)):
-            some: Collection[int] = self._groups[bits]
-            if len(some) > room:
-                some = sorted(some, reverse=True)[:room]
-            self.bits.update(dict.fromkeys(some, bits))
-            rows += some
-            room -= len(some)
+            group: Collection[int] = self._groups[bits]
+            if len(group) > room:
+                group = sorted(group, reverse=True)[:room]
+            self.bits.update(dict.fromkeys(group, bits))
+            rows += group
+            room -= len(group)
             if not room:
                 break
         self.features = {note.row: note for note in self.context.features(rows)}
 
     def _add(self, rows: Collection[int]) -> None:
-        """Also score the given notes if they pass all filters."""
+        """Add these notes to the scored ones, if they pass all filters."""
         rows = self.context.visible(rows)
         self._look_up(rows)
         self.features.update((note.row, note) for note in self.context.features(rows))
 
     def _look_up(self, rows: Collection[int]) -> None:
-        asked_rows = set(rows)
+        """Set the bits of these notes, if they contain a word."""
+        selected_rows = set(rows)
         for bits, group in self._groups.items():
-            matching = group & asked_rows
+            matching = group & selected_rows
             if matching:
                 self.bits.update(dict.fromkeys(matching, bits))
-        for row in (asked_rows & self._holding) - self.bits.keys():
-            self.bits[row] = self._left_out[row]
+        # `_groups_of_many` leaves some notes out.
+        for row in (selected_rows & self._holding) - self.bits.keys():
+            self.bits[row] = self._all_bits[row]
 
     @cached_property
-    def _left_out(self) -> dict[int, int]:
-        """The words that notes contain, those in no group among them."""
+    def _all_bits(self) -> dict[int, int]:
+        """The bits of all notes that contain a word, by row."""
         bits: defaultdict[int, int] = defaultdict(int)
         for bit, rows in _lists(self.words):
             for row in rows:
@@ -524,29 +565,30 @@ class Ranking:
         return bits
 
     def _score_words(self) -> dict[int, float]:
-        """The score of each note by its words, 1 for the best: of equal ones the shorter is worth
-        more.
+        """Return the score of each note by its words, by row. The best gets 1.
+
+        As in BM25, a shorter note with the same words gets more.
         """
-        usual = (
-            sum([note.words for note in self.features.values()]) / (len(self.features) or 1) or 1
-        )
+        total_words = sum([note.words for note in self.features.values()])
+        average_words = total_words / (len(self.features) or 1) or 1
         scorer = self.scorer
         bits = self.bits.get
         share = self.table.brevity
-        least = 1 + 1.2 * (1 - share)
-        more = 1.2 * share / usual
+        # 1.2 is the usual k1 of BM25.
+        constant = 1 + 1.2 * (1 - share)
+        per_word = 1.2 * share / average_words
         scores_found = {
-            row: scorer[bits(row, 0)] / (least + more * note.words)
+            row: scorer[bits(row, 0)] / (constant + per_word * note.words)
             for row, note in self.features.items()
         }
-        most = max(scores_found.values(), default=0.0) or 1.0
-        return {row: value / most for row, value in scores_found.items()}
+        highest = max(scores_found.values(), default=0.0) or 1.0
+        return {row: value / highest for row, value in scores_found.items()}
 
     def _compare_meanings(self, near: Nearness, text: str) -> None:
-        """Scales the cosines to 0 to 1, and scores the most similar notes too.
+        """Set the cosines, scaled from 0 to 1, and add the most similar notes to the scored ones.
 
-        Names of speakers that very many notes contain do not distinguish notes, and are put as
-        "someone".
+        text: the text to compare. Names of speakers in it that very many notes contain are replaced
+            by "someone", since they do not distinguish notes.
         """
         if not self.is_told:
             self.table = replace(self.table, meaning=self._share_of_meaning())
@@ -562,37 +604,44 @@ class Ranking:
         order = sorted(cosines.values())
         if not order or order[-1] <= 0:
             return
-        most = order[-1]
-        least = min(order[int(len(order) * _FAR_SHARE)], most * (1 - _MIN_SPREAD))
+        highest = order[-1]
+        lowest = min(order[int(len(order) * _FAR_SHARE)], highest * (1 - _MIN_SPREAD))
         self.cosines = {
-            row: max(0.0, cosine - least) / (most - least) for row, cosine in cosines.items()
+            row: max(0.0, cosine - lowest) / (highest - lowest) for row, cosine in cosines.items()
         }
         if self.cosines:
-            # The share of words is less in what a conversation says, too
+            # Meaning also takes its share from the words of a conversation.
             words_share = 1 - self.table.meaning
             self.table = replace(
                 self.table, conversation_words=self.table.conversation_words * words_share
             )
 
     def _share_of_meaning(self) -> float:
-        """How much meaning counts in a note's own score: the more, the fewer words of the question
-        the best note holds."""
+        """Return the share of meaning in a note's own score, from 0 to 1.
+
+        The fewer words of the question the best note contains, the more meaning counts.
+        """
         table = self.table
         missing = max(0.0, 1 - self._heard_share() / table.heard)
         return table.meaning + (table.unheard_meaning - table.meaning) * missing
 
     def _heard_share(self) -> float:
-        """The share of the question's words, by rarity, that the note with most of them holds."""
+        """Return the share of the question's words that the note with most of them contains.
+
+        Words count by rarity. A word that no note contains counts as one that a single note does.
+        """
         question = self.question
-        heard_words = {word.text for word in self.words}
-        unheard = [word for word in question.words if word not in heard_words | question.weak]
+        words_in_notes = {word.text for word in self.words}
+        missing_words = [
+            word for word in question.words if word not in words_in_notes | question.weak
+        ]
         rarest = self._lookup.rarity(1)
-        total = rarest * sum(question.beside.get(word, 1.0) for word in unheard)
+        total = rarest * sum(question.beside.get(word, 1.0) for word in missing_words)
         total += sum(word.weight for word in self.words if not word.is_weak)
         return self._most_held() / (total or 1.0)
 
     def _most_held(self) -> float:
-        """The highest sum of the weights of words that one note holds, in its text or its names."""
+        """Return the highest sum of the weights of the words that one note contains."""
         weights_of_words = [0.0 if word.is_weak else word.weight for word in self.words]
         return max(
             (
@@ -603,48 +652,53 @@ class Ranking:
         )
 
     def _without_frequent_names(self, text: str) -> str:
-        """The text with "someone" for speakers' names that very many notes contain, unless it holds
-        nothing else."""
+        """Replace names of speakers that very many notes contain by "someone".
+
+        A text of nothing but names stays as it is.
+        """
         speakers = [word for word in self.words if word.is_speaker]
         if len(speakers) == len(self.words):
             return text
-        least = max(self.context.size, _NAMED_SIZE) / _FREQUENT_NAME
-        frequent = {word.text for word in speakers if word.is_cut or len(word.rows) >= least}
+        min_notes = max(self.context.size, _MIN_SIZE_FOR_NAMES) / _FREQUENT_NAME
+        frequent = {word.text for word in speakers if word.is_cut or len(word.rows) >= min_notes}
         if not frequent:
             return text
         return _NAME.sub(lambda name: "someone" if fold(name[0]) in frequent else name[0], text)
 
     def _look_around(self, own_scores: Mapping[int, float]) -> None:
-        """Collect the best score and the words of each conversation, and what the best notes add to
-        neighbors.
+        """Set the best score and the words of each conversation, and add up what the best notes
+        give to their neighbors.
 
-        This also scores turns that contain no word themselves.
+        Neighbors are added to the scored notes even if they contain no word.
         """
         best = self._best
         together = self._together
         bits = self.bits.get
         for row, value in own_scores.items():
-            place = self.features[row].conversation
-            if place is not None:
-                if value > best.get(place, -1.0):
-                    best[place] = value
-                together[place] = together.get(place, 0) | bits(row, 0)
+            conversation = self.features[row].conversation
+            if conversation is not None:
+                if value > best.get(conversation, -1.0):
+                    best[conversation] = value
+                together[conversation] = together.get(conversation, 0) | bits(row, 0)
         table = self.table
         neighbor_scores = self._neighbor_scores
-        able = {
+        turns = {
             row: own_scores[row]
             for row, note in self.features.items()
             if note.conversation is not None
         }
-        if able:
-            neighbors = self.context.neighbors(newest_first(able)[: table.sources])
+        if turns:
+            neighbors = self.context.neighbors(newest_first(turns)[: table.sources])
         else:
             neighbors = {}
         sides = chain.from_iterable(neighbors.values())
         rows = set(chain.from_iterable(sides))
         self._add(rows - self.features.keys())
+        # To a note before it (side 0), the source is the note after, and the other way round.
         for side, share in ((0, table.after), (1, table.before)):
+            # A fixed order, since the sum of floats depends on it
             for source in sorted(neighbors, reverse=not side):
+                # The shares of the nearest note and of the next two
                 shares = (share, table.around, table.around)
                 for part, row in zip(shares, neighbors[source][side], strict=False):
                     if row in self.features:
@@ -654,30 +708,35 @@ class Ranking:
 
 
 def is_assistant(speaker: str | None) -> bool:
-    """Whether this is what records of talks with an assistant call it."""
+    """Whether records of talks use this name for an assistant: `assistant`, `ai`, `model`."""
     return speaker in _ASSISTANTS
 
 
 def is_user(speaker: str | None) -> bool:
-    """Whether this is what such records call the person."""
+    """Whether records of talks with an assistant use this name for the person."""
     return speaker in _USERS
 
 
 def newest_first(scores: Mapping[int, float]) -> list[int]:
-    """The notes by score, of equal score the newest first: `best_first` without asking the index."""
+    """Sort notes by score, the best first, and of equal scores the newest first.
+
+    Unlike `SearchContext.best_first`, this does not read the index.
+    """
     return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
 
 
 def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
-    """The notes that contain a word, by bitmask: so few groups that notes are counted and chosen by
-    sets.
+    """Group the notes that contain a word by their bits: all notes with exactly the same words.
+
+    There are few groups, so whole groups are scored and chosen instead of notes.
     """
     lists = _lists(words)
-    if len(lists) > _MANY_LISTS:
+    if len(lists) > _MAX_LISTS_OF_SETS:
         return _groups_of_many(words)
     groups: dict[int, set[int]] = {}
     for bit, rows in lists:
         remaining = set(rows)
+        # Split each group into the notes without this word and the notes with it.
         for bits_before, group in list(groups.items()):
             both = group & remaining
             if both:
@@ -685,11 +744,14 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
                 remaining -= both
                 groups[bits_before | bit] = both
         groups[bit] = remaining
-    return {bits_held: group for bits_held, group in groups.items() if group}
+    return {bits: group for bits, group in groups.items() if group}
 
 
 def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[int]]]:
-    """The notes that contain each word and that are called by it, by the bit that says so."""
+    """Return (bits, rows) for each word: the notes that contain it, and the notes named by it.
+
+    first: the number of the first word in the query.
+    """
     lists: list[tuple[int, Sequence[int]]] = []
     for number, word in enumerate(words, first):
         if word.rows:
@@ -701,39 +763,47 @@ def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[in
 
 
 def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
-    """`_groups` of a long text, note by note, the rarest words first. Notes with nothing but common
-    words are left out, once there are enough."""
+    """Group notes as `_groups`, but note by note, for a text with many words.
+
+    The rarest words come first. Once there are enough notes, common words add no further notes.
+    """
     bits: defaultdict[int, int] = defaultdict(int)
-    for at in sorted(range(len(words)), key=lambda at: -words[at].weight):
-        for bit, rows in _lists([words[at]], at):
-            for row in rows if len(bits) < _ENOUGH else bits.keys() & rows:
+    for number in sorted(range(len(words)), key=lambda number: -words[number].weight):
+        for bit, rows in _lists([words[number]], number):
+            for row in rows if len(bits) < _ENOUGH_NOTES else bits.keys() & rows:
                 bits[row] |= bit
-    found: dict[int, set[int]] = {}
-    for row, held in bits.items():
-        found.setdefault(held, set()).add(row)
-    return found
+    groups: dict[int, set[int]] = {}
+    for row, bits_of_row in bits.items():
+        groups.setdefault(bits_of_row, set()).add(row)
+    return groups
 
 
 def _likely_rare(question: Question) -> list[str]:
-    """The words to look for. If there are very many, the question's words and the longest others.
+    """Return the words of a question to look up.
 
-    Long words are rarely common.
+    If there are very many, only the longest words outside the question itself are returned, since
+    long words are rarely common.
     """
-    others = [word for word in question.words if word in question.beside]
-    room = max(0, _MOST_ASKED - (len(question.words) - len(others)))
-    kept = set(sorted(others, key=len, reverse=True)[:room])
-    chosen = [word for word in question.words if word not in question.beside or word in kept]
+    other_words = [word for word in question.words if word in question.beside]
+    room = max(0, _MAX_LOOKED_UP - (len(question.words) - len(other_words)))
+    longest_others = set(sorted(other_words, key=len, reverse=True)[:room])
+    chosen = [
+        word for word in question.words if word not in question.beside or word in longest_others
+    ]
     return chosen[: MAX_TERMS * 8]
 
 
 def _meant(text: str, focus: Focus) -> str:
-    """The part of a query that a model is asked about."""
+    """Return the part of a query that a model compares: the question after a pasted text, or the
+    end of the query.
+    """
     if focus.is_buried and not turns_of(text):
         return focus.text
-    return text[-_EMBEDDED:]
+    return text[-_EMBEDDED_CHARACTERS:]
 
 
 def _own_match(text: str) -> str:
+    """Return the FTS5 expression for a word in all its irregular forms."""
     if is_cjk(text):
         return quoted(query_text(text)[0])
     return " OR ".join(quoted(query_text(form)[0]) for form in forms(text))

@@ -1,7 +1,7 @@
-"""The first hits of a ranked search in the order of a model behind an endpoint (docs/semantic.md).
+"""Sort the first hits of a search by a model behind an endpoint (docs/semantic.md).
 
-It is off unless `semantic.rerank` names a model. Where the endpoint gives no answer, the hits stay
-as they were found.
+This is off unless `semantic.rerank` names a model. If the endpoint gives no answer, the hits keep
+their order.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ from memoranda.llm import NoAnswer, Reranker
 from memoranda.note.model import KV_PROJECT
 
 REASON = "reranked"
-"""What `why` says of such a hit."""
+"""The reason that is added to `why` of such a hit."""
 
-# Seconds that somebody who searches waits for the endpoint.
-_SECONDS = 5.0
+# How long a search waits for the endpoint.
+_MAX_WAIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class RerankModel:
-    """A model behind an endpoint, and the key it wants."""
+    """A model behind an endpoint.
+
+    endpoint: its URL.
+    key: the API key. None if it needs no key.
+    """
 
     endpoint: str
     name: str
@@ -30,10 +34,10 @@ class RerankModel:
 
 
 def rerank(model: RerankModel, question: str, hits: Hits, most: int) -> None:
-    """Put the first `most` hits in the order of the model, in place.
+    """Sort the first `most` hits by the model, in place.
 
-    Their scores stay with the places, so that scores fall from hit to hit. Values of keys are not
-    sent, as they are not embedded either: such hits keep their places.
+    The scores keep their places, so that they still fall from hit to hit. Key-value entries are not
+    sent to the endpoint and keep their places.
     """
     places = [place for place, hit in enumerate(hits.hits[:most]) if hit.note.project != KV_PROJECT]
     if len(places) < 2:
@@ -51,12 +55,12 @@ def rerank(model: RerankModel, question: str, hits: Hits, most: int) -> None:
         hits.hits[place] = hit
 
 
-# One client per endpoint, which remembers that it failed.
 @lru_cache(maxsize=8)
 def _endpoint(model: RerankModel) -> Reranker:
-    return Reranker(model.endpoint, model.name, model.key, seconds=_SECONDS)
+    """Return the client of a model, always the same one, which remembers that it failed."""
+    return Reranker(model.endpoint, model.name, model.key, seconds=_MAX_WAIT_SECONDS)
 
 
 def _document(hit: Hit) -> str:
-    """The text of a hit that the model is shown."""
+    """Return the text of a hit for the model: title and passage."""
     return f"{hit.note.title}\n{hit.passage}"

@@ -1,4 +1,4 @@
-"""The weights of all ranking features: the one table. docs/ranking.md tells what each looks at."""
+"""The weights of all ranking features. docs/ranking.md explains each feature."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ class Weights:
     beside: float = 0.75
     # The weight of each turn further back, relative to the turn after it.
     earlier: float = 1.0
-    spelled: float = (
-        # A word one edit away from one that no note contains, relative to the word itself
-        0.7
-    )
+    # A word one edit away from one that no note contains, relative to the word itself
+    spelled: float = 0.7
     # How much long texts are worth less, words being equal: the b of BM25
     brevity: float = 0.4
     # The score of the note before it: an answer follows its question
@@ -49,10 +47,8 @@ class Weights:
     own: float = 0.19
     # Somebody asks it: answers are wanted
     asks: float = -0.58
-    date: float = (
-        # Its date is one the question names (a month or week: 1, a day: 2, a year: 0.3)
-        0.98
-    )
+    # Its date is one that the question names (a month or week: 1, a day: 2, a year: 0.3)
+    date: float = 0.98
     # The share of embedding similarity in a note's own score (extra `semantic`). The rest is words.
     meaning: float = 0.6
     # The same share for told texts, which share few words with the memory.
@@ -66,25 +62,19 @@ class Weights:
     several: float = -0.1
     # The question asks when, and what somebody said names a time
     timed: float = 0.57
-    near: float = (
-        # In a text that is read: how close words stand that are neighbors in the query
-        0.9
-    )
-    passage: float = (
-        # Of a long note: the share of its best chunk, the rest is the note as a whole
-        0.66
-    )
-    # Where something is told: how much of the topic of the best notes it holds, relative to the best
-    # score
+    # How close words are in the text that are neighbors in the query
+    near: float = 0.9
+    # The share of its best chunk in the score of a long note. The rest is the note as a whole.
+    passage: float = 0.66
+    # For a text that tells something: how much of the topic of the best notes it contains, relative
+    # to the best score
     feedback: float = 0.4
     # How many notes, chosen by words alone, are scored with all features.
     most: int = 150
     # The weight of an archived memory, relative to others.
     archived: float = 0.5
-    unfilled: float = (
-        # How much a file of a memory bank is worth in which nobody wrote since it was made
-        0.3
-    )
+    # The weight of a file of a memory bank in which nobody has written yet, relative to others.
+    unfilled: float = 0.3
     # How many of the best notes raise the scores of their neighbors.
     sources: int = 20
 
@@ -93,4 +83,4 @@ WEIGHTS = Weights()
 """The weights in use."""
 
 COLUMNS = {"title": 10, "headings": 4, "body": 1, "tags": 4, "address": 0.5}
-"""What FTS5's bm25() counts, which chooses what is read of a search for all words."""
+"""The weights of columns for FTS5's bm25(), which chooses the notes that a strict search reads."""

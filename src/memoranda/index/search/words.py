@@ -1,5 +1,8 @@
-"""Words of a query in texts: their forms (irregular ones from a data file, English stems, one edit
-away), where they stand, and the snippet cut around them."""
+"""Find the words of a query in texts, in other forms, too, and cut snippets around them.
+
+Other forms of `plan` are `plans` and `planned` (by endings), of `buy` `bought` (forms.txt), and of a
+mistyped word the words one edit away.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ from memoranda.text.tokens import is_cjk, tokens
 from memoranda.text.words import IN_WORD, words_of
 
 MAX_HELD = 1_500
-"""Of a word that more notes contain, the newest are looked at."""
+"""If more notes contain a word, only this many of them, the newest, are looked at."""
+# English endings, and the letters that replace each to get a root.
 _ENDINGS = (
     ("ies", "y"),
     ("ied", "y"),
@@ -30,11 +34,12 @@ _ENDINGS = (
     ("s", ""),
     ("e", ""),
 )
-# Letters that a stem has at least.
-_SHORTEST = 3
+# A stem has at least this many letters.
+_MIN_STEM_LETTERS = 3
 # A consonant doubled before an ending: "run" of "running".
 _DOUBLED = lazy_pattern(r"([bdfgmnprt])\1$")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+# The endings that a Porter stem may have lost.
 _INFLECTIONS = (
     "",
     "s",
@@ -70,9 +75,9 @@ _INFLECTIONS = (
     "ize",
     "ate",
 )
-# Letters of a root by which other forms are found.
-_MIN_ROOT = 4
-# Words that English endings are taken from; shorter and longer ones are left alone.
+# A shorter root is not looked for, only the word.
+_MIN_ROOT_LETTERS = 4
+# Only these words have their endings removed.
 _INFLECTED = lazy_pattern("[a-z]{3,30}")
 # A stem without a vowel is no word.
 _VOWEL = lazy_pattern("[aeiouy]")
@@ -86,28 +91,35 @@ SNIPPET = 200
 """The most characters of a snippet."""
 
 Place = tuple[int, int]
-"""Where in a text a word of the query stands, and its number."""
+"""(position in a text, number of the word of the query at it)."""
 
-# At most this many words are respelled if no note contains them.
-_FEW_WORDS = 32
-# Characters between two words at which their nearness is a half.
-_APART = 60
+# In a query with more words, words written with signs inside (`wi-fi`) are not looked for.
+_MAX_SPLIT_WORDS = 32
+# Two words this many characters apart have a nearness of one half.
+_HALF_NEAR_CHARACTERS = 60
+# Words that are four times as far apart have none.
+_MAX_NEAR_CHARACTERS = _HALF_NEAR_CHARACTERS * 4
+# A snippet begins at the start of its line if that is at most this far before the words.
+_MAX_CHARACTERS_BEFORE = 60
+# Otherwise it begins this far before them.
+_CHARACTERS_BEFORE = 40
 
 
 @dataclass(slots=True)
 class Word:
     """A word of the query.
 
-    rows: the notes that contain it or a form of it. If none does, those with a longer word that
-        begins with it (`is_open`).
+    weight: how much it counts; a rare word counts more.
+    rows: the notes that contain it or a form of it or, if `is_open`, a longer word. If very many
+        do, only the newest.
+    is_speaker: whether it is the name of a person who says a note.
+    match: the FTS5 expression that finds `rows`.
     name_rows: the notes with it in title, headings or tags.
-    weight: how rare it is.
-    is_speaker: whether it is somebody's name.
-    match: the expression that finds all of these notes.
-    spelled: the words that replace it, if no note contains it as written.
-    is_weak: whether it spans a stop word, so that it says little and is not shown.
-    term: its term in a search for all words.
-    others: further forms and spellings that find it in such a search.
+    spelled: the words that replace it if no note contains it as written.
+    is_weak: whether it is a pair across a stop word, which says little and is not shown.
+    term: its term in a search for all words. None for a question.
+    is_open: whether longer words that begin with it count.
+    others: in a search for all words, other forms and spellings that count.
     is_beside: whether it is outside the question of a long text.
     """
 
@@ -131,22 +143,21 @@ class Word:
 
 
 def forms(word: str) -> tuple[str, ...]:
-    """The irregular forms of `word`, itself first: `buy` gives `buy`, `bought`."""
+    """Return a word and its irregular forms: `buy` → `buy`, `bought`."""
     return (word, *(form for form in _irregular().get(word, ()) if form != word))
 
 
 def root(word: str) -> str:
-    """An English word without its commonest endings."""
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) + len(instead) >= _SHORTEST:
-            return word[: -len(ending)] + instead
+    """Remove the most common English endings from a word: `stories` → `story`, `planned` → `plann`."""
+    for ending, replacement in _ENDINGS:
+        length = len(word) - len(ending) + len(replacement)
+        if word.endswith(ending) and length >= _MIN_STEM_LETTERS:
+            return word[: -len(ending)] + replacement
     return word
 
 
 def stem(word: str) -> str:
-    """The root with doubled letters and a last `y` removed: `planned`, `planning` and `plan` are
-    one.
-    """
+    """Return the root without doubled letters and a final `y`: `planned` and `planning` → `plan`."""
     stem_found = root(word)
     if stem_found != word:
         stem_found = _DOUBLED.sub(r"\1", stem_found)
@@ -156,8 +167,12 @@ def stem(word: str) -> str:
 
 
 def inflections(word: str) -> list[str]:
-    """The other inflected forms a folded English word may have, real ones and others: of `studies`
-    `study`, `studied`, `studying`, also `studie`. Look them up before they are searched."""
+    """Return other forms that an English word may have: `studies` → `study`, `studied`, `studying`.
+
+    Some of them are not words (`studie`), so check that notes contain them.
+
+    word: a folded word.
+    """
     if not _INFLECTED.fullmatch(word) or word in _invariant():
         return list(_irregular().get(word, ()))
 
@@ -172,7 +187,7 @@ def inflections(word: str) -> list[str]:
 
 
 def _bases(word: str) -> list[str]:
-    """The words `word` may be a plural, a past or a participle of."""
+    """Return the words of which `word` may be a plural, past or participle: `hoped` → `hope`."""
     bases: list[str] = []
     if word.endswith("ies") or word.endswith("ied"):
         bases += [f"{word[:-3]}y", word[:-1]]
@@ -184,19 +199,19 @@ def _bases(word: str) -> list[str]:
             bases.append(word[:-2])
 
     for ending in ("ing", "ed"):
-        rest = word.removesuffix(ending)
-        if rest == word or not _VOWEL.search(rest):
+        base = word.removesuffix(ending)
+        if base == word or not _VOWEL.search(base):
             continue
-        bases.append(f"{rest}e")
-        if _DOUBLE.search(rest):
-            bases += [rest[:-1], rest]
-        elif not _SHORT_SYLLABLE.fullmatch(rest):
-            bases.append(rest)
-    return [base for base in bases if len(base) >= _SHORTEST]
+        bases.append(f"{base}e")
+        if _DOUBLE.search(base):
+            bases += [base[:-1], base]
+        elif not _SHORT_SYLLABLE.fullmatch(base):
+            bases.append(base)
+    return [base for base in bases if len(base) >= _MIN_STEM_LETTERS]
 
 
 def _endings_of(base: str) -> list[str]:
-    """The regular forms of a noun or a verb."""
+    """Return the regular forms of a noun or verb: `plan` → `plans`, `planned`, `planning`."""
     if base.endswith("y") and base[-2:-1] not in tuple("aeiou"):
         return [f"{base[:-1]}ies", f"{base[:-1]}ied", f"{base}ing"]
     if base.endswith("e"):
@@ -213,19 +228,21 @@ def _endings_of(base: str) -> list[str]:
 
 @cache
 def _invariant() -> frozenset[str]:
+    """Return the words that have no other forms, from invariant.txt."""
     text = Path(__file__).with_name("invariant.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     return frozenset(" ".join(lines).split())
 
 
 def one_edit(word: str) -> list[str]:
-    """All words one letter more, less, other or swapped away from `word`; the first letter is
-    right.
+    """Return all words that differ from `word` by one letter added, removed, changed or swapped.
+
+    The first letter stays.
     """
     edits: dict[str, None] = {}
-    for at in range(1, len(word) + 1):
-        head = word[:at]
-        tail = word[at:]
+    for position in range(1, len(word) + 1):
+        head = word[:position]
+        tail = word[position:]
         edits.update(dict.fromkeys(head + letter + tail for letter in _ALPHABET))
         if tail:
             edits[head + tail[1:]] = None
@@ -237,7 +254,7 @@ def one_edit(word: str) -> list[str]:
 
 
 def inflected(stems: list[str]) -> set[str]:
-    """Words that may have one of these Porter stems."""
+    """Return words that may have one of these Porter stems: `studi` → `study`, `studies`, …"""
     forms_found = {stem_word + ending for stem_word, ending in product(stems, _INFLECTIONS)}
     forms_found |= {
         stem_word[:-1] + ending
@@ -258,6 +275,7 @@ def inflected(stems: list[str]) -> set[str]:
 
 @cache
 def _irregular() -> dict[str, tuple[str, ...]]:
+    """Return all forms of each irregular word, from forms.txt: a line there has one word's forms."""
     lines = Path(__file__).with_name("forms.txt").read_text(encoding="utf-8").splitlines()
     return {
         word: tuple(line.split())
@@ -270,45 +288,57 @@ def _irregular() -> dict[str, tuple[str, ...]]:
 class WordFinder:
     """Finds the words of a query in a text.
 
-    The words of a question are found as in the stemmed full-text table. Terms that must all match
-    are found as written, or in another form or spelling.
+    The words of a question are found by their stem, as in the stemmed full-text table. In a search
+    for all words, terms are found as written and in their other forms (`Word.others`).
     """
 
     def __init__(self, words: Sequence[Word]):
+        # (run of Chinese or Japanese, number of the word)
         self._runs: list[tuple[str, int]] = []
+        # (pattern of several words, whether the last may be longer, number of the word)
         self._phrases: list[tuple[re.Pattern[str], bool, int]] = []
+        # (stems, or a prefix, that a word of the text must have; bits of the word)
         self._stems: list[tuple[set[str], str, int]] = []
+        # (word that may be written with signs inside, number of the word)
         self._split: list[tuple[str, int]] = []
-        # A longer text says enough without words written with signs inside
-        self._is_short = len(words) <= _FEW_WORDS
+        self._is_short = len(words) <= _MAX_SPLIT_WORDS
+        # Turns a word of the text into what is compared with `_stems`.
         self._stem = str if any(word.term for word in words) else stem
-        for at, word in enumerate(words):
+        for number, word in enumerate(words):
             if word.term:
-                self._add_spelling(word.term.words, word.is_open, at, word.term.words)
+                self._add_spelling(word.term.words, word.is_open, number, word.term.words)
             else:
                 spelled = word.spelled or forms(word.text)
-                self._add_spelling(tuple(tokens(word.text)), word.is_open, at, spelled)
+                self._add_spelling(tuple(tokens(word.text)), word.is_open, number, spelled)
             for other_form in word.others:
                 parts = tuple(tokens(other_form))
-                self._add_spelling(parts, False, at, parts)
+                self._add_spelling(parts, False, number, parts)
         all_heads = {
             one_head
             for stems, prefix, _ in self._stems
             for one_head in (*stems, prefix)
             if one_head
         }
+        # A final `y` may be written `ies`.
         heads = sorted({one_head.removesuffix("y") or one_head for one_head in all_heads})
-        # Whatever ending a word has, it begins with its stem, and so with the shortest that another
-        # begins with.
+        # A matching word begins with one of these. A head that begins with another head is not
+        # needed.
         self._heads = [
-            head for at, head in enumerate(heads) if not any(map(head.startswith, heads[:at]))
+            head for index, head in enumerate(heads) if not any(map(head.startswith, heads[:index]))
         ]
+        # The result of `_matches_of` for each word of a text.
         self._known: dict[str, tuple[int, int]] = {}
 
     def _add_spelling(
         self, parts: Sequence[str], is_open: bool, number: int, words: Sequence[str]
     ) -> None:
-        """Look for `parts`, the words of one spelling of the query's word `number`."""
+        """Add one spelling of a word of the query to the tables above.
+
+        parts: the words of the spelling.
+        is_open: whether longer words count.
+        number: the number of the word in the query.
+        words: if `parts` is a single word, all forms of it that count.
+        """
         if not parts:
             return
         first = parts[0]
@@ -316,6 +346,7 @@ class WordFinder:
             self._phrases.append((_phrase(parts), is_open, number))
         elif is_cjk(first):
             self._runs.append((first, number))
+        # A word with signs, such as `c++`
         elif not all(map(IN_WORD.__getitem__, first)):
             pattern = re.compile(rf"{re.escape(first)}(?![+#])")
             self._phrases.append((pattern, True, number))
@@ -323,14 +354,21 @@ class WordFinder:
             self._stems.append((set(map(self._stem, words)), "", bits_of(number, EXACT)))
             if is_open:
                 self._stems.append((set(), first, bits_of(number, LOOSE)))
-            if self._is_short and len(first) >= _SHORTEST and first.isalnum():
+            if self._is_short and len(first) >= _MIN_STEM_LETTERS and first.isalnum():
                 self._split.append((first, number))
 
     def places(self, text: str) -> list[tuple[int, int, int]]:
-        """Where in a text words of the query stand, which, and all their bits."""
+        """Find words of the query in a text.
+
+        Return (position in the text, number of the word, bits) of each, in no particular order. If
+        several words of the query match at a position, the number is the last one's, and the bits
+        have all of them (`word_marks`).
+        """
+        # `positions` has the position in `text` of each folded character. None if they are equal.
         flat, positions = fold_places(text)
 
         def begins_word(at: int) -> bool:
+            """Whether a word begins at this folded character, also inside `getUser` or `v2`."""
             if not at or not IN_WORD[flat[at - 1]] or not IN_WORD[flat[at]]:
                 return True
             if flat[at].isdigit() != flat[at - 1].isdigit():
@@ -351,23 +389,26 @@ class WordFinder:
     def _places_of_words(
         self, flat: str, begins_word: Callable[[int], bool]
     ) -> list[tuple[int, int, int]]:
-        held_by_letter = self._known
+        """Find single words by their stems and prefixes, and runs of Chinese and Japanese."""
+        known_matches = self._known
         find = flat.find
-        rest = words_of(flat).match
+        match_word = words_of(flat).match
         places_found: list[tuple[int, int, int]] = []
         for head in self._heads:
             at = find(head)
             while at >= 0:
                 if begins_word(at):
-                    token = rest(flat, at)
+                    token = match_word(flat, at)
                 else:
                     token = None
                 if token:
-                    candidates = held_by_letter.get(token[0])
-                    if candidates is None:
-                        candidates = held_by_letter[token[0]] = self._matches_of(token[0])
-                    if candidates[1]:
-                        places_found.append((at, *candidates))
+                    matches = known_matches.get(token[0])
+                    if matches is None:
+                        matches = self._matches_of(token[0])
+                        known_matches[token[0]] = matches
+                    has_match = matches[1]
+                    if has_match:
+                        places_found.append((at, *matches))
                 at = find(head, at + 1)
         for run, word in self._runs:
             at = find(run)
@@ -379,6 +420,7 @@ class WordFinder:
     def _places_of_phrases(
         self, flat: str, begins_word: Callable[[int], bool]
     ) -> list[tuple[int, int, int]]:
+        """Find words that follow each other, and words with signs."""
         places_found: list[tuple[int, int, int]] = []
         for pattern, is_open, word in self._phrases:
             for match in pattern.finditer(flat):
@@ -391,7 +433,11 @@ class WordFinder:
     def _places_of_split_words(
         self, flat: str, places_found: Sequence[tuple[int, int, int]]
     ) -> list[tuple[int, int, int]]:
-        """Words that were not found as such, written with signs inside: `wifi` as `wi-fi`."""
+        """Find words that are written with signs inside: `wifi` as `wi-fi`.
+
+        places_found: the places that were found before. Words that are among them are not looked
+            for.
+        """
         if "-" not in flat and "'" not in flat:
             return []
         seen_words = {number for _, number, _ in places_found}
@@ -404,7 +450,10 @@ class WordFinder:
         ]
 
     def _matches_of(self, token: str) -> tuple[int, int]:
-        """The last word of the query a word of the text matches, and the bits of all."""
+        """Return the words of the query that a word of the text matches.
+
+        The result is (number of the last of them, bits of all). The bits are 0 without any.
+        """
         stemmed = self._stem(token)
         matching = [
             bit
@@ -416,7 +465,10 @@ class WordFinder:
 
 
 def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
-    """Matches these words one after the other, whatever signs stand between them."""
+    """Return a pattern for these words one after the other, with any signs between them.
+
+    Two numbers need at least one sign between them.
+    """
     pattern = re.escape(parts[0])
     for before, part in pairwise(parts):
         may_touch = is_cjk(before) or is_cjk(part) or before.isalpha() or part.isalpha()
@@ -426,23 +478,28 @@ def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
 
 
 def shown_terms(words: Sequence[Word]) -> list[Term]:
-    """The terms to look for in a very long text: words without endings, mistyped words as
-    respelled.
-    """
-    terms_found: dict[str, None] = {}
-    for word in (term_found for term_found in words if not term_found.is_weak):
+    """Return the terms to look for in a very long text: the roots of words, and respelled words."""
+    texts: dict[str, None] = {}
+    for word in words:
+        if word.is_weak:
+            continue
         base = root(word.text)
-        terms_found.update(
-            dict.fromkeys((base if len(base) >= _MIN_ROOT else word.text, *word.spelled))
-        )
-    return [term_found for text in terms_found if (term_found := term(text))]
+        if len(base) < _MIN_ROOT_LETTERS:
+            base = word.text
+        texts.update(dict.fromkeys((base, *word.spelled)))
+    return [term_found for text in texts if (term_found := term(text))]
 
 
 def snippet(
     text: str, start: int, stop: int, places: Sequence[Place], weights: Sequence[float]
 ) -> tuple[str, int]:
-    """At most 200 characters of `text[start:stop]`, cut where the words of most weight stand; and
-    their line, from 1 in `text`. `places` are in order."""
+    """Cut up to 200 characters from `text[start:stop]`, around the words with most weight.
+
+    Return the snippet, and its line in `text`, from 1.
+
+    places: the places of words in the text, in order.
+    weights: the weight of each word of the query.
+    """
     if stop - start > SNIPPET:
         inside = [place for place in places if start <= place[0] < stop]
     else:
@@ -451,27 +508,29 @@ def snippet(
         return shortened(text, start, stop)
 
     def weight(number: int) -> float:
-        first = inside[number][0]
-        return sum(
-            weights[word]
-            for word in {word for at, word in inside[number:] if at < first + SNIPPET - 40}
-        )
+        """The weight of all words in a snippet that begins before this place."""
+        end = inside[number][0] + SNIPPET - _CHARACTERS_BEFORE
+        words_in_snippet = {word for position, word in inside[number:] if position < end}
+        return sum(weights[word] for word in words_in_snippet)
 
-    # A little before the words: the start of their line when that is near, else of a word.
-    at = inside[max(range(len(inside)), key=weight)][0]
-    begin = text.rfind("\n", start, at) + 1 or start
-    if at - begin > 60:
-        back = max(start, at - 40)
-        begin = text.find(" ", back, at) + 1 or back
+    best_place = inside[max(range(len(inside)), key=weight)]
+    first_word = best_place[0]
+    # Begin at the start of the line if it is near, otherwise at the start of a word.
+    begin = text.rfind("\n", start, first_word) + 1 or start
+    if first_word - begin > _MAX_CHARACTERS_BEFORE:
+        earliest = max(start, first_word - _CHARACTERS_BEFORE)
+        begin = text.find(" ", earliest, first_word) + 1 or earliest
     return shortened(text, begin, stop)
 
 
 def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
-    """At most 200 characters of `text` from `begin` on, up to `stop`; and their line, from 1 in
-    `text`.
+    """Cut up to 200 characters from `text[begin:stop]`, if possible at the end of a word.
+
+    Return the snippet, and its line in `text`, from 1.
     """
     end = min(stop, begin + SNIPPET)
-    if end < stop and not text[end].isspace():
+    is_inside_word = end < stop and not text[end].isspace()
+    if is_inside_word:
         blank = max(text.rfind(" ", begin, end), text.rfind("\n", begin, end))
         if blank > begin + SNIPPET * 2 // 3:
             end = blank
@@ -481,20 +540,25 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
 
 
 def nearness(places: Sequence[Place], words: int) -> float:
-    """How close words of a query are: 1 if neighbors in the query are side by side, 0 if they are
-    far apart.
+    """Return how close the words of a query are in a text, from 0 to 1.
 
-    words: the number of words in the query, at least two.
+    1 means that all neighbors in the query are side by side, 0 that they are far apart.
+
     places: the places of the words in order.
+    words: the number of words in the query, at least two.
     """
-    last = [-1] * words
-    closest = [_APART * 4] * words
-    for at, word in places:
-        last[word] = at
+    last_positions = [-1] * words
+    # The smallest distance between each word and the next one of the query.
+    gaps = [_MAX_NEAR_CHARACTERS] * words
+    for position, word in places:
+        last_positions[word] = position
         for neighbour in (word - 1, word + 1):
-            if 0 <= neighbour < words and last[neighbour] >= 0:
+            if 0 <= neighbour < words and last_positions[neighbour] >= 0:
                 pair = min(word, neighbour)
-                closest[pair] = min(closest[pair], at - last[neighbour])
-    return sum(_APART / (_APART + gap) for gap in closest[: words - 1] if gap < _APART * 4) / (
-        words - 1
+                gaps[pair] = min(gaps[pair], position - last_positions[neighbour])
+    total = sum(
+        _HALF_NEAR_CHARACTERS / (_HALF_NEAR_CHARACTERS + gap)
+        for gap in gaps[: words - 1]
+        if gap < _MAX_NEAR_CHARACTERS
     )
+    return total / (words - 1)

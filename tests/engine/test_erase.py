@@ -742,7 +742,7 @@ def test_the_name_of_a_folder_that_went_with_its_only_note_is_looked_for(
 def test_a_large_index_is_rewritten_by_way_of_a_file(
     memory: MemorySession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoranda.index.database._LARGE", 0)
+    monkeypatch.setattr("memoranda.index.database._VACUUM_IN_FILE_BYTES", 0)
     note = memory.write(Draft("the unspeakable zyqquop", title="N"))
     memory.write(Draft("another text", title="Other"))
     done = memory.erase(note.id)

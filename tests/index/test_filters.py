@@ -179,7 +179,7 @@ def test_notes_since_a_time_are_counted_from_either_end_alike(
 
     expected = [totals(viewer) for viewer in (None, "ada", "bob")]
     assert expected[0] == [12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]
-    monkeypatch.setattr(listing, "_FEW", 4)
+    monkeypatch.setattr(listing, "_MAX_SORTED", 4)
     assert [totals(viewer) for viewer in (None, "ada", "bob")] == expected
 
 

@@ -94,7 +94,7 @@ def test_of_a_hub_the_newest_links_are_told_and_the_rest_is_counted(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link_queries, "MOST_SHOWN", 3)
-    monkeypatch.setattr(link_queries, "_SOURCES", 2)
+    monkeypatch.setattr(link_queries, "_SOURCES_PER_STATEMENT", 2)
     desk.put("hub.md", "[[out]]")
     desk.put("out.md")
     for number in range(9):

@@ -199,7 +199,7 @@ def test_after_many_new_notes_the_words_lie_in_one_segment(
     shelf.sync(changes=shelf.plan()[:20])
     assert segments()["note_fts"] > 1
     monkeypatch.setattr(sync, "_MANY_CHANGES", 10)
-    monkeypatch.setattr("memoranda.index.database._MERGED", 1)
+    monkeypatch.setattr("memoranda.index.database._PAGES_PER_MERGE", 1)
     shelf.sync()
     assert segments() == {"note_fts": 1, "stem_fts": 1}
     assert shelf.desk.found("heron7") == ["7.md"]

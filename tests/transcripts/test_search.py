@@ -209,7 +209,7 @@ def test_very_much_is_read_by_processes_of_their_own_with_the_same_outcome(
     alone = tier.sync()
     status = tier.status()
     tier.forget()
-    monkeypatch.setattr("memoranda.transcripts.sync._MUCH", 0)
+    monkeypatch.setattr("memoranda.transcripts.sync._PARALLEL_BYTES", 0)
     again = tier.sync()
     assert (again.files, again.turns) == (alone.files, alone.turns)
     assert tier.status() == status
@@ -226,7 +226,7 @@ def test_common_words_are_scored_where_two_of_them_meet():
 
 
 def test_a_turn_with_two_common_words_is_found_whatever_may_be_scored(memory, claude, monkeypatch):
-    monkeypatch.setattr(search, "_MOST_SCORED", 1)
+    monkeypatch.setattr(search, "_MAX_SCORED_TURNS", 1)
     for number in range(6):
         claude.say(f"the ferry number {number} is late").answer("the lantern is lit")
     claude.say("the ferry has a lantern").answer("noted")
@@ -235,7 +235,7 @@ def test_a_turn_with_two_common_words_is_found_whatever_may_be_scored(memory, cl
 
 
 def test_common_words_that_never_meet_are_still_found(memory, claude, monkeypatch):
-    monkeypatch.setattr(search, "_MOST_SCORED", 1)
+    monkeypatch.setattr(search, "_MAX_SCORED_TURNS", 1)
     for number in range(4):
         claude.say(f"ferry {number}").answer(f"lantern {number}")
     Transcripts(memory).sync()
@@ -246,7 +246,7 @@ def test_words_in_too_many_turns_are_found_in_the_newest(memory, claude, monkeyp
     for number in range(12):
         claude.say(f"the ferry number {number} is late")
     Transcripts(memory).sync()
-    monkeypatch.setattr(search, "_MOST_TURNS", 4)
+    monkeypatch.setattr(search, "_MAX_TURNS", 4)
     numbers = {hit.passage.split()[3] for hit in found(memory, "ferry")}
     assert "11" in numbers
     assert "0" not in numbers

@@ -466,7 +466,7 @@ def test_the_command_answers_in_numbers_and_names_wrong_words(terminal):
     copy = terminal.folder / "copy"
     assert (
         terminal.ok("mirror", str(copy))
-        == f"{copy}: 1 files (1 copied, 0 removed), as of change #1\n"
+        == f"{copy}: 1 file (1 copied, 0 removed), as of change #1\n"
     )
     ran = terminal("mirror", str(copy), "--git", "--json")
     assert (ran.json["files"], ran.json["copied"], ran.json["commits"]) == (1, 0, 1)
@@ -537,9 +537,9 @@ def test_a_mirror_that_watches_follows_each_change_until_it_is_stopped(tmp_path)
         ) as watching:
             assert watching.stdout is not None
             try:
-                assert "1 files (1 copied, 0 removed, 1 commits)" in watching.stdout.readline()
+                assert "1 file (1 copied, 0 removed, 1 commit)" in watching.stdout.readline()
                 memory.write(Draft("two", project="notes", title="b"))
-                assert "2 files (1 copied, 0 removed, 1 commits)" in watching.stdout.readline()
+                assert "2 files (1 copied, 0 removed, 1 commit)" in watching.stdout.readline()
             finally:
                 watching.send_signal(signal.SIGINT)
         assert watching.returncode == 130

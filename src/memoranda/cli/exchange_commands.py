@@ -100,8 +100,10 @@ def export(
         return _export_bundle(call, _bundle_folder(form, file, has_filter=has_filter), projects)
     with call.memory(watch=True) as memory:
         names = [memory.project(name).name for name in projects]
-        secrets: list[None] = []
-        lines = _export_lines(memory, names, category, scope, redacts=redact, secrets=secrets)
+        notes_with_secrets = SecretCount()
+        lines = _export_lines(
+            memory, names, category, scope, redacts=redact, on_secret=notes_with_secrets.add
+        )
         first = next(lines, None)
         if first is None:
             output.notice("No memories to export.")
@@ -114,8 +116,19 @@ def export(
                 output.text(line, as_json=True)
         else:
             _export_to(call, memory, file, lines)
-        if secrets:
-            _warn_of_secrets(len(secrets), are_redacted=redact)
+        if notes_with_secrets.count:
+            _warn_of_secrets(notes_with_secrets.count, are_redacted=redact)
+
+
+class SecretCount:
+    """Counts the exported notes that seem to hold a secret, while their lines are written."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self) -> None:
+        """Count one more note."""
+        self.count += 1
 
 
 def _bundle_folder(form: str, folder: Text, *, has_filter: bool) -> Path:
@@ -150,43 +163,43 @@ def _export_lines(
     scope: Text,
     *,
     redacts: bool,
-    secrets: list[None],
+    on_secret: Callable[[], None],
 ) -> Iterator[str]:
-    """The lines of an export of these projects, or of all.
+    """Yield the lines of an export: first the memories, then the notes of other projects.
 
-    category: only memories of this category, and no notes of other projects.
-    secrets: gets a None for each text with a secret, so that its length counts them.
+    projects: export only these; empty means all.
+    category: export only the memories of this category, and no notes of other projects.
+    redacts: whether secrets are replaced by marks.
+    on_secret: is called for each note that seems to hold a secret.
     """
     from memoranda.transfer.jsonl import exported_lines
     from memoranda.transfer.note_lines import exported_notes
 
-    note = lambda: secrets.append(None)
+    # Only memories have a category
     if not projects or CATEGORY_PROJECT in projects:
-        yield from exported_lines(memory, category, scope, redacts=redacts, secret=note)
+        yield from exported_lines(memory, category, scope, redacts=redacts, secret=on_secret)
     if category is None:
-        yield from exported_notes(memory, projects, scope, redacts=redacts, secret=note)
+        yield from exported_notes(memory, projects, scope, redacts=redacts, secret=on_secret)
 
 
 def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterable[str]) -> None:
     """Write the lines of an export to a file, and say how many there are."""
     count = 0
     total = memory.stats().total
-    has_others = False
+    has_project_notes = False
     with output.progress("Exporting") as progress:
 
-        def written() -> Iterator[str]:
-            nonlocal count, has_others
+        def counted_lines() -> Iterator[str]:
+            """Yield the lines, and count them for the progress bar as they are written."""
+            nonlocal count, has_project_notes
             for count, line in enumerate(lines, 1):
-                has_others = has_others or line.startswith('{"project"')
+                has_project_notes = has_project_notes or line.startswith('{"project"')
                 yield line
                 if progress is not None:
                     progress(count, max(total, count))
 
-        _write_file(user_path(file), written())
-    if has_others:
-        noun = "notes"
-    else:
-        noun = "memories"
+        _write_file(user_path(file), counted_lines())
+    noun = "notes" if has_project_notes else "memories"
     call.answer(f"Exported {count} {noun} to {file}", exported=count, file=file)
 
 

@@ -308,7 +308,7 @@ class Connecting:
         return _own_file(client, table.hooks(client, ["memory"]))
 
     def _change(self, adding: Sequence[Target], removing: Sequence[Target]) -> dict[str, Any]:
-        return _changes(
+        return _change_files(
             self._installer,
             adding,
             removing,
@@ -404,7 +404,7 @@ def _remove_from(
 ) -> dict[str, Any]:
     """Take our entries out of a client's files, as keys of its row. Raises MemorandaError."""
     targets = _entries_to_remove(client, server, installer, is_for_project)
-    return _changes(installer, (), targets, replace=replace, dry_run=dry_run)
+    return _change_files(installer, (), targets, replace=replace, dry_run=dry_run)
 
 
 def _entries_to_remove(
@@ -541,7 +541,7 @@ def _memories(client: Client, home: Path) -> list[Edit]:
     return [Edit("native memory", (), client.hooks["memories"], folder, lambda _: False)]
 
 
-def _changes(
+def _change_files(
     installer: Installer,
     adding: Sequence[Target],
     removing: Sequence[Target],
@@ -549,26 +549,31 @@ def _changes(
     replace: bool,
     dry_run: bool,
 ) -> dict[str, Any]:
-    """Carry out one client's changes, and return the keys of its row. All are tried before the
-    first file is written.
+    """Change the files of one client, and return the keys of its row.
+
+    All changes are tried first, so that no file is written if one of them is refused. A file of
+    hooks that cannot be changed is left alone; the row then says so in `hooks_left`.
+
+    adding: files that get our entry or our hooks.
+    removing: files that lose them.
+    replace: replace an entry of our name that is not ours.
     """
     steps = [(target, installer.add) for target in adding]
     steps += [(target, installer.remove) for target in removing]
 
     def may_be_left(target: Target) -> bool:
-        """Whether it is a file of hooks nobody asked for, or wrote: the server can be connected, or
-        taken out, all the same."""
+        """Whether the server can be connected, or taken out, without a change of this file."""
         if adding:
             return target not in adding
         return target is not removing[0] and not installer.knows(target)
 
     rows: list[tuple[Target, FileChange]] = []
     remaining_hooks: dict[str, str] = {}
-    for dry in (True, dry_run):
+    for is_trial in (True, dry_run):
         rows.clear()
-        for target, act in steps:
+        for target, change_file in steps:
             try:
-                rows.append((target, act(target, replace=replace, dry_run=dry)))
+                rows.append((target, change_file(target, replace=replace, dry_run=is_trial)))
             except Unsure as error:
                 problem = f"{target.file} was not changed: {error}"
                 if not may_be_left(target):

@@ -9,7 +9,7 @@ commands about the command: `completion`, `help` and `man`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -63,10 +63,13 @@ _TAKES_PLACE = ("--path", "--input", "--output")
 
 
 class Usage(click.UsageError):
-    """Wrong usage, already in our words, by default of the current command."""
+    """A command line that cannot be understood, with a message in our words.
+
+    ctx: the command it is about; by default the current one.
+    """
 
     guesses: Sequence[str] = ()
-    """What may have been meant."""
+    """Commands or options that the user may have meant, for "Did you mean …?"."""
 
     def __init__(self, message: str, ctx: click.Context | None = None):
         super().__init__(message, ctx or click.get_current_context(silent=True))
@@ -107,7 +110,10 @@ class Moment(click.ParamType):
 
 
 class Names(click.ParamType):
-    """One name of several, called `name` in the help; not checked here, only offered to the shell."""
+    """A name of several, such as a category. The shell completes it; nothing checks it here.
+
+    name: the word for it in the help. Lists ("A,B") are completed name by name.
+    """
 
     def __init__(self, name: str, values: Values):
         self.name = name
@@ -116,19 +122,24 @@ class Names(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[Any]:
+        """Return the names that begin with the word typed so far."""
         from click.shell_completion import CompletionItem
 
-        before, comma, last = (
-            incomplete.rpartition(",") if self.name in ("list", "A,B") else ("", "", incomplete)
+        is_list = self.name in ("list", "A,B")
+        complete_names, comma, last = (
+            incomplete.rpartition(",") if is_list else ("", "", incomplete)
         )
-        values = (
-            stored(ctx, self._values, last) if isinstance(self._values, str) else self._values(ctx)
-        )
-        return [
-            CompletionItem(f"{before}{comma}{value}", help=text or None)
-            for value, _, text in (line.partition("\t") for line in values)
-            if value.startswith(last)
-        ]
+        lines: Iterable[str]
+        if isinstance(self._values, str):
+            lines = stored(ctx, self._values, last)
+        else:
+            lines = self._values(ctx)
+        items = []
+        for line in lines:
+            name, _, preview = line.partition("\t")
+            if name.startswith(last):
+                items.append(CompletionItem(f"{complete_names}{comma}{name}", help=preview or None))
+        return items
 
 
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
@@ -151,6 +162,7 @@ def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
 
 
 def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
+    """Make the error for a value of an option or an argument."""
     if param:
         name = max(param.opts, key=len)
     else:
@@ -159,11 +171,17 @@ def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
 
 
 class PositionalWords(click.Argument):
-    """All positional arguments of a command; a wrong number of them is reported in the contract's
-    words.
+    """All positional arguments of a command, as one argument of click.
+
+    So a wrong number of them can be reported in the contract's words.
     """
 
     def __init__(self, names: Sequence[str], first: Values | None = None):
+        """Take the arguments of a command.
+
+        names: one for each argument, e.g. "ID". "[REF]" is optional, "ID..." takes several.
+        first: the completions of the shell for the first one.
+        """
         super().__init__(["words"], nargs=-1, required=False, type=click.UNPROCESSED)
         self.names = names
         self.least = len([name for name in names if not name.startswith("[")])
@@ -204,6 +222,7 @@ class PositionalWords(click.Argument):
         return f"accepts {number} arg(s), received {count}"
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Return the completions for the next argument."""
         count = len(ctx.params.get("words") or ())
         if self.most is not None and count >= self.most:
             return []
@@ -239,23 +258,24 @@ def _global_options() -> dict[str, click.Option]:
 class _Documented(click.Command):
     """The common base of commands and groups.
 
-    Errors know their command. Global options go to the invocation from any place on the line, and
-    have their own section in the help.
+    Global options may be anywhere on the line: before the command or after it. Their values go to
+    the invocation, and they have a section of the help for themselves.
     """
 
     globals: Sequence[click.Option] = ()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, and hand the global options to the invocation."""
         try:
             remaining_args = super().parse_args(ctx, args)
         except click.UsageError as error:
+            # The message ends with the help of the command it is about
             if error.ctx is None:
                 error.ctx = ctx
             raise
         invocation = ctx.find_object(Invocation) or Invocation()
-        global_values = {
-            name: ctx.params.pop(name) for parameter in self.globals if (name := parameter.name)
-        }
+        names = [parameter.name for parameter in self.globals if parameter.name]
+        global_values = {name: ctx.params.pop(name) for name in names}
         for name, value in global_values.items():
             if value:
                 setattr(invocation, name, value)
@@ -273,9 +293,8 @@ class _Documented(click.Command):
         return option
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        options = [
-            get_param for get_param in self.get_params(ctx) if isinstance(get_param, click.Option)
-        ]
+        """Write the sections of options, ours and the global ones."""
+        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
         for title, is_global in (("Options", False), ("Global options", True)):
             rows = [
                 option.get_help_record(ctx)
@@ -323,6 +342,10 @@ class Command(_Documented):
         self.params = [PositionalWords(words, complete), *self.params, *self.globals]
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command: `callback(invocation, *words, **options)`.
+
+        Raises Failure for an argument that is not valid UTF-8.
+        """
         invocation = ctx.find_object(Invocation)
         assert invocation is not None
         assert self.callback is not None
@@ -330,10 +353,10 @@ class Command(_Documented):
             raise click.NoSuchOption("--now", ctx=ctx)
         options = dict(ctx.params)
         try:
+            # Bytes that are not UTF-8 arrive as lone surrogates, which cannot be encoded
             values = (*options["words"], *options.values(), *options.get("tags", ()))
             "".join([value for value in values if isinstance(value, str)]).encode()
         except UnicodeEncodeError:
-            # Bytes that are not UTF-8 arrive as lone surrogates.
             raise Failure("an argument is not valid UTF-8 text") from None
         invocation.starting()
         return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
@@ -384,16 +407,16 @@ class Group(_Documented, click.Group):
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command and return the command. None if there is no such name."""
         if cmd_name not in self._modules:
             return None
         module = import_module(f"memoranda.cli.{self._modules[cmd_name]}")
-        attribute = (cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}").replace(
-            "-", "_"
-        )
+        full_name = cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}"
+        attribute = full_name.replace("-", "_")
         return getattr(module, attribute, None) or getattr(module, f"{attribute}_")
 
     def named(self, word: str) -> str:
-        """The name of the command that `word` or the alias `word` means."""
+        """Return the name of the command that a word or an alias means: "read" for "show"."""
         if word in self._modules:
             return word
         return next((name for name in ALIASES.get(word, "").split() if name in self._modules), word)
@@ -411,7 +434,7 @@ class Group(_Documented, click.Group):
         return (name if command else None), command, args[1:]
 
     def unknown(self, name: str, ctx: click.Context) -> Usage:
-        """The error for a command there is not, with those it may be."""
+        """Make the error for an unknown command, with guesses what was meant."""
         error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
         aliases = (alias for alias in ALIASES if self.named(alias) in self._modules)
         suggestion = _MEANT.get(name, "")

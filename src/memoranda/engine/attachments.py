@@ -1,5 +1,8 @@
-"""Verbs about what is in a project's folder beside its notes: attachments, symlinks, what is left
-out; and about links that lead to no note, with the reason."""
+"""Verbs about the files of a project's folder that are not notes, and about unresolved links.
+
+They list attachments (pictures, canvases), symlinks, and files that are left out. For each link
+that leads to no note, they give the reason.
+"""
 
 from __future__ import annotations
 
@@ -38,20 +41,23 @@ if TYPE_CHECKING:
 
 ATTACHMENT = "attachment"
 """The state of a link that leads to a file which is no note."""
-# A variable of a template (Templater, Obsidian, shell), which names no file.
+# The beginning of a variable in a template (Templater, Obsidian, shell), which names no file.
 _PLACEHOLDER = lazy_pattern(r"\{\{|<%|\$\{")
-# Notes named that link to an attachment.
-_MOST_LINKING_NOTES = 20
-# Bytes of a canvas whose texts are listed.
-_MOST_CANVAS_BYTES = 4 << 20
+# How many notes with links to an attachment are listed, and how many are searched for them.
+_MAX_LINKING_NOTES = 20
+_MAX_SEARCHED_NOTES = 200
+# A larger canvas is not read.
+_MAX_CANVAS_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
 class AttachedFile:
     """A file that is not a note.
 
+    kind: such as image or canvas (see `attachment_kind`).
     size: in bytes.
-    linked_from: the paths of the notes that link to it.
+    changed: when the file was last changed, as an ISO 8601 time stamp.
+    linked_from: the paths of the notes that link to the file.
     notes: for a canvas, the paths of the files on it.
     texts: for a canvas, the number of its cards with text.
     """
@@ -68,7 +74,14 @@ class AttachedFile:
 
 @dataclass(slots=True)
 class UnresolvedLink:
-    """A link that leads to no note: the path of its note, its line, its target, and why."""
+    """A link that leads to no note.
+
+    path: the note that contains the link.
+    line: the line of that note.
+    target: the text between the brackets.
+    state: `unresolved` or `ambiguous`, as the index has it.
+    reason: a sentence for people, without its full stop.
+    """
 
     path: str
     line: int
@@ -78,9 +91,10 @@ class UnresolvedLink:
 
 
 def vault_of(memory: ReadVerbs, project: str) -> FolderSource | None:
-    """The source of a project in a folder that people keep themselves.
+    """Return the source of a project whose folder people keep themselves.
 
-    None for other projects.
+    None for the projects of memoranda and for graph files. Raises ProjectNotFound, also if the
+    caller may not use the project.
     """
     source = memory.engine.source(project)
     if not memory.engine.access_to(source.name).admits(memory.agent):
@@ -92,7 +106,7 @@ def vault_of(memory: ReadVerbs, project: str) -> FolderSource | None:
 
 @verb
 def conventions_of(memory: ReadVerbs, project: str) -> Conventions:
-    """The settings of other programs for the folder of a project.
+    """Return what other programs, such as Obsidian, have set for the folder of a project.
 
     Empty for projects of memoranda.
     """
@@ -119,8 +133,10 @@ def inventory_of_project(memory: ReadVerbs, project: str) -> Inventory:
 def attachments_in(
     memory: ReadVerbs, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None
 ) -> list[Attachment]:
-    """The files below a folder, `depth` levels deep, that are not notes. They are sorted by
-    path.
+    """Return the files in a folder that are not notes, sorted by path.
+
+    depth: how many levels of folders to list; 1 means the folder alone.
+    glob: if given, a pattern that the file's name must match, such as `*.png`.
     """
     source = vault_of(memory, project)
     if source is None:
@@ -129,15 +145,12 @@ def attachments_in(
         attachments = inventory_of(source, folder).attachments
     else:
         attachments = attachments_of_folder(source, folder)
-    if folder:
-        level = len(folder.split("/"))
-    else:
-        level = 0
+    folder_level = len(folder.split("/")) if folder else 0
     return [
         attachment
         for attachment in attachments
-        if attachment.path.count("/") < level + depth
-        and (not glob or fnmatch.fnmatch(attachment.path.rpartition("/")[2], glob))
+        if attachment.path.count("/") < folder_level + depth
+        and (not glob or fnmatch.fnmatch(posixpath.basename(attachment.path), glob))
     ]
 
 
@@ -145,27 +158,34 @@ def attachments_in(
 def attachment_named(
     memory: ReadVerbs, name: str, project: str | None = None
 ) -> AttachedFile | None:
-    """The file, no note, that `name` means in a project [the default one, then all others]: a
-    path in it, or the name of one file alone."""
-    plain = name.removeprefix("memory://").strip()
-    for candidate in _projects_asked(memory, project):
-        source = vault_of(memory, candidate)
-        if source is None or (attachment_kind(plain) == "file" and "." not in plain):
+    """Find a file that is not a note by its name. None if there is no such file.
+
+    name: a path in the project (`img/plan.png`), perhaps after the project's name
+        (`vault/img/plan.png`), or the bare name of the file (`plan.png`).
+    project: where to look. By default in the default project, then in all others.
+    """
+    file_name = name.removeprefix("memory://").strip()
+    # A name without an extension means a note.
+    has_extension = attachment_kind(file_name) != "file" or "." in file_name
+    for project_name in _projects_to_search(memory, project):
+        source = vault_of(memory, project_name)
+        if source is None or not has_extension:
             continue
-        head, _, rest = plain.partition("/")
-        inside = plain
-        if rest and head.casefold() == source.name.casefold():
-            inside = rest
-        usual = source.conventions.attachments
-        attachment = inventory_of(source).attachment(inside, usual=usual)
+        first_part, _, path_after_project = file_name.partition("/")
+        path = file_name
+        if path_after_project and first_part.casefold() == source.name.casefold():
+            path = path_after_project
+        default_folder = source.conventions.attachments
+        attachment = inventory_of(source).attachment(path, usual=default_folder)
         if attachment is not None:
             return _described(memory, source, attachment)
     return None
 
 
-def _projects_asked(memory: ReadVerbs, project: str | None) -> list[str]:
-    """The names of the projects to look in: `project`, or without it all that the caller may
-    use.
+def _projects_to_search(memory: ReadVerbs, project: str | None) -> list[str]:
+    """Return the names of the projects to look in: only `project`, if given.
+
+    Otherwise the default project, then all others that the caller may use.
     """
     if project is not None:
         return [project]
@@ -176,28 +196,36 @@ def _projects_asked(memory: ReadVerbs, project: str | None) -> list[str]:
 
 
 def _described(memory: ReadVerbs, source: FolderSource, attachment: Attachment) -> AttachedFile:
+    """Return the details of an attachment, with the notes that link to it."""
     changed = stamp(attachment.changed)
     attached = AttachedFile(source.name, attachment.path, attachment.kind, attachment.size, changed)
     attached.linked_from = _linking(memory, source.name, attachment.path)
-    if attachment.path.lower().endswith(".canvas") and attachment.size <= _MOST_CANVAS_BYTES:
+    if attachment.path.lower().endswith(".canvas") and attachment.size <= _MAX_CANVAS_BYTES:
         _read_canvas(Path(source.root, attachment.path), attached)
     return attached
 
 
 def _linking(memory: ReadVerbs, project: str, path: str) -> list[str]:
-    """The paths of notes whose text has a link with the name of this file."""
-    name = posixpath.basename(path)
-    # Links leave the `.md` of a drawing out
-    short = re.sub(r"(?i)(\.excalidraw)\.md$", r"\1", name)
+    """Return the paths of notes that link to a file by its name.
+
+    A link is `[[img/plan.png]]`, `![[plan.png]]` or `[plan](img/plan.png)`.
+    """
+    file_name = posixpath.basename(path)
+    # A drawing `plan.excalidraw.md` is linked as `plan.excalidraw`.
+    name_in_links = re.sub(r"(?i)(\.excalidraw)\.md$", r"\1", file_name)
     infos, _ = memory.index.notes.listing(
-        Query(projects=(project,), contains=short, order="path"), viewer=memory.agent, limit=200
+        Query(projects=(project,), contains=name_in_links, order="path"),
+        viewer=memory.agent,
+        limit=_MAX_SEARCHED_NOTES,
     )
-    link = re.compile(rf"(?:\[\[|\]\(<?)[^\[\]()<>\n]*?{_pattern_of(short)}", re.IGNORECASE)
-    linking = []
+    name_pattern = _pattern_of(name_in_links)
+    link = re.compile(rf"(?:\[\[|\]\(<?)[^\[\]()<>\n]*?{name_pattern}", re.IGNORECASE)
+    linking_paths = []
     for info in infos:
-        if link.search(memory.engine.file_of(info).data.decode("utf-8", "replace")):
-            linking.append(info.path)
-    return linking[:_MOST_LINKING_NOTES]
+        text = memory.engine.file_of(info).data.decode("utf-8", "replace")
+        if link.search(text):
+            linking_paths.append(info.path)
+    return linking_paths[:_MAX_LINKING_NOTES]
 
 
 def symlink_to_note(
@@ -210,12 +238,13 @@ def symlink_to_note(
     Returns None for a path that is not a symlink, and for a symlink that leads outside the
     project.
     """
-    for candidate in _projects_asked(memory, project):
-        source = vault_of(memory, candidate)
+    for project_name in _projects_to_search(memory, project):
+        source = vault_of(memory, project_name)
         if source is None:
             continue
         for path in (name, f"{name}.md"):
-            if ".." in path.split("/") or source.rules.reason(path):
+            is_left_out = bool(source.rules.reason(path))
+            if ".." in path.split("/") or is_left_out:
                 continue
             if Path(source.root, path).is_symlink():
                 target = symlink_at(source, path)
@@ -226,32 +255,33 @@ def symlink_to_note(
 
 
 def with_attachments_marked(memory: ReadVerbs, info: NoteInfo, edges: Sequence[Edge]) -> list[Edge]:
-    """Copy the edges of a note, and mark those that lead to an existing file that is not a
-    note.
-    """
+    """Copy the links of a note, with the state ATTACHMENT for links to files that are not notes."""
     source = vault_of(memory, info.project)
-    missing = [
+    file_like_edges = [
         edge
         for edge in edges
         if edge.direction == "out" and edge.note is None and _may_be_file(edge.target)
     ]
-    if source is None or not missing:
+    if source is None or not file_like_edges:
         return [*edges]
     inventory = inventory_of(source)
-    usual = source.conventions.attachments
+    default_folder = source.conventions.attachments
     folder = posixpath.dirname(info.path)
-    return [
-        replace(edge, state=ATTACHMENT)
-        if edge in missing and inventory.attachment(edge.target, folder, usual)
-        else edge
-        for edge in edges
-    ]
+    marked_edges: list[Edge] = []
+    for edge in edges:
+        is_file = edge in file_like_edges and inventory.attachment(
+            edge.target, folder, default_folder
+        )
+        marked_edges.append(replace(edge, state=ATTACHMENT) if is_file else edge)
+    return marked_edges
 
 
 @verb
 def unresolved_links(memory: ReadVerbs, project: str) -> list[UnresolvedLink]:
-    """The links of a project's notes that lead to no note and to no other file, by path and
-    line, each with the reason."""
+    """Return the links of a project's notes that lead to no note and to no other file.
+
+    They are sorted by path and line. Each has a reason.
+    """
     memory.engine.fresh()
     source = vault_of(memory, project)
     name = memory.engine.source(project).name
@@ -273,12 +303,17 @@ def unresolved_links(memory: ReadVerbs, project: str) -> list[UnresolvedLink]:
 
 
 class _Reasons:
-    """Why links of one project lead nowhere."""
+    """Gives the reasons why links of one project lead nowhere.
+
+    source: the folder of the project. None if people do not keep it themselves.
+    """
 
     def __init__(self, source: FolderSource | None, inventory: Inventory):
         self._source = source
         self._inventory = inventory
-        self._symlinks = {without_case(_plain(link.path)): link for link in inventory.symlinks}
+        self._symlinks = {
+            without_case(_name_in_link(link.path)): link for link in inventory.symlinks
+        }
 
     def is_attachment(self, info: NoteInfo, edge: Edge) -> bool:
         """Whether the link leads to a file that is not a note."""
@@ -289,7 +324,7 @@ class _Reasons:
         return self._inventory.attachment(edge.target, folder, attachment_folder) is not None
 
     def reason(self, info: NoteInfo, edge: Edge) -> str:
-        """The reason in one sentence, without its full stop."""
+        """Return the reason as one sentence without its full stop."""
         if edge.state == AMBIGUOUS:
             return "several notes have this name; write the folder in front of it"
         if _PLACEHOLDER.search(edge.target):
@@ -297,37 +332,42 @@ class _Reasons:
         path = root_path(edge.target, posixpath.dirname(info.path))
         if path is None:
             return "it leads out of the folder"
-        left_out = self._left_out(path)
-        if left_out:
-            return left_out
-        symlink = self._symlinks.get(without_case(_plain(path)))
+        why_left_out = self._why_left_out(path)
+        if why_left_out:
+            return why_left_out
+        symlink = self._symlinks.get(without_case(_name_in_link(path)))
         if symlink is not None:
             return f"{symlink.path} is a symlink to {symlink.target}"
         if _may_be_file(edge.target):
             return "there is no such file"
         return "no note has this name yet"
 
-    def _left_out(self, path: str) -> str:
-        """The reason why the file that a link names is not part of the project. Empty if it is not
-        left out.
+    def _why_left_out(self, path: str) -> str:
+        """Return the reason why the file that a link names is left out of the project.
+
+        Empty if it is not left out.
         """
         if self._source is None:
             return ""
-        note = path
+        note_path = path
         if not self._source.has_note_name(path):
-            note = f"{path}.md"
-        reason = self._source.rules.reason(note)
-        if reason and Path(self._source.root, note).exists():
-            return f"{note} is left out by {reason}"
-        for hidden in self._inventory.left_out:
-            folder = Path(self._source.root, hidden.path)
-            if "/" not in path and folder.is_dir() and any(folder.rglob(f"{_escape(path)}.md")):
-                return f"it is in {hidden.path}, which is left out by {hidden.reason}"
+            note_path = f"{path}.md"
+        reason = self._source.rules.reason(note_path)
+        if reason and Path(self._source.root, note_path).exists():
+            return f"{note_path} is left out by {reason}"
+        is_bare_name = "/" not in path
+        if not is_bare_name:
+            return ""
+        # A bare name may mean a note in any folder, so look in the folders that are left out.
+        for left_out in self._inventory.left_out:
+            folder = Path(self._source.root, left_out.path)
+            if folder.is_dir() and any(folder.rglob(f"{_escape(path)}.md")):
+                return f"it is in {left_out.path}, which is left out by {left_out.reason}"
         return ""
 
 
 def _read_canvas(file: Path, attached: AttachedFile) -> None:
-    """Fill `attached` with the contents of an Obsidian canvas (JSON Canvas 1.0).
+    """Set `notes` and `texts` of `attached` from an Obsidian canvas (JSON Canvas 1.0).
 
     A canvas that cannot be read leaves it unchanged.
     """
@@ -347,15 +387,16 @@ def _may_be_file(target: str) -> bool:
     return attachment_kind(name) != "file"
 
 
-def _plain(path: str) -> str:
+def _name_in_link(path: str) -> str:
+    """Return a path as links write it: composed (NFC) and without `.md`."""
     return unicodedata.normalize("NFC", path).removesuffix(".md")
 
 
 def _escape(name: str) -> str:
-    """A name as a glob that means it alone."""
+    """Escape a name for a glob: `a[1]` becomes `a[[]1]`."""
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 
 def _pattern_of(name: str) -> str:
-    """A regular expression for a name as links write it, percent-encoded or not."""
+    """Return a regular expression for a name in a link, where a space may be written as `%20`."""
     return re.escape(name).replace(r"\ ", "(?: |%20)")

@@ -1,8 +1,8 @@
-"""Erase notes for good: every version and every trace in the home, checked by a scan.
+"""Erase notes for good: every version and every trace in the home, checked by a search.
 
-The ledger records what must go before the first byte is removed, and forgets this record last.
-Every step may be repeated, so the process that opens the home after a crash runs them all again.
-Only then does the history say that something was erased.
+`Erasure` makes a `Plan` of what must go. The ledger stores the plan before the first byte is
+removed, and deletes it last. All steps of `_carry_out` may be repeated. So after a crash, the next
+process that opens the home runs them all again (`finish`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ from memoranda.sources.files import put_derived, storing
 from memoranda.sources.graph_file import GraphFileSource
 from memoranda.sources.step import StepKind
 
-# An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY.
+# An entry of a folder of JSON files: `~/data/colours.json:sky` is FOLDER/NAMESPACE.json:KEY.
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
+# A number of results that no folder of JSON files has.
+_ALL_ENTRIES = 1 << 30
 _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's name."
 
 
@@ -60,10 +62,10 @@ class Erased:
     notes: what was erased, as `project/path`.
     changes, texts: the number of changes of the ledger and of kept texts that were removed.
     files, bytes: how much was searched afterwards.
-    remains: where a part of it was still found; empty if all went well.
-    mentions: other notes, kept texts of other notes, and sources that name it or hold the same
-        words. They belong to their authors and stay.
-    out_of_reach: where a server of notes may still keep a part of it.
+    remains: where a part of the notes was still found; empty if all went well.
+    mentions: other notes, kept texts of other notes, and sources that name an erased note or hold
+        the same words. They belong to their authors and stay.
+    out_of_reach: where a server of notes may still keep a part of the notes.
     """
 
     notes: tuple[str, ...]
@@ -78,15 +80,16 @@ class Erased:
 
 @dataclass(slots=True)
 class Plan:
-    """The things to erase; stored as the record of the erasure.
+    """The things to erase. The ledger stores the plan as JSON until everything is done.
 
-    last: the latest change when the plan was made.
+    last: the number of the latest change when the plan was made.
     observation: if given, only this observation goes, from the one note and from its older
         versions.
-    places, ids: the names of the notes in the ledger.
-    files: [project, path, root, etag] of the present files.
+    places, ids: where the notes are or were, and their ids. The ledger knows them by these.
+    files: (project, path, root, etag) of the present files.
     entities: the names of entities, by graph file.
-    rows: [folder, namespace, key] of JSON files.
+    rows: (folder, namespace, key) of rows in JSON files.
+    asked: the keys of requests to the owner by the agent whose notes go.
     """
 
     last: int
@@ -97,7 +100,6 @@ class Plan:
     entities: dict[str, list[str]] = field(default_factory=dict)
     rows: list[tuple[str, str, str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-    """Keys of what the agent asked the owner for."""
 
     @property
     def names(self) -> list[str]:
@@ -113,14 +115,16 @@ class Plan:
 
 
 class Erasure:
-    """The verb for the owner; `memory` is bound to the caller. Raises InvalidInput for an agent."""
+    """Erases notes for the owner. Raises InvalidInput if the caller of `memory` is an agent."""
 
     def __init__(self, memory: HistoryVerbs):
         if memory.agent is not None:
             raise InvalidInput(_ONLY_OWNER)
         self.memory = memory
         self.engine = memory.engine
+        # The present texts of the notes.
         self._texts: list[bytes] = []
+        # The references of notes that have no file any more, by the place of the file.
         self._gone: dict[Location, str] = {}
 
     @verb
@@ -147,7 +151,7 @@ class Erasure:
                 self._check_observation(plan, observation)
             self._add_selected(plan, agent, project, source)
             trail = self._whole_trail(plan)
-            self._check_all_met(trail)
+            self._check_gone_are_known(trail)
             names = tuple(plan.names)
             if not names:
                 return Erased(names)
@@ -171,9 +175,9 @@ class Erasure:
         )
 
     def _whole_trail(self, plan: Plan) -> Trail:
-        """Follow the notes of a plan through the history, with the reminders made from them.
+        """Follow the notes of a plan through the history.
 
-        The reminders are added to the plan.
+        Reminders that were made from the notes are added to the plan and followed, too.
         """
         trail = self._follow(plan)
         if plan.observation is None and plan.ids and self._add_reminders(plan):
@@ -181,7 +185,7 @@ class Erasure:
         return trail
 
     def _needles(self, plan: Plan, trail: Trail) -> Needles:
-        """The texts and names that must not be found anywhere after the erasure."""
+        """Return the texts and names that must not be found anywhere after the erasure."""
         if plan.observation:
             return Needles.of([plan.observation.encode()], [])
         return Needles.of([*self._texts, *trail.texts], [*plan.ids, *plan.names])
@@ -205,18 +209,18 @@ class Erasure:
             self._add_note(plan, info)
         return bool(derived)
 
-    def _check_all_met(self, trail: Trail) -> None:
-        """Raise NotFound for a reference to a note that is gone, and that no change was about."""
+    def _check_gone_are_known(self, trail: Trail) -> None:
+        """Raise NotFound for a reference to a file that is gone and that the ledger never had."""
         for place, ref in self._gone.items():
             if place not in trail.met:
                 raise NotFound(ref, "the memory")
 
     def _proof(self, plan: Plan, needles: Needles) -> Found:
-        """Search for the erased notes, and rewrite any file that still holds a part of them.
+        """Search for the erased notes, and rewrite our files that still hold a part of them.
 
-        Returns what is found at the end.
+        Returns the result of the last search.
         """
-        folders = [row[0] for row in plan.rows]
+        folders = [folder for folder, _, _ in plan.rows]
         in_use = self._folders_in_use(plan)
         proof = search(self.engine, needles, folders, in_use)
         if any("/index" in remain for remain in proof.remains):
@@ -228,18 +232,19 @@ class Erasure:
             with suppress(StorageError):
                 self.engine.ledger.database.rewrite()
             proof = search(self.engine, needles, folders, in_use)
-        for item in [*proof.remains]:
-            copy = self.engine.layout.place(item)
-            # Of another program's file
-            if copy.parent == self.engine.layout.install and copy.suffix != ".json":
-                copy.unlink(missing_ok=True)
-                proof.remains.remove(item)
+        for name in [*proof.remains]:
+            file = self.engine.layout.place(name)
+            # `memory install` keeps copies of the files of other programs that it changes.
+            is_copy = file.parent == self.engine.layout.install and file.suffix != ".json"
+            if is_copy:
+                file.unlink(missing_ok=True)
+                proof.remains.remove(name)
         return proof
 
     def _folders_in_use(self, plan: Plan) -> list[str]:
-        """The folders of the erased notes that other notes use or used.
+        """Return the folders of the erased notes that other notes use or used.
 
-        Their names are not a trace.
+        The names of these folders are not a trace of the erased notes.
         """
         parent_folders: set[Location] = set()
         for project, path, root in plan.places:
@@ -255,30 +260,36 @@ class Erasure:
     def _foretell(
         self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[str]
     ) -> Erased:
-        """The result that this plan would have: how much goes, and what else holds the same words."""
-        folders = [row[0] for row in plan.rows]
+        """Return the result that this plan would have, for a dry run.
+
+        linking: the names of notes that link to the erased ones.
+        """
+        folders = [folder for folder, _, _ in plan.rows]
         own_texts = {sha256(text) for text in trail.texts}
-        places = {f"{project}/{path}" for project, path, _, _ in plan.files}
-        # A note of the home is named by its file, one of a project elsewhere by its project
-        places |= {os.path.join(root or project, path) for project, path, root in plan.places}
-        own_places = places | {
-            f"the kept text {digest[:8]} of another note" for digest in own_texts
-        }
+        own_names = {f"{project}/{path}" for project, path, _, _ in plan.files}
+        # A file in a folder without a project is named by its absolute path.
+        own_names |= {os.path.join(root or project, path) for project, path, root in plan.places}
+        # The search names all kept texts so, and cannot know that these are not of another note.
+        own_names |= {f"the kept text {digest[:8]} of another note" for digest in own_texts}
         search_result = search(self.engine, needles, folders)
         mentions = dict.fromkeys([*linking, *search_result.mentions])
+        erased_changes = sum(number <= plan.last for number in trail.files)
         return Erased(
             tuple(plan.names),
-            sum(number <= plan.last for number in trail.files),
+            erased_changes,
             len(own_texts),
             search_result.files,
             search_result.bytes,
-            (),
-            tuple(mention for mention in mentions if mention not in own_places),
+            remains=(),
+            mentions=tuple(mention for mention in mentions if mention not in own_names),
         )
 
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
-        """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the
-        history knows. Raises Ambiguous, NotFound."""
+        """Add the thing that a reference names to the plan.
+
+        It may be a note, a plain file, an entry of a JSON file, or a file that only the history
+        knows. Raises Ambiguous, NotFound.
+        """
         if not isinstance(ref, str):
             self._add_note(plan, self.memory.find(ref))
             return
@@ -302,7 +313,10 @@ class Erasure:
             self._gone[place] = ref
 
     def _note_at(self, project: str, path: str) -> NoteInfo | None:
-        """The note at `path`, or the entry of the key-value store that `NAMESPACE/KEY` names."""
+        """Return the note at a path. None if there is no such note.
+
+        In the project of key-value entries, `path` may be `NAMESPACE/KEY`.
+        """
         places = [path]
         namespace, _, key = path.partition("/")
         if project == entry.PROJECT and key:
@@ -314,27 +328,37 @@ class Erasure:
         return None
 
     def _add_row(self, plan: Plan, ref: str, folder: str, stem: str, key: str) -> None:
-        """Add an entry of a JSON file, or what the history knows of it. Raises NotFound."""
+        """Add an entry of a JSON file to the plan. Raises NotFound.
+
+        The entry may be gone, if the history knows it.
+
+        ref: the whole reference, for the error.
+        stem: the name of the file without `.json`, which is the namespace of most files.
+        """
         from memoranda.engine.json_entries import JsonEntryFolder
 
         root = str(absolute(folder))
-        entries, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
-        items = [
+        entry_store = JsonEntryFolder(root).entries(self.memory)
+        entries, _ = entry_store.search(key, None, _ALL_ENTRIES, 0)
+        entries_of_key = [
             item
             for item in entries
             if item.key == key and stem in (item.namespace, entry.DEFAULT_NAMESPACE)
         ]
-        items = [item for item in items if item.namespace == stem] or items
+        # An entry of the named namespace goes before one of the default namespace.
+        entries_of_key.sort(key=lambda item: item.namespace != stem)
         history = self.engine.ledger.history
-        if items:
-            plan.rows.append((root, items[0].namespace, key))
-            self._texts.append(f"{key}\n{items[0].value}".encode())
+        if entries_of_key:
+            first_entry = entries_of_key[0]
+            plan.rows.append((root, first_entry.namespace, key))
+            self._texts.append(f"{key}\n{first_entry.value}".encode())
         elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", history.last + 1):
             plan.rows.append((root, stem, key))
         else:
             raise NotFound(ref, "the JSON files")
 
     def _add_note(self, plan: Plan, info: NoteInfo) -> None:
+        """Add a note, its file and the ids of notes merged into it to the plan. Raises Locked."""
         if info.locked:
             raise Locked(info.permalink)
         plan.ids += [
@@ -345,9 +369,7 @@ class Erasure:
         self._add_file(plan, (info.project, info.path, root_of(self.engine, info.project)))
 
     def _add_file(self, plan: Plan, place: Location) -> bool:
-        """Add the file at a place, and what the ledger has of the place. Returns whether there is
-        a file.
-        """
+        """Add a place and the file there to the plan. Returns whether there is a file."""
         project, path, root = place
         if place not in plan.places:
             plan.places.append(place)
@@ -365,8 +387,9 @@ class Erasure:
     def _add_selected(
         self, plan: Plan, agent: str | None, project: str | None, source: str | None
     ) -> None:
-        """Add all notes of an agent, a project, a source; then the reminders that were made from a
-        note's text.
+        """Add all notes of an agent, of a project and of a source to the plan.
+
+        None means that no notes are selected this way.
         """
         selected: list[NoteInfo] = []
         if source is not None:
@@ -374,27 +397,33 @@ class Erasure:
         if project is not None:
             name = self.engine.source(project).name
             selected += self.memory.list(Query(projects=(name,)), limit=0)[0]
-            # Every place the ledger names a file at
+            # The ledger may know files of the project that are gone.
             for path, root in self.engine.ledger.history.places_of(name):
                 self._add_file(plan, (name, path, root))
         if agent is not None:
             plan.asked = review.asked_by(self.memory, agent)
             selected += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
             for place in made_by(self.engine, agent):
-                if not place[2]:
-                    info = self.engine.index.notes.get(place[0], place[1])
-                else:
-                    info = None
-                if info is not None:
-                    self._add_note(plan, info)
-                else:
-                    self._add_file(plan, place)
+                self._add_place(plan, place)
         for info in selected:
             self._add_note(plan, info)
 
+    def _add_place(self, plan: Plan, place: Location) -> None:
+        """Add the note at a place to the plan, or the file if the index has no note there."""
+        project, path, root = place
+        # Only notes of this home, which have no root of their own, are in the index.
+        info = None
+        if not root:
+            info = self.engine.index.notes.get(project, path)
+        if info is not None:
+            self._add_note(plan, info)
+        else:
+            self._add_file(plan, place)
+
     def _follow(self, plan: Plan) -> Trail:
-        """Follow the notes of the plan through the ledger, and add the ids of older versions to
-        the plan.
+        """Follow the notes of the plan through the ledger.
+
+        The ids of their older versions are added to the plan.
         """
         trail = Trail(self.engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
@@ -402,14 +431,18 @@ class Erasure:
         return trail
 
     def _notes_linking_to(self, plan: Plan) -> Iterator[str]:
-        """The notes that link to what goes, and the files it was taken in from."""
-        if plan.observation is None:
-            erased_places = {file[:2] for file in plan.files}
-        else:
-            erased_places = set()
-        for info in filter(
-            None, (self.engine.index.notes.get(*place) for place in sorted(erased_places))
-        ):
+        """Yield the names of notes that link to the erased notes.
+
+        For a note that `memory ingest` made, also yield the file it was made from.
+        """
+        # A note that only loses an observation stays, and so do the links to it.
+        if plan.observation is not None:
+            return
+        erased_places = {(project, path) for project, path, _, _ in plan.files}
+        for project, path in sorted(erased_places):
+            info = self.engine.index.notes.get(project, path)
+            if info is None:
+                continue
             source = info.header.get("source_ref")
             if source:
                 yield f"the source {source}, from which ingest would take it again"
@@ -420,22 +453,23 @@ class Erasure:
 
 @verb
 def finish(memory: HistoryVerbs) -> None:
-    """Complete what a process that died was erasing, if anything. Raises MemorandaError, then the
-    record waits for `memory doctor --fix`."""
+    """Complete the erasure of a process that died, if there is one.
+
+    Raises MemorandaError if that fails. Then the plan stays for `memory doctor --fix`.
+    """
     home = memory.engine.ledger
     if home.erasing() is None:
         return
     with memory.engine.writing():
         record = home.erasing()
         if record is None:
-            # Its process was alive
+            # Its process was alive and has completed it while we waited for the lock.
             return
         try:
             row = json.loads(record)
-            row["places"], row["files"] = (
-                [tuple(place) for place in row[name]] for name in ("places", "files")
-            )
-            row["rows"] = [tuple(entry_row) for entry_row in row["rows"]]
+            # JSON has lists in place of tuples.
+            for name in ("places", "files", "rows"):
+                row[name] = [tuple(item) for item in row[name]]
             plan = Plan(**row)
         except (ValueError, KeyError, TypeError):
             home.set_erasing(None)
@@ -446,14 +480,19 @@ def finish(memory: HistoryVerbs) -> None:
 
 
 def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, ...]]:
-    """Every step, each of which may have been done before. Returns how many changes and kept texts
-    went, and where something is out of reach. The lock is held."""
+    """Carry out all steps of a plan. Each step may have been done before. The lock is held.
+
+    Returns how many changes and how many kept texts were removed, and where a server of notes may
+    still keep a part.
+    """
     engine = memory.engine
     history = engine.ledger.history
     later_changes = takewhile(lambda change: change.number > plan.last, history.changes())
-    is_said = any(change.verb == ERASE and change.details for change in later_changes)
-    changes = texts = 0
-    if not is_said:
+    # The history gets a line about the erasure after everything else is done.
+    is_done = any(change.verb == ERASE and change.details for change in later_changes)
+    changes = 0
+    texts = 0
+    if not is_done:
         _remove(memory, plan)
         trail = Trail(engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
@@ -471,13 +510,13 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
                 Change(number, moment, ERASE, "", "", None, memory.face, details=details)
             )
     engine.ledger.set_erasing(None)
-    # The plan names what was erased
+    # The plan named the erased notes, so its bytes must go from the disk, too.
     engine.ledger.wipe()
     return changes, texts, engine.ledger.purge_deleted()
 
 
 def _unchanged_places(engine: Engine, plan: Plan) -> Iterator[Location]:
-    """The places of files that are still as they were when the erasure was planned."""
+    """Yield the places of files that are still as they were when the erasure was planned."""
     for project, path, root, etag in plan.files:
         file = _file_at(engine, (project, path, root))
         if file is not None and file.etag == etag:
@@ -490,7 +529,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     Files that were changed since the plan stay.
     """
     engine = memory.engine
-    keys = {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
+    # A note without an id in its header has one made from its place.
+    ids = {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
     whole_files: list[Location] = []
     paths_in_graphs: dict[str, list[str]] = {}
     for project, path, root in _unchanged_places(engine, plan):
@@ -498,7 +538,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
             paths_in_graphs.setdefault(project, []).append(path)
         else:
             whole_files.append((project, path, root))
-    with memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
+    removal_verb, no_project, no_path = OUR_REMOVAL
+    with memory.change(removal_verb, (no_project, no_path), fresh=False) as change:
         for place in whole_files:
             _remove_from_file(memory, plan, change, place)
         _remove_folders(memory, change)
@@ -507,8 +548,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         answers = rows.paths_naming([*plan.ids, *plan.names])
         change.steps += [rows.step_at(path, None, kept=False) for path in answers]
     if plan.observation is None:
-        engine.reads.forget(keys)
-    # Ids and hashes of what sessions were given
+        engine.reads.forget(ids)
+    # The ledger has the ids and hashes of the notes that each session was shown.
     engine.ledger.forget_sessions()
     log_of(memory).forget(plan.ids)
     for project in sorted(paths_in_graphs):
@@ -521,7 +562,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
 def _remove_from_file(
     memory: HistoryVerbs, plan: Plan, change: Transaction, place: Location
 ) -> None:
-    """Remove a note, or of the note that stays the lines of the observation; no text is kept."""
+    """Remove a file, or only the lines of the observation. The history keeps no text of it."""
     project, path, root = place
     info = memory.index.notes.get(project, path)
     if plan.observation is None or info is None:
@@ -543,7 +584,10 @@ def _remove_from_file(
 def _remove_from_graph(
     memory: HistoryVerbs, plan: Plan, project: str, paths: Sequence[str]
 ) -> None:
-    """Remove entities of a graph file and the relations at them, or of each one observation."""
+    """Remove entities of a graph file with their relations, or only the observation of each.
+
+    paths: the paths of the entities, such as `Ada.md`.
+    """
     from memoranda.engine.graph import FileGraph
 
     graph = FileGraph(memory, cast(GraphFileSource, memory.engine.sources[project]))
@@ -561,31 +605,27 @@ def _remove_rows(memory: HistoryVerbs, plan: Plan) -> None:
         from memoranda.engine.entries import NoEntry
         from memoranda.engine.json_entries import JsonEntryFolder
 
-        # Gone already
+        # An entry that is gone already needs no removal.
         with suppress(NoEntry):
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
-    """Remove the folders that hold nothing else; in an added project only those that were made for
-    these files.
-    """
-    if not any(step.do == StepKind.REMOVE for step in change.steps):
-        return
-    removed_steps = {
-        (step.root, step.path): step for step in change.steps if step.do == StepKind.REMOVE
-    }
+    """Remove the folders that the removals of a change leave empty (see `_may_remove_folder`)."""
+    removals = [step for step in change.steps if step.do == StepKind.REMOVE]
+    removed_places = {(step.root, step.path) for step in removals}
     parent_folders: set[tuple[str, str, str]] = set()
-    for step in removed_steps.values():
+    for step in removals:
         parent_folders.update(
             (step.project, step.root, folder) for folder in folders_above(step.path)
         )
-    for project, root, path in sorted(parent_folders, key=lambda touched: -len(touched[2])):
+    # The longest path first, so that a folder is emptied before the one above it.
+    for project, root, path in sorted(parent_folders, key=lambda folder: -len(folder[2])):
         places_inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
-        if places_inside <= removed_steps.keys() and _may_remove_folder(
-            memory, project, root, path
-        ):
-            removed_steps[root, path] = change.add(StepKind.RMDIR, project, path)
+        is_emptied = places_inside <= removed_places
+        if is_emptied and _may_remove_folder(memory, project, root, path):
+            change.add(StepKind.RMDIR, project, path)
+            removed_places.add((root, path))
 
 
 def _may_remove_folder(memory: HistoryVerbs, project: str, root: str, path: str) -> bool:
@@ -601,18 +641,17 @@ def _may_remove_folder(memory: HistoryVerbs, project: str, root: str, path: str)
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
-    """Derive again, without them, what is derived from the notes: lists, the report of a dream, the
-    index, the vectors.
+    """Make everything again that is derived from notes, without the erased ones.
+
+    That is the overview, the lists of reminders, the report of the last dream, the index and the
+    vectors.
     """
     engine = memory.engine
     Overview(memory).refresh(create=False)
     Pending(memory).refresh(create=False)
     report = engine.layout.dream_report
-    if report.exists():
-        data = report.read_bytes()
-    else:
-        data = b""
-    # The row quotes its subject. Its time still counts.
+    data = report.read_bytes() if report.exists() else b""
+    # The report quotes notes. Of a report that quotes an erased one, only the time is kept.
     if any(note_id.encode() in data for note_id in plan.ids):
         row = json.loads(data)
         put_derived(report, json.dumps({"last_dream": row.get("last_dream")}).encode())
@@ -625,8 +664,9 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
 
 def _file_at(engine: Engine, place: Location) -> File | None:
-    """The file at a place, or None."""
+    """Return the file at a place. None if it cannot be read."""
+    project, path, root = place
     try:
-        return source_at(engine, place[0], place[2]).read(place[1])
+        return source_at(engine, project, root).read(path)
     except MemorandaError:
         return None

@@ -1,6 +1,8 @@
-"""The graph that a caller means, and how a call changes a graph of notes (contract 002).
+"""Graphs of entities whose entities are notes (contract 002), and the choice of a graph.
 
-It is the graph of project `graph`, of another project, of a file, or of all projects together.
+`open_graph` returns the graph of a project: the notes of project `graph` (`NoteGraph`), a graph file
+(`FileGraph` of graph.py), the notes of any other project (`ProjectGraph`), or all of them together
+(`EveryGraph`). `NoteEdits` changes the notes of a graph for one call.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.clock import microseconds, parse_stamp
 from memoranda.engine.engine import verb
@@ -51,18 +53,21 @@ from memoranda.sources.base import File
 from memoranda.sources.graph_file import GraphFileSource
 
 EVERY = "*"
-# In the year 9987; no time after it could be written any more
+# Microseconds since 1970, in the year 9987. A time after the year 9999 could not be written.
 _LATEST = 253_000_000_000_000_000
-# Keys with a meaning here; an entity's further keys go below `fields`.
+# Header keys that memoranda uses itself. A key of an entity with such a name goes below `fields`.
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
 
 
 class NoteGraph(Graph):
-    """The notes of project `graph`, for one caller: entities of a foreign scope are not there."""
+    """The graph of project `graph` for one caller. Entities that the caller may not see are absent.
+
+    A placeholder is a note for a name that has relations and is not an entity.
+    """
 
     project = GRAPH_PROJECT
     makes_sources = True
-    """Whether a name with relations that is no entity gets a placeholder, where they live."""
+    """Whether a relation from an unknown name creates a placeholder, which holds the relation."""
 
     @verb
     def keys(self) -> list[EntityKey]:
@@ -81,6 +86,7 @@ class NoteGraph(Graph):
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
+        """Return the entities that a search finds, best first, then those that hold all words."""
         self.engine.fresh()
         hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
         entities = self._index.entities
@@ -89,12 +95,13 @@ class NoteGraph(Graph):
         ranked_keys = {hit.note.row: keys[hit.note.row] for hit in hits if hit.note.row in keys}
         words = text.lower().split()
         if words:
-            holding = set.intersection(*(set(entities.matching(word, viewer)) for word in words))
-            ranked_keys |= {
-                key.handle: key
-                for key in keys.values()
-                if key in holding and key.handle not in ranked_keys
-            }
+            # The search finds whole words; these entities may hold them as parts of words.
+            matching_keys = set.intersection(
+                *(set(entities.matching(word, viewer)) for word in words)
+            )
+            for key in keys.values():
+                if key in matching_keys:
+                    ranked_keys.setdefault(key.handle, key)
         return list(ranked_keys.values())
 
     @verb
@@ -104,27 +111,31 @@ class NoteGraph(Graph):
 
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        # Keys below `fields` get their own names; numbers stay numbers.
+        """Return the header keys of each entity that memoranda does not use itself."""
         infos = self._index.notes.infos([key.handle for key in keys])
-        all_fields = list[dict[str, Any]]()
-        for key in keys:
-            info = infos.get(key.handle)
-            if info is not None:
-                unknown_fields = _unknown_keys(info.header)
-            else:
-                unknown_fields = {}
-            if info is not None and unknown_fields:
-                # The index knows all plain values but true, false and null as texts.
-                with suppress(ValueError, MemorandaError):
-                    unknown_fields = _unknown_keys(
-                        parse_typed(split(self.session.file(info).data.decode()).yaml or "")
-                    )
-            all_fields.append(unknown_fields)
-        return all_fields
+        return [self._unknown_keys_of(infos.get(key.handle)) for key in keys]
+
+    def _unknown_keys_of(self, info: NoteInfo | None) -> dict[str, Any]:
+        """Return the unknown keys of one note with typed values, so that 3 is a number.
+
+        Empty for None: the note is gone.
+        """
+        if info is None:
+            return {}
+        unknown_keys = _unknown_keys(info.header)
+        if unknown_keys:
+            # The index has numbers as texts. So read the file, unless that fails.
+            with suppress(ValueError, MemorandaError):
+                header_text = split(self.session.file(info).data.decode()).yaml or ""
+                return _unknown_keys(parse_typed(header_text))
+        return unknown_keys
 
     @verb
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
-        """Whether each of these entities lacks one of its unknown keys in the present header."""
+        """Say for each entity whether its present header lacks any of the unknown keys given.
+
+        keys: pairs of an entity and its unknown keys. An entity that is gone lacks nothing.
+        """
         infos = self._index.notes.infos([key.handle for key, _ in keys])
         return [
             key.handle in infos
@@ -153,10 +164,14 @@ class NoteGraph(Graph):
             return read()
 
     def notes(self, names: Iterable[str]) -> list[EntityRow]:
-        """The entities and placeholders of these names, in order."""
+        """Return the notes with these names, entities and placeholders, in order."""
         return self._index.entities.named(names, self.session.agent)
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
+        """Carry out `plan` as one change, and return its result.
+
+        names: the names of all entities that `plan` may touch.
+        """
         with self.session.change(verb) as change:
             edits = NoteEdits(self, change, names)
             result = plan(edits)
@@ -164,17 +179,30 @@ class NoteGraph(Graph):
         return result
 
     def target_of(self, item: Item, row: EntityRow) -> str:
-        """The name a relation item of the note `row` leads to."""
+        """Return the name of the entity that a relation in the note `row` leads to."""
         return target_name(item.target, item.project)
 
     def observed(self, text: EntityText) -> list[str]:
-        """Read the text of an entity."""
+        """Return the observations in the text of an entity."""
         return text.observations
 
 
+class _EditedNote(NamedTuple):
+    """A note that one call edits: its file as it was, and its text with the edits so far."""
+
+    row: EntityRow
+    file: File
+    old_text: str
+    text: EntityText
+
+
 class NoteEdits:
-    """The edits of one call in notes, as `LineEdit` of sources/graph_file.py does in lines; the home's lock
-    is held.
+    """The edits that one call makes in the notes of a graph. Nothing is written before `add_steps`.
+
+    `LineEdit` of sources/graph_file.py does the same for the lines of a graph file. The caller holds
+    the home's lock.
+
+    known: the names that are entities.
     """
 
     def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):
@@ -182,21 +210,28 @@ class NoteEdits:
         self._session = graph.session
         self._change = change
         self._index = graph.session.index
-        self.known, self._rows = set[str](), dict[str, list[EntityRow]]()
+        self.known: set[str] = set()
+        # By name, its notes; more than one if two files have the same title.
+        self._rows: dict[str, list[EntityRow]] = {}
         for row in graph.notes(names):
             self._rows.setdefault(row.name, []).append(row)
             if row.kind is not None:
                 self.known.add(row.name)
-        self._texts: dict[str, tuple[EntityRow, File, str, EntityText]] = {}
+        # By path.
+        self._edited: dict[str, _EditedNote] = {}
+        # By path, the (source, target, type) of the relations in the note.
         self._triples: dict[str, set[tuple[str, str, str]]] = {}
+        # By name, the arguments of `compose` for a new note.
         self._new: dict[str, dict[str, Any]] = {}
+        # By path.
         self._removed: dict[str, tuple[EntityRow, File]] = {}
+        # Microseconds; 0 if this call has not created a note yet.
         self._last_created = 0
 
     def _row(self, name: str) -> EntityRow | None:
-        """The one note of a name, an entity before a placeholder. None if no note has the name.
+        """Return the note of a name. None if no note has the name.
 
-        Raises AmbiguousEntity.
+        An entity goes before a placeholder. Raises AmbiguousEntity if two entities have the name.
         """
         rows = self._rows.get(name, [])
         entities = [row for row in rows if row.kind is not None]
@@ -210,16 +245,20 @@ class NoteEdits:
         return info
 
     def _text(self, row: EntityRow) -> EntityText:
-        """The note's text with what this call changed so far. Raises Locked, NotText."""
-        if row.path not in self._texts:
+        """Return the note's text with the edits of this call so far. Raises Locked, NotText."""
+        if row.path not in self._edited:
             file, text = editable(self._session, self._info(row))
-            self._texts[row.path] = (row, file, text, EntityText(text))
-        return self._texts[row.path][3]
+            self._edited[row.path] = _EditedNote(row, file, text, EntityText(text))
+        return self._edited[row.path].text
 
     @contextmanager
     def _changing(self, name: str, row: EntityRow | None = None) -> Iterator[EntityText]:
-        """The text of the note of a name, or of `row`, to be changed inside. Raises InvalidInput
-        when that cannot be done by lines."""
+        """Give the text of a note to a `with` block that edits it.
+
+        row: the note, if there may be several of the name.
+
+        Raises InvalidInput if the text has a form that cannot be edited line by line.
+        """
         row = row or self._row(name)
         assert row is not None
         try:
@@ -233,6 +272,7 @@ class NoteEdits:
             return self._graph.observed(text)
 
     def has(self, relation: GraphRelation) -> bool:
+        """Whether the note of the relation's source contains the relation."""
         row = self._row(relation.source)
         if row is None:
             return False
@@ -244,6 +284,10 @@ class NoteEdits:
         return relation.triple in self._triples[row.path]
 
     def create(self, entity: Entity, other_keys: dict[str, Any]) -> None:
+        """Create the note of an entity, or make its placeholder an entity.
+
+        other_keys: unknown keys of the entity, for the header.
+        """
         if entity.name not in self._rows:
             self._add(
                 entity.name,
@@ -262,17 +306,18 @@ class NoteEdits:
         self.add_keys(entity.name, other_keys)
 
     def _add(self, name: str, **parts: Any) -> None:
-        """Add a new note made of these parts (see `compose`).
+        """Add a new note.
 
-        Without a type it is a placeholder.
+        parts: `type`, `observations`, `relations`, `other_keys` (see `compose`); each may be
+            missing. A note without a type is a placeholder.
         """
-        empty: dict[str, Any] = {
+        default_parts: dict[str, Any] = {
             "type": None,
             "observations": (),
             "relations": [],
             "other_keys": {},
         }
-        self._new[name] = {"name": name, "created": self._created_at(), **empty, **parts}
+        self._new[name] = {"name": name, "created": self._created_at(), **default_parts, **parts}
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
         with self._changing(name) as text:
@@ -283,12 +328,18 @@ class NoteEdits:
             text.drop_observations(texts)
 
     def add_keys(self, name: str, other_keys: dict[str, Any]) -> None:
+        """Add unknown keys to an entity. Keys that it has already stay as they are."""
         keys = _header_keys(other_keys)
         with self._changing(name) as text:
-            if keys and (lacking := {key: keys[key] for key in keys.keys() - text.keys}):
-                text.set_keys(lacking)
+            missing_keys = {key: keys[key] for key in keys.keys() - text.keys}
+            if missing_keys:
+                text.set_keys(missing_keys)
 
     def add_relations(self, relations: Sequence[GraphRelation]) -> None:
+        """Add relations to the notes of their sources.
+
+        Raises NoEntity if a source has no note and this graph makes no placeholders.
+        """
         pairs: dict[str, list[tuple[str, str]]] = {}
         for relation in relations:
             pairs.setdefault(relation.source, []).append((relation.type, relation.target))
@@ -304,14 +355,22 @@ class NoteEdits:
                 raise NoEntity(name)
 
     def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
+        """Remove relations from all notes of this call. Raises AmbiguousEntity."""
         triples = {relation.triple for relation in relations}
         for name, rows in self._rows.items():
-            self._row(name)
+            self._check_one_entity(name)
             for row in rows:
                 self._drop(row, triples.__contains__)
 
+    def _check_one_entity(self, name: str) -> None:
+        """Raise AmbiguousEntity if two entities have this name."""
+        self._row(name)
+
     def _drop(self, row: EntityRow, is_dropped: Callable[[tuple[str, str, str]], bool]) -> None:
-        """Take relations out of a note; a placeholder goes with its last one."""
+        """Remove relations from a note. A placeholder without relations is removed itself.
+
+        is_dropped: whether to remove the relation (source, target, type).
+        """
         with self._changing(row.name, row) as text:
             text.drop_relations(
                 lambda item: is_dropped((row.name, self._graph.target_of(item, row), item.type))
@@ -320,69 +379,89 @@ class NoteEdits:
             self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
 
     def remove_entities(self, names: Sequence[str]) -> None:
+        """Remove entities, and the relations to them in the notes of other entities.
+
+        Raises AmbiguousEntity, Locked.
+        """
         removed_names = set(names)
-        paths = set()
+        removed_paths = set()
         for name, rows in self._rows.items():
-            self._row(name)
+            self._check_one_entity(name)
             for row in rows:
                 self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
-                paths.add(row.path)
-        touching = self._index.entities.relations_at(removed_names, self._session.agent)
-        linking = [
-            relation
-            for relation in touching
-            if relation.target in removed_names and relation.order[1] not in paths
-        ]
-        source_names = {relation.source for relation in linking}
-        sources = {row.path: row for row in self._graph.notes(source_names)}
-        for path in dict.fromkeys(relation.order[1] for relation in linking):
-            self._drop(sources[path], lambda triple: triple[1] in removed_names)
+                removed_paths.add(row.path)
+
+        # By path, the name of each other note with a relation to a removed entity.
+        linking_notes: dict[str, str] = {}
+        for relation in self._index.entities.relations_at(removed_names, self._session.agent):
+            _, path, _ = relation.order
+            if relation.target in removed_names and path not in removed_paths:
+                linking_notes.setdefault(path, relation.source)
+
+        def leads_to_removed(triple: tuple[str, str, str]) -> bool:
+            _, target, _ = triple
+            return target in removed_names
+
+        rows_by_path = {row.path: row for row in self._graph.notes({*linking_notes.values()})}
+        for path in linking_notes:
+            self._drop(rows_by_path[path], leads_to_removed)
 
     def add_steps(self) -> None:
-        """Add the steps to the change: texts that differ, new notes, removals."""
+        """Add the steps of all edits to the change: changed texts, new notes, removed notes."""
         project = self._graph.project
         change = self._change
-        stems = set[str]()
-        for row, file, before, text in self._texts.values():
-            if text.text != before and row.path not in self._removed:
-                change.put(project, row.path, text.text.encode(), old=file, scope=row.scope)
+        for note in self._edited.values():
+            new_text = note.text.text
+            if new_text != note.old_text and note.row.path not in self._removed:
+                data = new_text.encode()
+                change.put(project, note.row.path, data, old=note.file, scope=note.row.scope)
+        self._add_new_notes()
+        for row, file in self._removed.values():
+            change.remove(project, row.path, file, scope=row.scope)
+
+    def _add_new_notes(self) -> None:
+        """Add a step for each new note. Its file gets a free name made from the entity's name."""
+        project = self._graph.project
+        # The names without `.md` and without case that this call has used.
+        used_stems: set[str] = set()
         root = self._session.engine.source(project).root
         holds_file = self._index.entities.holds_file
 
         def is_taken(stem: str) -> bool:
-            is_new = folded_name(stem) in stems
             return (
-                is_new
+                folded_name(stem) in used_stems
                 or os.path.lexists(os.path.join(root, f"{stem}.md"))
                 or holds_file(project, stem)
             )
 
-        for name, new in self._new.items():
+        for name, parts in self._new.items():
             stem = file_stem(name, is_taken)
-            stems.add(folded_name(stem))
-            change.put(project, f"{stem}.md", compose(str(uuid.uuid4()), **new).encode())
-        for row, file in self._removed.values():
-            change.remove(project, row.path, file, scope=row.scope)
+            used_stems.add(folded_name(stem))
+            text = compose(str(uuid.uuid4()), **parts)
+            self._change.put(project, f"{stem}.md", text.encode())
 
     def _created_at(self) -> int:
-        """The next `created_at`, later than any other in the graph (5.1)."""
+        """Return a `created_at` in microseconds, later than any other in the graph (5.1)."""
         last = self._last_created or min(self._index.entities.last_created(), _LATEST)
         self._last_created = max(microseconds(self._session.clock()), last + 1)
         return self._last_created
 
 
 def _header_keys(other_keys: dict[str, Any]) -> dict[str, Any]:
-    """Unknown keys of an entity as keys of its header; one that means something here stands below
-    `fields`.
+    """Turn the unknown keys of an entity into keys of its header.
+
+    A key that memoranda uses itself goes below `fields`: `{"url": 1, "title": 2}` becomes
+    `{"url": 1, "fields": {"title": 2}}`.
     """
-    meaning = {key: value for key, value in other_keys.items() if key in _OWN_KEYS}
-    return {key: value for key, value in other_keys.items() if key not in meaning} | (
-        {"fields": meaning} if meaning else {}
-    )
+    nested_fields = {key: value for key, value in other_keys.items() if key in _OWN_KEYS}
+    header_keys = {key: value for key, value in other_keys.items() if key not in nested_fields}
+    if nested_fields:
+        header_keys["fields"] = nested_fields
+    return header_keys
 
 
 def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
-    """The reverse of `_header_keys`: the unknown keys of an entity, read from its header."""
+    """Return the unknown keys of an entity from its header, the reverse of `_header_keys`."""
     nested_fields = header.get("fields")
     other_keys = {
         key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"
@@ -391,8 +470,11 @@ def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
 
 
 class ProjectGraph(NoteGraph):
-    """The notes of a project as entities: title, type, and what the note grammar finds in them,
-    ordered by when they were written."""
+    """The graph of any other project. Each note is an entity with the note's title and type.
+
+    Its observations and relations are the lines that the note grammar finds, such as
+    `- [idea] text` and `- uses [[Other]]`. Entities are in order of their creation.
+    """
 
     makes_sources = False
 
@@ -428,13 +510,15 @@ class ProjectGraph(NoteGraph):
         ]
 
     def observed(self, text: EntityText) -> list[str]:
-        """Observations of the note grammar, and items under `Observations`, each once, in the order
-        of the text.
+        """Return the observations of a note in the order of its text.
+
+        They are the lines that the note grammar reads as observations, and all list items under the
+        heading `Observations`.
         """
-        observed_lines = {
-            observation.line: observation.text for observation in scan(text.text, text.body_at)[0]
-        } | text.observed_lines()
-        return [observed_lines[line] for line in sorted(observed_lines)]
+        observations, *_ = scan(text.text, text.body_at)
+        texts_by_line = {observation.line: observation.text for observation in observations}
+        texts_by_line |= text.observed_lines()
+        return [texts_by_line[line] for line in sorted(texts_by_line)]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
@@ -448,7 +532,7 @@ class ProjectGraph(NoteGraph):
             for info in notes.in_order([row.note for row in self.notes(names)]):
                 relations.update(self._leaving(info))
                 relations.update(self._arriving(info))
-            # Notes that link to one of the names, whether a note has it or not.
+            # A name may have no note. Then only the notes that link to the name tell of it.
             rows = self._index.entities.linking(self.project, names, self.session.agent)
             for info in notes.in_order(rows):
                 relations.update(
@@ -457,6 +541,7 @@ class ProjectGraph(NoteGraph):
         return sorted(relations, key=lambda relation: (relation.order, relation.triple))
 
     def _arriving(self, info: NoteInfo) -> list[GraphRelation]:
+        """Return the relations of other notes of the project that lead to this note."""
         edges = self._index.links.incoming(info, self.session.agent)
         return [
             _relation(edge.note, edge, info.title)
@@ -465,10 +550,16 @@ class ProjectGraph(NoteGraph):
         ]
 
     def _leaving(self, info: NoteInfo) -> list[GraphRelation]:
+        """Return the relations that are written in this note."""
         edges = self._index.links.outgoing(info, self.session.agent)
         return [_relation(info, edge, self._name_of(edge.note, edge.target)) for edge in edges]
 
     def _name_of(self, note: NoteInfo | None, target: str) -> str:
+        """Return the name of the entity that a link leads to.
+
+        note: the note the link leads to. If it is None or in another project, the name is `target`,
+            the text of the link.
+        """
         if note is not None and note.project == self.project:
             return note.title
         return target
@@ -500,7 +591,10 @@ class ProjectGraph(NoteGraph):
 
 
 class EveryGraph(Graph):
-    """All projects the caller may see; each entity tells its project. Read-only."""
+    """The graphs of all projects that the caller may see, as one read-only graph.
+
+    Each key names the project of its entity.
+    """
 
     def __init__(self, session: PlaceVerbs, graphs: dict[str, Graph]):
         super().__init__(session)
@@ -510,19 +604,20 @@ class EveryGraph(Graph):
         return self._each(lambda graph: graph.keys())
 
     def named(self, names: Iterable[str]) -> list[EntityKey]:
-        wanted_names = list(names)
-        return self._each(lambda graph: graph.named(wanted_names))
+        # `names` may be an iterator, which only the first graph could read.
+        all_names = list(names)
+        return self._each(lambda graph: graph.named(all_names))
 
     def matching(self, text: str) -> list[EntityKey]:
         return self._each(lambda graph: graph.matching(text))
 
     def ranked(self, text: str) -> list[EntityKey]:
-        """The best of each project in turn."""
-        ranked_keys: list[list[EntityKey]] = []
+        """Return the best entity of each project, then the second of each, and so on."""
+        rankings: list[list[EntityKey]] = []
         for name, graph in self._graphs.items():
-            ranked_keys.append([_of(name, key) for key in graph.ranked(text)])
-        in_turn = chain.from_iterable(zip_longest(*ranked_keys))
-        return [key for key in in_turn if key is not None]
+            rankings.append([_with_project(key, name) for key in graph.ranked(text)])
+        interleaved_keys = chain.from_iterable(zip_longest(*rankings))
+        return [key for key in interleaved_keys if key is not None]
 
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         return [self._graphs[key.project or ""].observations([key])[0] for key in keys]
@@ -543,27 +638,32 @@ class EveryGraph(Graph):
         return list(chain.from_iterable(graph.warnings() for graph in self._graphs.values()))
 
     def at_once(self, read: Callable[[], T]) -> T:
+        # Wrap `read` in the `at_once` of each graph, so that none changes while it runs.
         for graph in self._graphs.values():
             read = partial(graph.at_once, read)
         return read()
 
     def _each(self, read: Callable[[Graph], list[EntityKey]]) -> list[EntityKey]:
+        """Return the keys that `read` returns for the graphs, together and in order."""
         entity_keys: list[EntityKey] = []
         for name, graph in self._graphs.items():
-            entity_keys += [_of(name, key) for key in read(graph)]
+            entity_keys += [_with_project(key, name) for key in read(graph)]
         return sorted(entity_keys, key=lambda key: key.order)
 
     def _change(self, *_: Any) -> Any:
         raise InvalidInput("Name one project to write to")
 
 
-def _of(project: str, key: EntityKey) -> EntityKey:
+def _with_project(key: EntityKey, project: str) -> EntityKey:
+    """Add the name of its project to a key, and to its order."""
     return key._replace(project=project, order=(*key.order, project))
 
 
 def open_graph(session: PlaceVerbs, project: str) -> Graph:
-    """The graph of `project`: its own of project `graph`, of a graph file, the notes of any other,
-    of all with `*`. Raises ProjectNotFound."""
+    """Return the graph of a project, which may be a graph file. `*` means all projects together.
+
+    Raises ProjectNotFound.
+    """
     if project == EVERY:
         return _every(session)
     source = session.engine.source(project)
@@ -575,14 +675,16 @@ def open_graph(session: PlaceVerbs, project: str) -> Graph:
 
 
 def graph_project(name: str, file: Path) -> os.PathLike[str]:
-    """The graph file as a project `name` for `open_memory`, whatever the file is called and whether
-    it is there.
+    """Return a graph file as a project that `open_memory` accepts.
+
+    name: the name of the project, whatever the file is called.
+    file: the graph file. It need not exist yet.
     """
     return GraphFileSource(name, file, optional=True)
 
 
 def opener(file: Path) -> Callable[[PlaceVerbs, str], Graph]:
-    """A function (session, project) -> graph, for a home whose project `graph` is kept in `file`."""
+    """Return a function like `open_graph`, for a home that keeps project `graph` in `file`."""
     source_of_file = GraphFileSource(file.stem, file)
 
     def open_here(session: PlaceVerbs, project: str) -> Graph:
@@ -597,17 +699,17 @@ def opener(file: Path) -> Callable[[PlaceVerbs, str], Graph]:
 
 
 def graph_in(session: PlaceVerbs, file: Path | None) -> NoteGraph | FileGraph:
-    """The graph kept in `file`, or, without one, in the notes of project `graph`."""
+    """Return the graph in `file`, or for None the graph in the notes of project `graph`."""
     if file is None:
         return NoteGraph(session)
     return FileGraph(session, GraphFileSource(file.stem, file))
 
 
 def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
-    """All projects together as one graph.
+    """Return the graph of all projects together.
 
-    own_graph: the file kept in place of the notes of project `graph`. These notes are not shown
-        then.
+    own_graph: the graph file that is used in place of the notes of project `graph`. Those notes are
+        not shown then.
     """
     graphs = {name: open_graph(session, name) for name in session.engine.sources}
     if own_graph is not None:

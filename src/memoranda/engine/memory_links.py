@@ -395,7 +395,11 @@ def end_validity(
 def end_superseded(
     session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step
 ) -> None:
-    """Do the same for the note that `step` writes for `draft`."""
+    """End the notes that a new note supersedes (see `supersede`).
+
+    step: the step that writes the new note.
+    draft: the new note.
+    """
     replaced = session.index.notes.get(step.project, step.path)
     if replaced is not None:
         for info in old:
@@ -404,6 +408,10 @@ def end_superseded(
     now = stamp(session.clock())
     begins = valid_from or (draft.date[:10] if draft.date and draft.date < now else now)
     end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
+    change.about = change.about or (step.project, step.path)
+    # The new note is written last, so that it comes first where the latest changes are listed
+    change.steps.remove(step)
+    change.steps.append(step)
 
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:

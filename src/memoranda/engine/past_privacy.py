@@ -1,7 +1,8 @@
-"""Which changes of the past a caller may see: a note that became private is private in its past.
+"""Decide which old changes a caller may see. A note that is private now is private in its past.
 
-A change names the scope a file had then. The same note may have become another agent's since, by a
-later change, a move, an undo, or by hand. So the note is followed forward, from the change to now.
+The ledger records with each step the scope that the file had then. Since then the note may have
+become another agent's: by a later change, a move, an undo, or an edit by hand. So `PastPrivacy`
+follows the note from the old change forward, step by step, until now.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from memoranda.sources.step import StepKind
 _MERGE = "merge"
 # Verbs of changes that bring a removed note back to its place.
 _RETURNING = ("undo", "restore")
-_OF_NOTES = (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE)
+_STEPS_ON_NOTES = (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +44,39 @@ class _Cursor:
 class PastPrivacy:
     """Follows notes from old changes to now, for one caller who is not the owner.
 
-    What it finds out is kept, so it is good for one call of a verb only: the notes change.
+    It remembers its answers, and notes change. So make a new one for each call of a verb.
     """
 
     def __init__(self, session: HomeSession):
         self._session = session
         self._engine = session.engine
         self._history = session.engine.ledger.history
+        # By (project, path), the steps of the ledger on that path or a folder above it.
         self._steps: dict[tuple[str, str], Sequence[PlacedStep]] = {}
-        self._known: dict[_Cursor, bool] = {}
-        is_any_now = self._engine.index.notes.has_hidden(session.agent)
-        self._is_any = is_any_now or self._history.has_private_steps()
+        # Whether the note is hidden at some time after the cursor.
+        self._is_private_by_cursor: dict[_Cursor, bool] = {}
+        # In most homes nothing is private, and no note has to be followed.
+        has_private_notes = self._engine.index.notes.has_hidden(session.agent)
+        self._may_hide = has_private_notes or self._history.has_private_steps()
 
     def hides(self, change: Change | PlacedStep, touched: Touched) -> bool:
-        """Whether the note that `change` touched is, or was since, another agent's."""
+        """Whether the note that `change` touched belonged to another agent at any time since.
+
+        touched: the step of the change on that note.
+        """
         if not self._session.sees(touched.scope):
             return True
-        if not self._is_any or touched.do not in _OF_NOTES:
+        if not self._may_hide or touched.do not in _STEPS_ON_NOTES:
             return False
-        if touched.do == StepKind.MOVE and touched.old is None:
+        is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
+        if is_moved_folder:
             return self._holds_only_hidden(touched)
         place = (touched.project, touched.path, touched.root)
-        for step in self._at(place):
+        for step in self._steps_at(place):
             if step.number == change.number and step.touched == touched:
-                return any(self._is_private_after(cursor) for cursor in self._after(step, place))
-        # The change is not recorded under this place: only what is there now is known
+                cursors = self._cursors_after(step, place)
+                return any(self._is_private_after(cursor) for cursor in cursors)
+        # The ledger has no such step on this path, so only the present note can tell.
         return self._is_private_now(place)
 
     def _holds_only_hidden(self, moved: Touched) -> bool:
@@ -82,84 +91,96 @@ class PastPrivacy:
         return bool(scopes) and not any(map(self._session.sees, scopes))
 
     def _is_private_after(self, start: _Cursor) -> bool:
-        """Whether the note was hidden from the caller at any time since."""
+        """Whether the note at a cursor was hidden from the caller at any time after it."""
+        known_answers = self._is_private_by_cursor
         visited: set[_Cursor] = set()
         waiting = [start]
         while waiting:
             cursor = waiting.pop()
-            if cursor in visited or self._known.get(cursor) is False:
+            if cursor in visited or known_answers.get(cursor) is False:
                 continue
             visited.add(cursor)
-            if self._known.get(cursor) or self._is_hidden_next(cursor, waiting):
-                self._known[start] = True
+            if known_answers.get(cursor) or self._is_hidden_next(cursor, waiting):
+                known_answers[start] = True
                 return True
-        self._known.update(dict.fromkeys(visited, False))
+        known_answers.update(dict.fromkeys(visited, False))
         return False
 
     def _is_hidden_next(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
-        """Whether the next step on the note hides it. After its last step, whether its present
-        place does.
+        """Whether the next step on the note hides it from the caller.
 
-        The steps that follow are added to `waiting`.
+        If no step follows, whether the present note is hidden. If the next step does not hide the
+        note, the cursors after that step are added to `waiting`.
         """
         step = self._step_after(cursor)
         if step is None:
             return not cursor.is_gone and self._is_private_now(cursor.place)
-        if _begins_another(step, cursor.place):
+        if _brings_another_note(step, cursor.place):
             return False
         if not self._session.sees(step.touched.scope):
             return True
-        waiting += self._after(step, cursor.place)
+        waiting += self._cursors_after(step, cursor.place)
         return False
 
     def _step_after(self, cursor: _Cursor) -> PlacedStep | None:
-        """The first step after the cursor on the file at its place, or on a folder above it.
+        """Return the next step on the file at the cursor's place, or on a folder above it.
 
-        None if none follows.
+        None if no step follows.
         """
-        steps = self._at(cursor.place)
+        steps = self._steps_at(cursor.place)
         next_index = bisect_right(
             steps, (cursor.number, cursor.position), key=lambda step: (step.number, step.position)
         )
-        root = cursor.place[2]
+        _, _, root = cursor.place
         return next((step for step in steps[next_index:] if step.touched.root == root), None)
 
-    def _at(self, place: Location) -> Sequence[PlacedStep]:
-        key = place[:2]
-        steps = self._steps.get(key)
+    def _steps_at(self, place: Location) -> Sequence[PlacedStep]:
+        """Return all steps of the ledger on a path or a folder above it, the oldest first."""
+        project, path, _ = place
+        steps = self._steps.get((project, path))
         if steps is None:
-            steps = self._history.placed_steps(*key)
-            self._steps[key] = steps
+            steps = self._history.placed_steps(project, path)
+            self._steps[project, path] = steps
         return steps
 
-    def _after(self, step: PlacedStep, place: Location) -> Iterator[_Cursor]:
-        """Where the note at `place` is after a step on it."""
+    def _cursors_after(self, step: PlacedStep, place: Location) -> Iterator[_Cursor]:
+        """Yield where the note at `place` is after a step on it.
+
+        After a removal there may be several cursors: the note can come back to its old place, and
+        the same change may have written its text elsewhere.
+        """
         touched = step.touched
         if touched.do == StepKind.MOVE:
-            path = touched.to + place[1][len(touched.path) :]
+            # The step may move a folder above the note.
+            _, old_path, _ = place
+            path = touched.to + old_path[len(touched.path) :]
             yield _Cursor((touched.project, path, touched.root), step.number, step.position)
             return
         is_gone = touched.do == StepKind.REMOVE
         yield _Cursor(place, step.number, step.position, is_gone)
         if is_gone:
-            yield from self._elsewhere(step)
+            yield from self._cursors_elsewhere(step)
 
-    def _elsewhere(self, removal: PlacedStep) -> Iterator[_Cursor]:
-        """Where the change that removed a note wrote it: under another path, or into another note."""
+    def _cursors_elsewhere(self, removal: PlacedStep) -> Iterator[_Cursor]:
+        """Yield where the change that removed a note wrote its text again.
+
+        That is the same note under another path, or the note it was merged into.
+        """
         name = os.path.basename(removal.touched.path)
         for step in self._history.steps_of(removal.number):
             touched = step.touched
             if touched.do != StepKind.PUT:
                 continue
-            is_new = touched.old is None
-            is_next_to_it = step.position == removal.position - 1
-            is_it = is_new and (is_next_to_it or os.path.basename(touched.path) == name)
-            if is_it or removal.verb == _MERGE:
+            # A rewritten note that moves is put at its new path just before it is removed.
+            is_just_before = step.position == removal.position - 1
+            has_same_name = os.path.basename(touched.path) == name
+            is_same_note = touched.old is None and (is_just_before or has_same_name)
+            if is_same_note or removal.verb == _MERGE:
                 place = (touched.project, touched.path, touched.root)
                 yield _Cursor(place, step.number, step.position)
 
     def _is_private_now(self, place: Location) -> bool:
-        """Whether a note the caller does not see is at `place` now."""
+        """Whether there is a note at `place` now that the caller may not see."""
         project, path, root = place
         if is_here(self._engine, project, root):
             info = self._engine.index.notes.get(project, path)
@@ -172,16 +193,22 @@ class PastPrivacy:
         return file is not None and not self._session.sees(scope_of(file.data))
 
 
-def _begins_another(step: PlacedStep, place: Location) -> bool:
-    """Whether this step brings another note to `place`, so that the earlier note ended there."""
+def _brings_another_note(step: PlacedStep, place: Location) -> bool:
+    """Whether a step puts another note at `place`, so that the earlier one is no longer there."""
     touched = step.touched
     if touched.do == StepKind.MOVE:
-        return f"{place[1]}/".startswith(f"{touched.to}/")
-    return touched.do == StepKind.PUT and touched.old is None and step.verb not in _RETURNING
+        # A file moved to this path, or a folder moved to a folder above it.
+        _, path, _ = place
+        return f"{path}/".startswith(f"{touched.to}/")
+    is_new_file = touched.do == StepKind.PUT and touched.old is None
+    # An undo or a restore creates the file, too, but brings back the earlier note.
+    return is_new_file and step.verb not in _RETURNING
 
 
 def scopes_below(engine: Engine, moved: Touched) -> dict[str, str]:
-    """The present scopes of the notes in a folder that moved, by path.
+    """Return the present scope of each note in a folder that moved, by the note's path.
+
+    moved: the step that moved the folder.
 
     Raises StorageError if the folder is out of reach.
     """

@@ -1,10 +1,12 @@
-"""Verbs that move and delete notes and folders: changes of their places. Each is one change, all or
-nothing.
+"""The verbs that move and delete notes and folders. Each makes one change, or fails and makes none.
+
+A caller sees only some notes. In a folder that is moved or deleted, the others stay where they are.
 """
 
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -32,7 +34,8 @@ from memoranda.sources.walking import walk
 class Moved:
     """The result of moving notes.
 
-    notes: how many were moved.
+    old_path, new_path: the path in the project of the note or folder, before and after.
+    notes: how many notes were moved.
     updated: the notes whose links were changed, so that they still lead to the moved notes.
     broken: the notes with links that no longer lead where they led.
     """
@@ -47,8 +50,14 @@ class Moved:
 
 @dataclass(slots=True)
 class Deleted:
-    """`paths` are project-relative; `change` is the number `memory undo` takes, and does not bring
-    back `lost` of them: entries with a time to live, whose text is not kept (contract 004, 4)."""
+    """The result of deleting notes.
+
+    paths: the paths of the notes in their project.
+    notes: how many notes were deleted.
+    change: the number that `memory undo` takes.
+    lost: how many of the notes an undo cannot bring back. They are entries with a time to live,
+        whose text is not kept (contract 004, 4).
+    """
 
     project: str
     paths: list[str]
@@ -76,40 +85,48 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """
         with self.change("move") as change:
             info = self.find(ref, project, looseness=Looseness.CASE)
-            target = path_guard.clean("" if destination == "/" else destination, info.project)
-            if destination.endswith("/"):
-                name = info.path.rpartition("/")[2]
-                if target:
-                    target = f"{target}/{name}"
-                else:
-                    target = name
-            elif not target:
-                raise InvalidInput("Parameter `destination_path` must not be empty.")
-            elif os.path.splitext(target)[1] not in (".md", ".markdown"):
-                target += ".md"
-            target = self.engine.spelled(info.project, target)
+            target = self._note_target(info, destination)
             self._check_target(info.project, target)
             file = read_unlocked(self, info)
-            if target == info.path:
-                raise Exists(target)
-            kind = self._kind(info.project, target)
-            if kind == "hidden":
-                raise Unusable(target)
-            is_same_file = kind == "file" and file_key(target) == file_key(info.path)
-            if kind != "missing" and not is_same_file:
-                raise Exists(target)
+            self._check_is_free(info, target)
             change.about = (info.project, info.path)
             links = self._effects_on_links([(info, target)], follow, update_links)
             own_links = links.texts.get(info.row)
-            if own_links:
-                data = own_links.data
-            else:
-                data = None
+            data = own_links.data if own_links else None
             self._move_file(
                 change, info.project, info.path, target, file, follow, data, scope=info.scope
             )
             put_texts(change, links)
         return Moved(info.project, info.path, target, 1, links.broken, links.updated)
+
+    def _note_target(self, info: NoteInfo, destination: str) -> str:
+        """Return the path in the project that a note moves to.
+
+        `archive/` keeps the file's name; `archive/plan` becomes `archive/plan.md`; `/` means the
+        project's root.
+        """
+        target = path_guard.clean("" if destination == "/" else destination, info.project)
+        if destination.endswith("/"):
+            file_name = posixpath.basename(info.path)
+            target = posixpath.join(target, file_name)
+        elif not target:
+            raise InvalidInput("Parameter `destination_path` must not be empty.")
+        elif os.path.splitext(target)[1] not in (".md", ".markdown"):
+            target += ".md"
+        return self.engine.spelled(info.project, target)
+
+    def _check_is_free(self, info: NoteInfo, target: str) -> None:
+        """Raise Exists or Unusable if a note cannot move to `target`, as something is there."""
+        if target == info.path:
+            raise Exists(target)
+        kind = self._kind(info.project, target)
+        if kind == "hidden":
+            # The error must not tell the caller about a note that it does not see.
+            raise Unusable(target)
+        # A move from `Plan.md` to `plan.md` finds the note itself on a disk without case.
+        is_same_file = kind == "file" and file_key(target) == file_key(info.path)
+        if kind != "missing" and not is_same_file:
+            raise Exists(target)
 
     @verb
     def move_folder(
@@ -121,8 +138,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         follow: bool = False,
         update_links: bool = True,
     ) -> Moved:
-        """Move a folder with all it holds inside its project; `follow` and `update_links` as for
-        `move`."""
+        """Move a folder with all its files inside its project.
+
+        follow, update_links: as for `move`.
+        """
         self.engine.fresh(whole=True)
         with self.change("move") as change:
             source = self.engine.source(project)
@@ -132,23 +151,28 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             if not origin or self._kind(source.name, origin) != "folder":
                 raise FolderNotFound(folder, source.name)
             self._check_folder_target(source.name, origin, target, destination)
-            infos, foreign = self._notes_below(source.name, origin)
+            infos, hidden_paths = self._notes_below(source.name, origin)
             moves = [(info, target + info.path[len(origin) :]) for info in infos]
             links = self._effects_on_links(moves, follow, update_links)
+            # The new texts of moved notes whose links change, by their old paths.
             texts = {text.info.path: text.data for text in links.texts.values() if text.is_moved}
             change.about = (source.name, f"{origin}/")
-            is_whole = not follow and not foreign and self._kind(source.name, target) == "missing"
-            if is_whole and texts:
+            is_target_missing = self._kind(source.name, target) == "missing"
+            may_move_whole = not follow and not hidden_paths and is_target_missing
+            if may_move_whole and texts:
                 self._move_pieces(change, source, origin, target, texts)
-            elif is_whole:
+            elif may_move_whole:
                 change.move(source.name, origin, target)
             else:
-                self._move_files(change, source, origin, target, foreign, follow, texts)
+                self._move_files(change, source, origin, target, hidden_paths, follow, texts)
             put_texts(change, links)
         return Moved(source.name, origin, target, len(infos), links.broken, links.updated)
 
     def _folder_target(self, project: str, origin: str, destination: str) -> str:
-        """Where a folder goes: into `destination` if that ends in `/` and is a folder."""
+        """Return the path that a folder moves to.
+
+        If `destination` ends in `/` and is a folder, the folder moves into it and keeps its name.
+        """
         target = path_guard.clean(destination.strip("/"), project)
         target = self.engine.spelled(project, target)
         name = origin.rpartition("/")[2]
@@ -161,6 +185,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
     def _check_folder_target(
         self, project: str, origin: str, target: str, destination: str
     ) -> None:
+        """Raise an error if a folder cannot move to `target`.
+
+        destination: the target as the caller wrote it, for the error.
+        """
         if not target or f"{target}/".startswith(f"{origin}/"):
             raise InvalidInput(
                 f'A folder cannot be moved into itself: "{destination}". '
@@ -178,8 +206,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         target: str,
         texts: Mapping[str, bytes],
     ) -> None:
-        """Move a whole folder in as few pieces as possible; the notes of `texts` are written with
-        other links."""
+        """Move a whole folder in as few steps as possible.
+
+        texts: new texts of notes by path. These notes are written; everything else is only moved.
+        """
         for entry in self.engine.folder(source.name).entries(folder):
             to = target + entry.path[len(folder) :]
             if any(path.startswith(f"{entry.path}/") for path in texts):
@@ -191,10 +221,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                 change.put(source.name, to, data, mode=file.mode, scope=scope)
                 change.remove(source.name, entry.path, file, scope=scope)
             else:
-                if entry.kind == "file":
-                    old = source.read(entry.path)
-                else:
-                    old = None
+                old = source.read(entry.path) if entry.kind == "file" else None
                 change.move(source.name, entry.path, to, old=old)
         change.add(StepKind.RMDIR, source.name, folder)
 
@@ -204,28 +231,32 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         source: Source,
         origin: str,
         target: str,
-        foreign: Container[str],
+        hidden_paths: Container[str],
         follow: bool,
         texts: Mapping[str, bytes],
     ) -> None:
-        """Move a folder file by file: what the caller does not see stays."""
+        """Move a folder file by file.
+
+        hidden_paths: notes that the caller does not see. They stay.
+        texts: new texts of notes by path.
+        """
         for place, _, files in sorted(walk(os.path.join(source.root, origin))):
             relative_path = os.path.relpath(place, source.root)
             for path in (f"{relative_path}/{name}" for name in sorted(files)):
-                if path in foreign:
+                if path in hidden_paths:
                     continue
                 to = target + path[len(origin) :]
                 if source.place(to).kind != "missing":
                     raise Unusable(to)
                 file = source.read(path)
                 self._move_file(change, source.name, path, to, file, follow, texts.get(path))
-        for folder in _emptied(source.root, origin, {step.path for step in change.steps}):
+        for folder in _emptied_folders(source.root, origin, {step.path for step in change.steps}):
             change.add(StepKind.RMDIR, source.name, folder)
 
     def _effects_on_links(
         self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool
     ) -> Relinking:
-        """The effects on links of moving these notes to these paths."""
+        """Return how links change when these notes move to these paths."""
         moved = []
         for info, path in moves:
             permalink = None
@@ -241,15 +272,17 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         refused, unless such a folder exists here.
         """
         self._check_place(project, target)
-        first, slash, _ = target.partition("/")
-        for name in self.engine.sources if slash else ():
-            is_other = (
-                name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
-            )
-            if is_other and self.engine.source(project).place(first).kind != "folder":
+        first_folder, slash, _ = target.partition("/")
+        if not slash:
+            return
+        for name in self.engine.sources:
+            is_other_project = name != project and name not in BUILT_IN_PROJECTS
+            is_named = is_other_project and name.lower() == first_folder.lower()
+            if is_named and self.engine.source(project).place(first_folder).kind != "folder":
                 raise InvalidInput(
-                    f"A move stays inside its project {project}; {name} is another one. Write the note there with "
-                    "write_note and delete it here, or choose another destination_path."
+                    f"A move stays inside its project {project}; {name} is another one. "
+                    "Write the note there with write_note and delete it here, or choose another "
+                    "destination_path."
                 )
 
     @verb
@@ -286,7 +319,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             paths = [info.path for info in infos]
             for info in infos:
                 change.remove(source.name, info.path, source.read(info.path), scope=info.scope)
-            for emptied_folder in _emptied(source.root, origin, set(paths)):
+            for emptied_folder in _emptied_folders(source.root, origin, set(paths)):
                 change.add(StepKind.RMDIR, source.name, emptied_folder)
             if not change.steps:
                 raise InvalidInput(
@@ -298,19 +331,20 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         return Deleted(source.name, paths, len(paths), change.done.number, lost)
 
     def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
-        """The notes of a folder the caller sees, and the paths of those they do not see. Raises
-        Locked.
+        """Return the notes of a folder that the caller sees, and the paths of the hidden ones.
+
+        Raises Locked if a visible note is locked.
         """
         infos: list[NoteInfo] = []
-        foreign: set[str] = set()
+        hidden_paths: set[str] = set()
         for info in self.index.notes.below(project, folder):
             if not self.sees(info.scope):
-                foreign.add(info.path)
+                hidden_paths.add(info.path)
             elif info.locked:
                 raise Locked(info.permalink)
             else:
                 infos.append(info)
-        return infos, foreign
+        return infos, hidden_paths
 
     def _move_file(
         self,
@@ -323,15 +357,16 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         data: bytes | None = None,
         **step_fields: Any,
     ) -> None:
-        """Move a file.
+        """Move a file, and rewrite it in the same change if its text has to change.
 
-        If its permalink should follow, or if its links change (`data`), the file is rewritten in
-        the same change.
+        file: the file as it is now.
+        follow: whether a permalink in the file's header changes with the path.
+        data: the text with changed links; None if no link changes.
+        step_fields: further fields of the steps, such as `scope`.
         """
+        note = None
         if follow and path.endswith((".md", ".markdown")):
             note = self.engine.parse(project, path, file)
-        else:
-            note = None
         has_permalink = note is not None and note.own_permalink
         if data is None and not has_permalink:
             change.move(project, path, to, old=file, **step_fields)
@@ -353,10 +388,12 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         *,
         permalink: str | None = None,
     ) -> str:
-        """A free permalink for a note at `path`: `permalink`, or the one that the path makes.
+        """Return a free permalink for a note at `path`, such as `plans/trip` or `plans/trip-1`.
 
         A number is added if the permalink is among `taken_permalinks`, or if another note that the
         caller sees has it.
+
+        permalink: the permalink to begin with. By default it is made from the path.
         """
         base_permalink = permalink or links.permalink_for(project, path)
         numbered = (f"{base_permalink}-{number}" for number in count(1))
@@ -368,9 +405,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         )
 
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
-        """The visible note with this permalink, other than the note at `path`.
+        """Return the visible note with this permalink, other than the note at `path`.
 
-        None if none exists.
+        None if no other note has it.
         """
         holders = self.index.notes.with_permalink(project, permalink)
         return next((note for note in holders if note.path != path and self.sees(note.scope)), None)
@@ -378,23 +415,30 @@ class PlaceVerbs(ReadVerbs, WritingSession):
     def _check_place(self, project: str, path: str) -> None:
         """Raise InvalidInput if a file at this place would not be a note."""
         source = self.engine.source(project)
-        if isinstance(source, FolderSource) and (why := source.rules.reason(path)):
-            raise InvalidInput(
-                f'"{path}" is left out of project {source.name} by {why}. Choose another folder.'
-            )
+        if isinstance(source, FolderSource):
+            why = source.rules.reason(path)
+            if why:
+                raise InvalidInput(
+                    f'"{path}" is left out of project {source.name} by {why}. '
+                    "Choose another folder."
+                )
         if not source.is_note(path):
             raise InvalidInput(
                 f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.'
             )
 
 
-def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
-    """Folders that hold nothing once `removed` are gone, deepest first."""
-    emptied: dict[str, None] = {}
-    for place, folders, files in walk(os.path.join(root, folder), top_down=False):
+def _emptied_folders(root: str, folder: str, removed_paths: set[str]) -> list[str]:
+    """Return the folders that hold nothing once `removed_paths` are gone, the deepest first.
+
+    root: the absolute path of the project. All other paths are relative to it.
+    """
+    # The keys are the folders, in order.
+    emptied_folders: dict[str, None] = {}
+    for place, folder_names, file_names in walk(os.path.join(root, folder), top_down=False):
         relative_path = os.path.relpath(place, root)
-        names = [f"{relative_path}/{name}" for name in files]
-        subfolders = [f"{relative_path}/{name}" for name in folders]
-        if all(name in removed for name in names) and all(name in emptied for name in subfolders):
-            emptied[relative_path] = None
-    return [*emptied]
+        files = {f"{relative_path}/{name}" for name in file_names}
+        subfolders = {f"{relative_path}/{name}" for name in folder_names}
+        if files <= removed_paths and subfolders <= emptied_folders.keys():
+            emptied_folders[relative_path] = None
+    return [*emptied_folders]

@@ -15,7 +15,7 @@ from memoranda.engine.session import HomeSession
 from memoranda.engine.transaction import Transaction, check_access
 from memoranda.engine.writing import editable, follow_content
 from memoranda.errors import MemorandaError
-from memoranda.index.link_queries import MovedNote, Relocation
+from memoranda.index.link_queries import LinkText, MovedNote, Relocation
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.anchors import Anchor, changed_anchors, renamed, renamed_rest, with_own_anchors
@@ -189,7 +189,7 @@ def _with_anchors(
             renamed_part = None
         if renamed_part is None or number > len(lines):
             continue
-        is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
+        is_whole = relocation.is_whole(source, LinkText(link.target, link.project, link.rest))
         if not is_whole and relocation.leads(source, link.target, link.project, row):
             raw = link.raw.replace(link.rest, renamed_part, 1)
             changes.setdefault(number, {})[link.raw] = raw
@@ -240,7 +240,7 @@ def _updated(relocation: Relocation, source: NoteInfo, text: str) -> tuple[str, 
             source.project,
             source.path,
             source.scope,
-            (link.target, link.project, link.rest),
+            LinkText(link.target, link.project, link.rest),
             may_be_markdown=link.is_markdown,
         )
         if row is None:
@@ -288,7 +288,7 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     project, _ = parse_link(link.raw)
     if project is not None and not _is_project(relocation, source, project, row):
         project = None
-    is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
+    is_whole = relocation.is_whole(source, LinkText(link.target, link.project, link.rest))
     target = link.target + link.rest if is_whole else link.target
     for candidate in _names(target, before, after, relocation.folder_after(source)):
         is_writable = _fits_in_brackets(candidate, after)

@@ -1,7 +1,8 @@
-"""Finding what is left of some notes.
+"""Find what is left of notes that are to be erased.
 
-The ledger is followed back through moves, categories and merges. The files of the
-home are searched for words and lines of the erased texts.
+`Trail` follows the notes back through the ledger: through moves, changes of category and merges. It
+says which steps and texts must go. `search` looks in all files for words and lines of the erased
+texts. `Needles` are these words and lines.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from memoranda.engine.engine import Engine
 from memoranda.engine.transaction import Location
@@ -35,57 +37,69 @@ from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
 
 OUR_REMOVAL = ("delete", "", "")
-"""Verb, project and path of the change that takes away what is being erased: no other change is
-about no place.
+"""Verb, project and path of the change that removes the erased notes. No other change has an empty
+project and path.
 """
-_FILES = (StepKind.PUT, StepKind.REMOVE, StepKind.UNLINK, StepKind.SYMLINK)
+_STEPS_ON_FILES = (StepKind.PUT, StepKind.REMOVE, StepKind.UNLINK, StepKind.SYMLINK)
+# The name of a memory's file ends with the first digits of its id: `some-words-0a1b2c3d.md`.
+_ID_DIGITS = 8
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """The folders a path is in, the topmost first."""
+    """Yield the folders that a path is in: `a` and `a/b` for `a/b/c.md`."""
     for position, sign in enumerate(path):
         if sign == "/":
             yield path[:position]
 
 
-class _Waiting:
-    """Numbers of changes still to be looked at, given out from the highest to the lowest."""
+class _NumberQueue:
+    """A queue of numbers of changes. It returns each once, from the highest to the lowest.
 
-    def __init__(self, number: int):
-        self.number = number
-        """The one given out last: only lower ones are still to come."""
+    last_number: the number that `next` returned last. Only lower numbers follow.
+    """
+
+    def __init__(self, limit: int):
+        """Make a queue for numbers below `limit`."""
+        self.last_number = limit
+        # Negative numbers, as `heappop` returns the lowest.
         self._heap: list[int] = []
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Have these looked at, except those that were passed."""
+        """Add numbers. Those that are not below `last_number` come too late and are ignored."""
         for number in numbers:
-            if number < self.number:
+            if number < self.last_number:
                 heappush(self._heap, -number)
 
     def next(self) -> int | None:
-        """The highest that is left, None for none."""
+        """Return the highest number in the queue. None if the queue is empty."""
         while self._heap:
             number = -heappop(self._heap)
-            if number < self.number:
-                self.number = number
+            # A number may have been added twice.
+            if number < self.last_number:
+                self.last_number = number
                 return number
         return None
 
 
 class Trail:
-    """The trail of some notes through the history.
+    """Follows notes back through the history, and finds every step and text that is about them.
 
+    Arguments:
     places: where the notes are now, or were last.
-    ids: the ids of the notes. After `follow`, also the ids of their older versions.
+    ids: the ids of the notes.
     entities: the names of entities, by graph file.
     rows: (folder, namespace, key) of the rows of JSON files.
-    files: after `follow`, the steps to keep of each change that touched one of the notes, by
-        number. None for a step to remove.
-    texts: after `follow`, the kept versions.
-    met: after `follow`, the places that the ledger knows.
+
+    Results of `follow`:
+    ids: the given ids, and the ids of older versions of the notes.
+    files: for each change that touched one of the notes, its steps without the notes, by the
+        change's number. None in place of a step to remove.
+    texts: the older versions that the history keeps.
+    met: the places of the notes that the ledger knows.
     """
 
     _is_line: dict[str, Callable[[bytes], bool]]
+    """By the real path of a graph file or JSON file, whether a line of it is to be erased."""
 
     def __init__(
         self,
@@ -97,91 +111,105 @@ class Trail:
     ):
         self._engine = engine
         self._history = engine.ledger.history
-        self._now = set(places)
-        self._every = set(places)
+        # Where the notes are at the time of the change that `follow` looks at.
+        self._present_places = set(places)
+        # All places where the notes ever were.
+        self._all_places = set(places)
         self.ids = set(ids)
-        self._heads = {note_id[:8] for note_id in ids}
+        # The first digits of the ids.
+        self._id_starts = {note_id[:_ID_DIGITS] for note_id in ids}
         self._is_line = {
             file: partial(_names, names=frozenset(names)) for file, names in entities.items()
         }
         for folder, namespace, key in rows:
             stem = stem_of(namespace)
             file = os.path.realpath(os.path.join(folder, f"{stem}.json"))
-            other_lines = self._is_line.get(file)
-            self._is_line[file] = partial(_is_row, stem, namespace, key, other_lines)
+            # Several rows of one file may go.
+            is_other_row = self._is_line.get(file)
+            self._is_line[file] = partial(_is_row, stem, namespace, key, is_other_row)
         self.files: dict[int, list[Touched | None]] = {}
+        # The changes of `files`, by number.
         self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []
         self.met: set[Location] = set()
-        self._waiting = _Waiting(self._history.last + 1)
-        self._moved_projects: set[str] = set()
+        self._queue = _NumberQueue(self._history.last + 1)
+        # The projects whose moves of folders are in the queue.
+        self._queued_projects: set[str] = set()
 
     def follow(self) -> None:
         """Walk back through the changes that may be about the notes, from the latest to the first."""
-        self._waiting.add(self._history.numbers_about(*OUR_REMOVAL))
-        self._waiting.add(self._history.numbers_private())
-        self._waiting.add(self._history.numbers_in_place(self._is_graph_file))
-        for place in self._now:
-            self._await_place(place)
-        for head in self._heads:
-            self._waiting.add(self._history.with_name_id(head, self._waiting.number))
-        while (number := self._waiting.next()) is not None:
+        self._queue.add(self._history.numbers_about(*OUR_REMOVAL))
+        self._queue.add(self._history.numbers_private())
+        self._queue.add(self._history.numbers_in_place(self._holds_erased_lines))
+        for place in self._present_places:
+            self._queue_changes_at(place)
+        for id_start in self._id_starts:
+            self._queue.add(self._history.with_name_id(id_start, self._queue.last_number))
+        while (number := self._queue.next()) is not None:
             change = self._history.change(number)
             if change is not None:
                 self._visit(change)
         self._drop_folders()
 
-    def _await_place(self, place: Location) -> None:
-        """Have the changes looked at that may be about a note at a place before."""
-        number = self._waiting.number
-        self._waiting.add(self._history.numbers_at(place[0], place[1], number))
-        if place[0] not in self._moved_projects:
-            self._moved_projects.add(place[0])
-            self._waiting.add(self._history.numbers_of_folder_moves(place[0], number))
+    def _queue_changes_at(self, place: Location) -> None:
+        """Add the earlier changes of a place to the queue, and the moves of folders above it."""
+        project, path, _ = place
+        number = self._queue.last_number
+        self._queue.add(self._history.numbers_at(project, path, number))
+        if project not in self._queued_projects:
+            self._queued_projects.add(project)
+            self._queue.add(self._history.numbers_of_folder_moves(project, number))
 
-    def _is_graph_file(self, file: str) -> bool:
+    def _holds_erased_lines(self, file: str) -> bool:
+        """Whether lines of a graph file or JSON file are to be erased."""
         return os.path.realpath(file) in self._is_line
 
     def _visit(self, change: Change) -> None:
-        """Take the steps about the notes out of one change, and note what its texts tell."""
-        is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
-        gone_places = {
-            file_index
-            for file_index in reversed(range(len(change.files)))
-            if is_removal or self._is_hit(change.files[file_index])
-        }
-        for file_index, touched in enumerate(change.files):
-            if file_index not in gone_places and self._goes_along(
-                touched, is_partner=bool(gone_places)
-            ):
-                gone_places.add(file_index)
-                self._enter((touched.project, touched.path, touched.root))
-        for file_index in gone_places:
-            self._remember_text(change.files[file_index])
-        remaining = [
-            None if file_index in gone_places else self._without_entities(file)
-            for file_index, file in enumerate(change.files)
-        ]
-        if remaining != change.files:
-            self._note(change, remaining)
+        """Find the steps of one change that are about the notes, and learn from their texts.
 
-    def _goes_along(self, touched: Touched, *, is_partner: bool) -> bool:
-        """Whether a step is about a note that is known by its id.
-
-        A change to the note removed it in its category before, or one merged into it: the step is
-        its partner. Or a memory's file has the id in its name, wherever somebody moved it by hand.
+        Without these steps, the change is recorded in `files`.
         """
-        if is_partner and touched.do == StepKind.REMOVE and self._has_id(touched):
+        is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
+        # Backwards, as a step that moves a note changes where the earlier steps find it.
+        erased_indexes = {
+            step_index
+            for step_index in reversed(range(len(change.files)))
+            if is_removal or self._is_hit(change.files[step_index])
+        }
+        for step_index, touched in enumerate(change.files):
+            if step_index not in erased_indexes and self._is_about_known_id(
+                touched, has_erased_steps=bool(erased_indexes)
+            ):
+                erased_indexes.add(step_index)
+                self._add_place((touched.project, touched.path, touched.root))
+        for step_index in erased_indexes:
+            self._remember_text(change.files[step_index])
+        remaining_steps = [
+            None if step_index in erased_indexes else self._without_entities(touched)
+            for step_index, touched in enumerate(change.files)
+        ]
+        if remaining_steps != change.files:
+            self._record(change, remaining_steps)
+
+    def _is_about_known_id(self, touched: Touched, *, has_erased_steps: bool) -> bool:
+        """Whether a step is about one of the notes, as its id shows.
+
+        has_erased_steps: whether another step of the change is about the notes. Then a removal of a
+            file with their id is, too: the note changed its category, or was merged.
+        """
+        if has_erased_steps and touched.do == StepKind.REMOVE and self._has_id(touched):
             return True
-        is_named = (
+        # Somebody may have moved a memory's file by hand, but its name still ends with the id.
+        id_start = touched.path[: -len(".md")][-_ID_DIGITS:]
+        is_named_by_id = (
             touched.project == CATEGORY_PROJECT
-            and touched.do in _FILES
-            and touched.path[-11:-3] in self._heads
+            and touched.do in _STEPS_ON_FILES
+            and id_start in self._id_starts
         )
-        return is_named and (touched.old is None or self._has_id(touched))
+        return is_named_by_id and (touched.old is None or self._has_id(touched))
 
     def _remember_text(self, touched: Touched) -> None:
-        """Keep the text a step replaced, and the ids it names its note by."""
+        """Add the text that a step replaced to `texts`, and the ids in its header to `ids`."""
         data = self._kept_text(touched.old)
         if data is None:
             return
@@ -191,57 +219,68 @@ class Trail:
             return
         ids = {note.id, *id_list(note.header.get("merged"))}
         self.ids |= ids
-        for head in {note_id[:8] for note_id in ids} - self._heads:
-            self._heads.add(head)
-            self._waiting.add(self._history.with_name_id(head, self._waiting.number))
+        for id_start in {note_id[:_ID_DIGITS] for note_id in ids} - self._id_starts:
+            self._id_starts.add(id_start)
+            self._queue.add(self._history.with_name_id(id_start, self._queue.last_number))
 
-    def _note(self, change: Change, remaining: list[Touched | None]) -> None:
-        self.files[change.number] = remaining
+    def _record(self, change: Change, remaining_steps: list[Touched | None]) -> None:
+        """Record in `files` which steps of a change remain."""
+        self.files[change.number] = remaining_steps
         self._changes[change.number] = change
 
     def _is_hit(self, touched: Touched) -> bool:
-        """Whether a step is about one of the notes.
+        """Whether a step is about a note at one of the present places.
 
-        After a move, the walk continues at the old place.
+        If the step moved the note, its old place becomes the present one for earlier changes.
         """
-        old_place = (touched.project, touched.path, touched.root)
-        new_place = (touched.project, touched.to, touched.root)
-        # The answer to a question
         if touched.project == PRIVATE:
+            # The step stored the answer to a question.
             return self._names_note(touched)
-        if touched.do != StepKind.MOVE:
-            is_hit = touched.do in _FILES and old_place in self._now
-            self.met |= {old_place} if is_hit else set()
-            return is_hit
-        if new_place in self._now:
+        old_place = (touched.project, touched.path, touched.root)
+        if touched.do == StepKind.MOVE:
+            return self._follow_move(touched, old_place)
+        is_hit = touched.do in _STEPS_ON_FILES and old_place in self._present_places
+        if is_hit:
+            self.met.add(old_place)
+        return is_hit
+
+    def _follow_move(self, touched: Touched, old_place: Location) -> bool:
+        """Change the present places to those before a move. Returns whether it moved a note.
+
+        The move of a folder is not about the notes in it, so the result is False.
+        """
+        new_place = (touched.project, touched.to, touched.root)
+        if new_place in self._present_places:
             self.met.add(new_place)
-            self._now.remove(new_place)
-            self._enter(old_place)
+            self._present_places.remove(new_place)
+            self._add_place(old_place)
             return True
-        # before, another note lay there
-        self._now.discard(old_place)
-        if touched.old is None:
-            moved_places = [place for place in self._now if _is_below(place, new_place)]
-        else:
-            moved_places = []
-        # A folder that moved: the line is about the folder
-        for place in moved_places:
-            self._now.remove(place)
-            self._enter((touched.project, touched.path + place[1][len(touched.to) :], touched.root))
+        # Another note moved away from here, so before this step the place was not a note of ours.
+        self._present_places.discard(old_place)
+        is_folder = touched.old is None
+        if is_folder:
+            moved_places = [place for place in self._present_places if _is_below(place, new_place)]
+            for place in moved_places:
+                _, path, _ = place
+                old_path = touched.path + path[len(touched.to) :]
+                self._present_places.remove(place)
+                self._add_place((touched.project, old_path, touched.root))
         return False
 
     def _names_note(self, touched: Touched) -> bool:
         """Whether the key or the text of an answer names one of the notes."""
         data = touched.path.encode() + (self._kept_text(touched.old) or b"")
-        names = [*self.ids, *(os.path.join(project, path) for project, path, _ in self._every)]
-        return any(name.encode() in data for name in names)
+        paths = [os.path.join(project, path) for project, path, _ in self._all_places]
+        return any(name.encode() in data for name in [*self.ids, *paths])
 
-    def _enter(self, place: Location) -> None:
-        self._now.add(place)
-        self._every.add(place)
-        self._await_place(place)
+    def _add_place(self, place: Location) -> None:
+        """Follow a note at a place further back."""
+        self._present_places.add(place)
+        self._all_places.add(place)
+        self._queue_changes_at(place)
 
     def _has_id(self, touched: Touched) -> bool:
+        """Whether the text that a step replaced has the id of one of the notes in its header."""
         data = self._kept_text(touched.old)
         if data is not None:
             note = self._engine.parse(touched.project, touched.path, as_file(data))
@@ -250,6 +289,7 @@ class Trail:
         return note is not None and note.own_id and note.id in self.ids
 
     def _kept_text(self, digest: str | None) -> bytes | None:
+        """Return the text with this SHA-256 from the history. None if it is not there."""
         try:
             if digest:
                 return self._history.text(digest, "")
@@ -258,30 +298,30 @@ class Trail:
             return None
 
     def _without_entities(self, touched: Touched) -> Touched | None:
-        """A change of lines without the lines of the entities or rows. The rest can still be
-        undone.
+        """Return a change of lines without the lines to erase, so that the rest can be undone.
 
-        None if nothing is left, or if its lines are not kept.
+        Any other step is returned as it is. None if no line is left, or if the history does not
+        keep the lines.
         """
         is_line = None
         if touched.do == StepKind.LINES:
             is_line = self._is_line.get(os.path.realpath(touched.file))
         if is_line is None:
             return touched
-        # The whole file, kept because it was written in place
-        if touched.new is None:
+        is_whole_file = touched.new is None
+        if is_whole_file:
             return None
         lines = self._engine.ledger.lines
         try:
             kept_lines = lines.kept(touched)
         except (NotFound, StorageError, ValueError):
-            # Nothing could undo it, and nobody can tell what the rest holds
+            # The step cannot be undone, and may hold erased lines.
             return None
         gone_lines = [line for line in kept_lines.all() if is_line(line)]
         if not gone_lines:
             return touched
         self.texts += gone_lines
-        self.met |= {place for place in self._every if place[0] == touched.project}
+        self.met |= {place for place in self._all_places if place[0] == touched.project}
         remaining = kept_lines.without(is_line)
         if not any(remaining):
             return None
@@ -290,46 +330,47 @@ class Trail:
     def _drop_folders(self) -> None:
         """Remove from the history the names of folders that disappeared with the notes."""
         parent_folders: set[Location] = set()
-        for project, path, root in self._every:
+        for project, path, root in self._all_places:
+            # The folders of categories are always there.
             if project != CATEGORY_PROJECT:
                 parent_folders.update((project, folder, root) for folder in folders_above(path))
-        roots = {
-            folder: folder[2] or self._engine.own_root(folder[0]) or "" for folder in parent_folders
-        }
-        lost = {
-            folder
-            for folder, root in roots.items()
-            if not os.path.isdir(os.path.join(root, folder[1]))
-        }
-        changes: set[int] = set()
-        for project, path, _ in lost:
-            changes.update(self._history.numbers_at(project, path, self._history.last + 1))
-        for number in sorted(changes, reverse=True):
+        lost_folders: set[Location] = set()
+        for project, path, root in parent_folders:
+            own_root = root or self._engine.own_root(project) or ""
+            if not os.path.isdir(os.path.join(own_root, path)):
+                lost_folders.add((project, path, root))
+        numbers: set[int] = set()
+        for project, path, _ in lost_folders:
+            numbers.update(self._history.numbers_at(project, path, self._history.last + 1))
+        for number in sorted(numbers, reverse=True):
             change = self._history.change(number)
             if change is not None:
-                self._drop_lost_folders(change, lost)
+                self._drop_lost_folders(change, lost_folders)
 
-    def _drop_lost_folders(self, change: Change, lost: Collection[Location]) -> None:
-        """Take the steps on folders that are lost out of a change, except those still in use."""
-        remaining = self.files.get(change.number, [*change.files])
-        for file_index, file in enumerate(change.files):
-            if file.do == StepKind.MOVE:
-                path = file.to
-            else:
-                path = file.path
-            if not _is_folder(file) or (file.project, path, file.root) not in lost:
+    def _drop_lost_folders(self, change: Change, lost_folders: Collection[Location]) -> None:
+        """Remove the steps on lost folders from a change.
+
+        A step stays if a remaining step of the change is about a file in the folder.
+        """
+        remaining_steps = self.files.get(change.number, [*change.files])
+        for step_index, step in enumerate(change.files):
+            path = step.to if step.do == StepKind.MOVE else step.path
+            if not _is_folder(step) or (step.project, path, step.root) not in lost_folders:
                 continue
             is_in_use = any(
                 touched and not _is_folder(touched) and f"{touched.path}/".startswith(f"{path}/")
-                for touched in remaining
+                for touched in remaining_steps
             )
-            remaining[file_index] = file if is_in_use else None
-        if remaining != change.files:
-            self._note(change, remaining)
+            remaining_steps[step_index] = step if is_in_use else None
+        if remaining_steps != change.files:
+            self._record(change, remaining_steps)
 
     def revised(self, moment: str) -> dict[int, Change]:
-        """The changes as they should be without the notes, by number: one that was about nothing
-        else leaves its number, and `moment`.
+        """Return the changes of `files` as they should be without the notes, by number.
+
+        A change that was only about the notes becomes a blank line of the ledger with its number.
+
+        moment: the time stamp of such a line.
         """
         return {
             number: self._without(self._changes[number], steps, moment)
@@ -338,19 +379,28 @@ class Trail:
 
     @property
     def places(self) -> Collection[Location]:
-        """All places the notes ever had."""
-        return self._every
+        """All places where the notes ever were."""
+        return self._all_places
 
     def _without(self, change: Change, steps: list[Touched | None], moment: str) -> Change:
-        remaining = [touched for touched in steps if touched is not None]
-        if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining):
+        """Return a change with only the remaining steps.
+
+        steps: for each step of the change, the step that remains of it, or None.
+        moment: the time stamp, if nothing remains but steps that make or remove folders.
+        """
+        remaining_steps = [touched for touched in steps if touched is not None]
+        if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining_steps):
             return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
-        pairs = [*zip(change.files, steps, strict=True)]
-        erased_steps = [touched for touched, remaining_step in pairs if remaining_step is None]
+        erased_steps: list[Touched] = []
+        erased_files = 0
+        for touched, remaining_step in zip(change.files, steps, strict=True):
+            if remaining_step is None:
+                erased_steps.append(touched)
+            if remaining_step != touched and not _is_folder(touched):
+                erased_files += 1
         if _is_about_one_of(change, erased_steps):
-            change = _listed_under_another(change, remaining)
-        erased = sum(now != touched and not _is_folder(touched) for touched, now in pairs)
-        return replace(change, files=remaining, details={"erased": erased})
+            change = _listed_under_another(change, remaining_steps)
+        return replace(change, files=remaining_steps, details={"erased": erased_files})
 
 
 def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
@@ -362,7 +412,7 @@ def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
 
 
 def _listed_under_another(change: Change, steps: Iterable[Touched]) -> Change:
-    """The change, listed under the place of the first of `steps` that is not about a folder."""
+    """Copy a change, and list it under the place of the first of `steps` that is not on a folder."""
     first_touched = next(
         touched for touched in steps if touched.do not in (StepKind.MKDIR, StepKind.RMDIR)
     )
@@ -372,28 +422,36 @@ def _listed_under_another(change: Change, steps: Iterable[Touched]) -> Change:
 
 
 def _is_folder(touched: Touched) -> bool:
-    return touched.do in (StepKind.MKDIR, StepKind.RMDIR) or (
-        touched.do == StepKind.MOVE and touched.old is None
-    )
+    """Whether a step is on a folder. The step that moves a folder has no text."""
+    is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
+    return is_moved_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR)
 
 
 def _is_below(place: Location, folder: Location) -> bool:
-    return (place[0], place[2]) == (folder[0], folder[2]) and place[1].startswith(f"{folder[1]}/")
+    """Whether a place is in a folder."""
+    project, path, root = place
+    folder_project, folder_path, folder_root = folder
+    is_same_project = (project, root) == (folder_project, folder_root)
+    return is_same_project and path.startswith(f"{folder_path}/")
 
 
 def _names(line: bytes, names: Collection[str]) -> bool:
-    """Whether a line of a graph file is one of these entities, or a relation at one."""
-    observations = said_by(line)
-    if isinstance(observations, GraphRelation):
-        return observations.source in names or observations.target in names
-    return observations is not None and observations.name in names
+    """Whether a line of a graph file is one of these entities, or a relation from or to one."""
+    record = said_by(line)
+    if isinstance(record, GraphRelation):
+        return record.source in names or record.target in names
+    return record is not None and record.name in names
 
 
 def _is_row(
-    stem: str, namespace: str, key: str, others: Callable[[bytes], bool] | None, line: bytes
+    stem: str, namespace: str, key: str, is_other: Callable[[bytes], bool] | None, line: bytes
 ) -> bool:
-    """Whether a row of a JSON file is this entry, or one of `others`."""
-    if others is not None and others(line):
+    """Whether a row of a JSON file is the entry of a namespace and key.
+
+    stem: the name of the file without `.json`.
+    is_other: if given, a row for which it is true counts, too.
+    """
+    if is_other is not None and is_other(line):
         return True
     with suppress(ValueError):
         row = json.loads(line)
@@ -403,8 +461,8 @@ def _is_row(
 
 # Words long enough to tell that one text was made of another.
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
-# A word that no other text has by chance: it has a digit or letters of another alphabet, or is
-# long.
+# A word that no other text has by chance: it has a digit or letters of another alphabet, or at
+# least 16 characters. A date is no such word.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
 # Characters that continue a longer word, address or title: `notes/c-1`, `notes/c/d`, `C++`, `C#`.
 _ADDRESS_SIGN = re.compile(rb"[0-9A-Za-z_\x80-\xff/+#-]")
@@ -422,27 +480,31 @@ def _telling_words(data: bytes) -> list[bytes]:
 # Header lines that other notes may have alike; their words count.
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
 # A shorter line is too common to show that a text was copied.
-_LEAST_LINE_CHARACTERS = 16
-# Lines of a text that are looked for elsewhere.
-_MOST_LINES = 100
+_MIN_LINE_CHARACTERS = 16
+# At most about this many lines are searched for, spread over all texts.
+_MAX_LINES = 100
 # Bytes of a file that are searched at a time.
 _PIECE_BYTES = 4 << 20
-# Notes named that mention what is erased.
-_MOST_MENTIONS = 20
+# How many other notes with the same words are listed.
+_MAX_MENTIONS = 20
 
 
 @dataclass(slots=True)
 class Needles:
-    """The texts to search for: `words` all at once, and at most 100 `lines`, one by one."""
+    """The texts to search for.
+
+    words: long words, which are compared with the words of a text all at once.
+    lines: lines and names, about 100 at most, which are searched for one by one.
+    """
 
     words: set[bytes] = field(default_factory=set)
     lines: list[bytes] = field(default_factory=list)
-    _inner: dict[bytes, set[bytes]] = field(default_factory=dict)
-    """The long words inside a line."""
+    _inner_words: dict[bytes, set[bytes]] = field(default_factory=dict)
+    """By line, its long words without the first and the last one."""
 
     @classmethod
     def of(cls, texts: Iterable[bytes], names: Sequence[str]) -> Needles:
-        """The long words and lines of `texts`, and all of `names`."""
+        """Make needles of the long words and lines of `texts`, and of all `names`."""
         words = set[bytes]()
         lines = dict.fromkeys(name.encode() for name in names)
         for text in texts:
@@ -454,55 +516,58 @@ class Needles:
             lines |= dict.fromkeys(
                 line
                 for line in own_lines
-                if len(line) >= _LEAST_LINE_CHARACTERS and not line.startswith(_SHARED)
+                if len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED)
             )
             for line in own_lines:
                 words.update(_telling_words(line))
         for name in names:
             words.update(_telling_words(name.encode()))
         words |= {word.lower() for word in words}
-        step = len(lines) // _MOST_LINES + 1
+        step = len(lines) // _MAX_LINES + 1
         return cls(words, list(lines)[::step])
 
     def longest(self) -> int:
-        """The length of the longest, in bytes."""
+        """Return the length of the longest needle in bytes."""
         return max(map(len, (*self.words, *self.lines)), default=0)
 
     def found_in(self, data: bytes) -> set[bytes]:
-        """Those that are in `data`."""
-        tokens = set(_WORD.findall(data))
-        lines = {line for line in self._possible_in(tokens) if data.find(line) >= 0}
-        return (self.words & tokens) | lines
+        """Return the needles that are in `data`."""
+        data_words = set(_WORD.findall(data))
+        lines = {line for line in self._possible_in(data_words) if data.find(line) >= 0}
+        return (self.words & data_words) | lines
 
-    def _possible_in(self, tokens: set[bytes]) -> Iterator[bytes]:
-        """The lines whose own words are among the words of a text: few have to be looked for."""
+    def _possible_in(self, data_words: set[bytes]) -> Iterator[bytes]:
+        """Yield the lines that may be in a text with these words, so that few are searched for."""
         for line in self.lines:
-            if line not in self._inner:
+            if line not in self._inner_words:
                 matches = _WORD.finditer(line)
-                # A word at an end of the line may go on in the text
-                self._inner[line] = {
+                # A word at an end of the line may be part of a longer word in the text.
+                self._inner_words[line] = {
                     match[0] for match in matches if match.start() and match.end() < len(line)
                 }
-            if self._inner[line] <= tokens:
+            if self._inner_words[line] <= data_words:
                 yield line
 
-    def names_in(self, data: bytes | mmap.mmap, found: Iterable[bytes]) -> bool:
-        """Whether one of those that were `found` in `data` stands there whole: `notes/c` is in
-        `notes/c-1`, which names another note."""
-        return any(needle in self.words or _stands_whole(data, needle) for needle in found)
+    def names_in(self, data: bytes | mmap.mmap, needles_in_data: Iterable[bytes]) -> bool:
+        """Whether one of the needles found in `data` is a whole word or address there.
+
+        `notes/c` is found in `notes/c-1`, but that is the name of another note.
+        """
+        return any(needle in self.words or _is_whole(data, needle) for needle in needles_in_data)
 
 
-def _stands_whole(data: bytes | mmap.mmap, needle: bytes) -> bool:
-    """Whether the needle is somewhere in `data` and no word or address goes on at its ends."""
-    goes_on_before = _ADDRESS_SIGN.match(needle[:1]) is not None
-    goes_on_after = _ADDRESS_SIGN.match(needle[-1:]) is not None
+def _is_whole(data: bytes | mmap.mmap, needle: bytes) -> bool:
+    """Whether the needle is somewhere in `data` and is not part of a longer word or address."""
+    begins_with_word = _ADDRESS_SIGN.match(needle[:1]) is not None
+    ends_with_word = _ADDRESS_SIGN.match(needle[-1:]) is not None
     position = data.find(needle)
     while position >= 0:
         end = position + len(needle)
-        before = data[max(position - 1, 0) : position]
-        is_begun = goes_on_before and _ADDRESS_SIGN.match(before)
-        is_continued = goes_on_after and _ADDRESS_SIGN.match(data[end : end + 1])
-        if not is_begun and not is_continued:
+        sign_before = data[max(position - 1, 0) : position]
+        sign_after = data[end : end + 1]
+        is_continued_before = begins_with_word and _ADDRESS_SIGN.match(sign_before)
+        is_continued_after = ends_with_word and _ADDRESS_SIGN.match(sign_after)
+        if not is_continued_before and not is_continued_after:
             return True
         position = data.find(needle, position + 1)
     return False
@@ -510,8 +575,11 @@ def _stands_whole(data: bytes | mmap.mmap, needle: bytes) -> bool:
 
 @dataclass(slots=True)
 class Found:
-    """`files` and `bytes` searched; `remains` are our own files that hold something, `mentions` the
-    texts of others.
+    """The result of a search.
+
+    files, bytes: how much was searched.
+    remains: the names of our own files that still hold a part of the erased texts.
+    mentions: the names of other authors' texts that hold the same words.
     """
 
     files: int = 0
@@ -526,74 +594,87 @@ def search(
     """Look for the needles everywhere that the erased words may be.
 
     That is in all files of the home, in the notes and temporary files of projects elsewhere, and in
-    the JSON files of `folders`. Words that the text of another note or a kept text contains belong
-    to its author, so they are looked for nowhere else. Nor are the words of the names `in_use`.
+    the JSON files of `folders`. A word that another note or a kept text contains belongs to its
+    author, so it is not a trace anywhere.
+
+    in_use: names of folders that other notes use. Their words are not a trace either.
     """
     findings = Found()
-    theirs = dict[str, set[bytes]]()
-    ours = dict[str, set[bytes]]()
+    # By the name of a file, the needles in it: of other authors, and of our own files.
+    theirs: dict[str, set[bytes]] = {}
+    ours: dict[str, set[bytes]] = {}
     mentions = list[str]()
     roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders, *in_use])
     # Names that are part of a project's place are not a trace of a note.
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
-    for name, path, is_ours in _files(engine, folders):
+    for file in _files(engine, folders):
         try:
-            size, needles_in_file, is_named = _look_into(path, needles, known_words)
+            looked = _look_into(file.path, needles, known_words)
         except OSError:
             # The file is gone by now.
             continue
-        if size is None:
+        if looked is None:
             continue
-        findings.files = findings.files + 1
-        findings.bytes = findings.bytes + size
-        new_words = needles_in_file - known_words
-        if new_words:
-            (ours if is_ours else theirs)[name] = new_words
-        if is_named and not is_ours:
-            mentions.append(name)
+        findings.files += 1
+        findings.bytes += looked.size
+        new_needles = looked.needles - known_words
+        if new_needles:
+            (ours if file.is_ours else theirs)[file.name] = new_needles
+        if looked.is_named and not file.is_ours:
+            mentions.append(file.name)
+    # Every database holds the words of its schema.
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
-    common = needles.found_in(schemas).union(*theirs.values())
+    shared_words = needles.found_in(schemas).union(*theirs.values())
     if any(_is_of_history(name) for name in ours):
         for digest, kept_text in engine.ledger.history.texts_with_data():
-            new_words = needles.found_in(kept_text) - known_words
-            common |= new_words
-            if needles.names_in(kept_text, new_words):
+            new_needles = needles.found_in(kept_text) - known_words
+            shared_words |= new_needles
+            if needles.names_in(kept_text, new_needles):
                 mentions.append(f"the kept text {digest[:8]} of another note")
-    common |= {word.lower() for word in common}
-    findings.remains = [name for name, new_words in ours.items() if new_words - common]
-    findings.mentions = list(dict.fromkeys(mentions))[:_MOST_MENTIONS]
+    shared_words |= {word.lower() for word in shared_words}
+    findings.remains = [name for name, own_needles in ours.items() if own_needles - shared_words]
+    findings.mentions = list(dict.fromkeys(mentions))[:_MAX_MENTIONS]
     return findings
 
 
 def _is_of_history(name: str) -> bool:
-    """Whether a file of the home is the ledger, which other kept texts are in too."""
+    """Whether a file of the home belongs to the ledger, which also holds texts of other notes."""
     return "/ledger.db" in name
 
 
-def _look_into(
-    path: str, needles: Needles, known_words: set[bytes]
-) -> tuple[int | None, set[bytes], bool]:
-    """Search a file. Returns its size in bytes, the needles in it, and whether a new needle is a
-    whole word there.
+class _LookedInto(NamedTuple):
+    """The result of searching one file.
 
-    path: the file.
-    needles: the texts to search for.
-    known_words: needles that do not count as new.
+    size: its bytes.
+    needles: the needles in the file.
+    is_named: whether a needle that is not known is a whole word there. False for a database, where
+        words have no ends.
+    """
 
-    The size is None if it is not a regular file. Whole words are not looked for in a database.
-    Raises OSError.
+    size: int
+    needles: set[bytes]
+    is_named: bool
+
+
+_EMPTY_FILE = _LookedInto(0, set(), is_named=False)
+
+
+def _look_into(path: str, needles: Needles, known_words: set[bytes]) -> _LookedInto | None:
+    """Search a file for the needles. None if it is not a regular file. Raises OSError.
+
+    known_words: needles that do not count for `is_named`.
     """
     status = os.stat(path, follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
-        return None, set(), False
+        return None
     if not status.st_size:
-        return 0, set(), False
+        return _EMPTY_FILE
     if beside_sqlite.is_of_sqlite(path):
         needles_in_file = set[bytes]()
         for piece in beside_sqlite.pieces(path, needles.longest()):
             needles_in_file |= needles.found_in(piece)
-        return status.st_size, needles_in_file, False
+        return _LookedInto(status.st_size, needles_in_file, is_named=False)
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
@@ -601,41 +682,56 @@ def _look_into(
             for piece in _pieces(data, needles.longest()):
                 needles_in_file |= needles.found_in(piece)
             is_named = needles.names_in(data, needles_in_file - known_words)
-            return status.st_size, needles_in_file, is_named
+            return _LookedInto(status.st_size, needles_in_file, is_named)
     except ValueError:
         # The file is empty by now.
-        return 0, set(), False
+        return _EMPTY_FILE
     finally:
         os.close(descriptor)
 
 
 def _pieces(data: mmap.mmap, overlap: int) -> Iterator[bytes]:
-    """The bytes of a file in pieces, each with the last bytes of the one before at its beginning."""
+    """Yield the bytes of a file in pieces.
+
+    overlap: how many bytes of the piece before each piece begins with, so that no needle is cut.
+    """
     for start in range(0, len(data), _PIECE_BYTES):
         yield data[max(0, start - overlap) : start + _PIECE_BYTES]
 
 
 def _folders_of_home(layout: Layout) -> Iterator[tuple[str, list[str], list[str]]]:
-    """The folders of the home, and of its private folder if it is outside."""
+    """Walk through the home, and through its private folder if that is elsewhere."""
     yield from walk(str(layout.root))
     if layout.is_apart:
         yield from walk(str(layout.private))
 
 
 def _name_in_home(layout: Layout, path: str) -> str:
-    """The name by which people know a file of the home, the reverse of `Layout.place`."""
+    """Return the name by which people know a file of the home, such as `.memoranda/ledger.db`.
+
+    This is the reverse of `Layout.place`.
+    """
     private = str(layout.private)
     if layout.is_apart and path.startswith(f"{private}/"):
         return os.path.join(PRIVATE, os.path.relpath(path, private))
     return os.path.relpath(path, str(layout.root))
 
 
-SearchedFile = tuple[str, str, bool]
-"""(name for people, path, whether it is ours and not the text of an author)"""
+class SearchedFile(NamedTuple):
+    """A file to search.
+
+    name: the name to show to people.
+    path: its absolute path.
+    is_ours: whether memoranda made the file. False for the text of an author.
+    """
+
+    name: str
+    path: str
+    is_ours: bool
 
 
 def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
-    """The files to search, in the home, in projects elsewhere and in `folders`."""
+    """Yield the files to search: in the home, in projects elsewhere and in `folders`."""
     yield from _files_of_home(engine)
     home = f"{engine.layout.root}/"
     for source in engine.sources.values():
@@ -643,10 +739,11 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
             yield from _files_elsewhere(source)
     for folder in folders:
         for name in sorted(os.listdir(folder)):
-            yield f"{folder}/{name}", os.path.join(folder, name), False
+            yield SearchedFile(f"{folder}/{name}", os.path.join(folder, name), is_ours=False)
 
 
 def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
+    """Yield all files of the home. Notes, kept texts and the configuration are not ours."""
     layout = engine.layout
     roots = [f"{source.root}/" for source in engine.sources.values()]
     for folder, _, names in _folders_of_home(layout):
@@ -659,17 +756,18 @@ def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
                 label = f"the kept text {name[:8]} of another note"
             is_note = is_of_project and not name.startswith(TEMP_PREFIX)
             is_theirs = is_kept or is_note or path == str(engine.settings.file)
-            yield label, path, not is_theirs
+            yield SearchedFile(label, path, not is_theirs)
 
 
 def _files_elsewhere(source: Source) -> Iterator[SearchedFile]:
-    """The notes of a project outside the home, and our temporary files there."""
+    """Yield the notes of a project outside the home, and our temporary files there."""
     if not os.path.isdir(source.root):
-        yield source.name, source.root, False
+        # A graph file, or a project whose folder is gone.
+        yield SearchedFile(source.name, source.root, is_ours=False)
     for folder, _, names in walk(source.root):
         for name in sorted(names):
             path = os.path.join(folder, name)
             relative_path = os.path.relpath(path, source.root)
             is_temporary = name.startswith(TEMP_PREFIX)
             if is_temporary or source.is_note(relative_path):
-                yield f"{source.name}/{relative_path}", path, is_temporary
+                yield SearchedFile(f"{source.name}/{relative_path}", path, is_temporary)

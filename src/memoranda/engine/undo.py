@@ -1,6 +1,10 @@
-"""How a change is taken back: the inverse of each of its steps, what is in its way, and the
-mark by which a memory remembers that a job's action was taken back. Lines of a graph file:
-`undo_lines` in line_undo.py.
+"""Undo changes.
+
+`Undo` adds to a transaction the inverse of each step of a change. It refuses with CannotUndo when
+a later change is in the way. If a job made the change, the memories get a mark in their header
+(`kept_from: [merge:ID]`), so that the job does not do the same again.
+
+The lines of a graph file are undone by `undo_lines` in line_undo.py.
 """
 
 from __future__ import annotations
@@ -37,7 +41,10 @@ EXPIRE = "expire"
 
 
 class Later:
-    """The changes after the one numbered `number`, except those taken back `together` with it."""
+    """The changes after change `number`.
+
+    together: the numbers of changes that the same call undoes. They are not in the way.
+    """
 
     def __init__(self, history: History, number: int, together: Collection[int] = ()):
         self._history = history
@@ -45,36 +52,49 @@ class Later:
         self._together = frozenset(together)
 
     def text_now(self, digest: str, now: str) -> str:
-        """Follow a text through later versions that only count more reads, at most up to `now`.
+        """Return the version of a text that has the same content and the latest count of reads.
 
-        Texts are named by SHA-256.
+        A note's header counts how often the note was read. A new count makes a new version of the
+        file, but does not keep anybody from undoing.
+
+        digest: the SHA-256 of the text that a change left.
+        now: the SHA-256 of the present text, where the search ends.
         """
-        met: set[str] = set()
-        while digest != now and digest not in met:
-            met.add(digest)
+        visited: set[str] = set()
+        while digest != now and digest not in visited:
+            visited.add(digest)
             digest = self._history.folded_into(digest, self._number) or digest
         return digest
 
     def blocked(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
-        """The error that a place changed since; it names the latest change of it the caller sees."""
+        """Return the error that a place has changed since.
+
+        It names the latest change of the place that the caller may see.
+        """
         project, path, root = place
-        by = "outside memoranda"
+        changed_by = "outside memoranda"
         for change in self._history.changes_at(project, path, after=self._number):
             is_other = change.number not in self._together and change.verb != FOLD
             if is_other and concerns(change, place) and is_visible(change):
-                by = f"#{change.number}"
+                changed_by = f"#{change.number}"
                 break
         name = os.path.join(root or project, path)
-        return CannotUndo(f"{name} changed later ({by})", f"#{self._number}")
+        return CannotUndo(f"{name} changed later ({changed_by})", f"#{self._number}")
 
 
 class Undo:
-    """The steps that take changes back, the latest first; CannotUndo when a file is not as a change
-    left it.
+    """Adds to a transaction the steps that undo changes.
+
+    Call `take_back` for each change, the latest first, and then `finish`. Raises CannotUndo if a
+    file is not as the change left it.
+
+    is_visible: whether an error may name a change to the caller.
     """
 
-    _done: Change
+    _undone_change: Change
+    """The change that `take_back` is working on."""
     _later: Later
+    """The changes after `_undone_change`."""
 
     def __init__(
         self,
@@ -86,30 +106,37 @@ class Undo:
         self._is_visible = is_visible
         self._engine = session.engine
         self._transaction = transaction
+        # By (project, path), the step that writes or removes the file.
         self._steps: dict[tuple[str, str], Step] = {}
-        self._kept_from: dict[tuple[str, str], list[str]] = {}
-        self._carried: dict[str, list[str]] = {}
+        # By (project, path), the marks that this undo adds to the memory's header.
+        self._new_marks: dict[tuple[str, str], list[str]] = {}
+        # By file name, the marks that earlier undos added and that must not get lost.
+        self._earlier_marks: dict[str, list[str]] = {}
 
     def take_back(self, done_change: Change, together: Collection[int] = ()) -> None:
         """Add the inverse of each step of `done_change`, the last step first.
 
-        together: the numbers of the changes that are taken back with it.
+        If a job made the change, each memory it wrote to gets a mark with the verb of the change,
+        such as `expire`. After a merge or a link, one of the two memories gets a mark with the id of
+        the other, such as `merge:ID`.
 
-        The memories that a job changed remember that its action was taken back. In a pair, one
-        remembers the other.
+        together: the numbers of the changes that the same call undoes.
         """
-        self._done = done_change
+        self._undone_change = done_change
         self._later = Later(self._engine.ledger.history, done_change.number, together)
         for touched in _remembering(done_change):
             mark = done_change.verb
             if mark in ("merge", "link"):
                 mark += self._partner_mark(done_change, touched)
-            self._kept_from.setdefault((touched.project, touched.path), []).append(mark)
+            self._new_marks.setdefault((touched.project, touched.path), []).append(mark)
         for touched in reversed(done_change.files):
             self._add_inverse(touched)
 
     def _partner_mark(self, done_change: Change, touched: Touched) -> str:
-        """The name of the other memory of a pair. Empty if it cannot be read."""
+        """Return `:ID` with the id of the other memory that was merged or linked.
+
+        Empty if that memory cannot be read.
+        """
         partner = next(
             file
             for file in done_change.files
@@ -122,25 +149,21 @@ class Undo:
         return f":{note.id}" if note else ""
 
     def finish(self) -> None:
-        """Write what memories remember into their headers."""
-        for place, step in self._steps.items():
+        """Add the marks of memories to the headers that the steps will write."""
+        for (project, path), step in self._steps.items():
             marks = [
-                *self._carried.get(os.path.basename(place[1]), ()),
-                *self._kept_from.get(place, ()),
+                *self._earlier_marks.get(os.path.basename(path), ()),
+                *self._new_marks.get((project, path), ()),
             ]
-            if (
-                marks
-                and step.do == StepKind.PUT
-                and step.data is not None
-                and place[0] in MEMORY_PROJECTS
-            ):
-                known_marks = self._marks(*place, as_file(step.data))
-                # No header that could hold it
+            is_written_memory = step.do == StepKind.PUT and project in MEMORY_PROJECTS
+            if marks and is_written_memory and step.data is not None:
+                known_marks = self._marks(project, path, as_file(step.data))
+                # A file without a header that can hold the marks stays without them.
                 with suppress(ValueError):
                     step.data = _with_marks(step.data, list(dict.fromkeys([*known_marks, *marks])))
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
-        """The actions on a memory that were taken back, from its header."""
+        """Read the marks from the header of a memory. Empty for a note of another project."""
         if project in MEMORY_PROJECTS:
             note = self._engine.parse(project, path, file)
         else:
@@ -150,7 +173,10 @@ class Undo:
         return []
 
     def _file(self, source: FolderSource, project: str, path: str) -> File | None:
-        """The file as the steps so far leave it. None if it does not exist."""
+        """Return the file as the steps added so far leave it.
+
+        None if there is no file then.
+        """
         step = self._steps.get((project, path))
         if step is None:
             return read_or_none(source, path)
@@ -159,10 +185,10 @@ class Undo:
         return None
 
     def _refusal(self, why: str) -> CannotUndo:
-        return CannotUndo(why, f"#{self._done.number}")
+        return CannotUndo(why, f"#{self._undone_change.number}")
 
     def _source(self, touched: Touched) -> FolderSource:
-        """The source the step was on."""
+        """Return the source that the step changed. Raises CannotUndo if it is out of reach."""
         try:
             return source_at(self._engine, touched.project, touched.root)
         except LocationGone as error:
@@ -171,29 +197,33 @@ class Undo:
     def _add(
         self, do: StepKind, touched: Touched, source: FolderSource, path: str, **step_fields: Any
     ) -> None:
-        before = self._steps.get((touched.project, path))
-        if before is None or do not in (StepKind.PUT, StepKind.REMOVE):
+        """Add a step, or change the step that was already added for the same file.
+
+        step_fields: further fields of the step, such as `data` and `old`.
+        """
+        is_of_file_text = do in (StepKind.PUT, StepKind.REMOVE)
+        earlier_step = self._steps.get((touched.project, path))
+        if earlier_step is None or not is_of_file_text:
             step = self._transaction.add(
                 do, touched.project, path, source=source, scope=touched.scope, **step_fields
             )
-            if do in (StepKind.PUT, StepKind.REMOVE):
+            if is_of_file_text:
                 self._steps[touched.project, path] = step
-        elif do == StepKind.REMOVE and before.old is None:
-            # The file was created and removed by the changes taken back.
-            self._transaction.steps.remove(before)
+            return
+        if do == StepKind.REMOVE and earlier_step.old is None:
+            # The undone changes created and removed this file, so nothing is left to do.
+            self._transaction.steps.remove(earlier_step)
             del self._steps[touched.project, path]
-        else:
-            # An earlier change of the same file: its older text counts
-            before.do, before.data = (
-                do,
-                step_fields.get("data"),
-            )
+            return
+        # Changes are undone latest first, so the new step has the older text. That text counts.
+        earlier_step.do = do
+        earlier_step.data = step_fields.get("data")
 
     def _set_back(self, touched: Touched) -> None:
-        """Make a row of the ledger what it was: an answer of the owner, a request of an agent."""
+        """Restore a row of the ledger: an answer of the owner, or a request of an agent."""
         rows = self._engine.ledger.review_rows
-        now = rows.bytes_at(touched.path)
-        if (now and sha256(now)) != touched.new:
+        present_row = rows.bytes_at(touched.path)
+        if (present_row and sha256(present_row)) != touched.new:
             raise self._blocked(touched, touched.path)
         if touched.old is not None:
             data = self._kept_text(touched)
@@ -202,7 +232,7 @@ class Undo:
         self._transaction.steps.append(rows.step_at(touched.path, data))
 
     def _add_inverse(self, touched: Touched) -> None:
-        """Add the step that takes one step back."""
+        """Add the step that undoes one step of a change."""
         if touched.do == StepKind.SET:
             self._set_back(touched)
             return
@@ -226,19 +256,20 @@ class Undo:
                 self._remove_link(source, touched)
 
     def _move_back(self, source: FolderSource, touched: Touched) -> None:
-        """Have a file or folder where it was before it moved."""
+        """Move a file or folder back to where it was."""
         self._expect_there(source, touched, touched.to, touched.new or touched.old)
+        # The step of a folder has no text.
         is_folder = touched.old is None
-        foreign = self._foreign_below(touched) if is_folder else set()
-        if foreign:
-            self._move_seen_back(source, touched, foreign)
+        hidden_paths = self._hidden_paths_below(touched) if is_folder else set()
+        if hidden_paths:
+            self._move_visible_files_back(source, touched, hidden_paths)
             return
         self._expect_free(source, touched)
         old = None if is_folder else read_or_none(source, touched.to)
         self._add(StepKind.MOVE, touched, source, touched.to, to=touched.path, old=old)
 
     def _put_back(self, source: FolderSource, touched: Touched) -> None:
-        """Have the text a file had before it was written, or no file."""
+        """Restore the text that a file had before it was written. Remove a file that was new."""
         file = self._expect_there(source, touched, touched.path, touched.new)
         if touched.old is None:
             self._add(StepKind.REMOVE, touched, source, touched.path, old=file)
@@ -249,53 +280,56 @@ class Undo:
         )
 
     def _bring_back(self, source: FolderSource, touched: Touched) -> None:
-        """Have a file again that was removed."""
+        """Restore a file that was removed."""
         if not touched.kept:
-            # One of several that were cleared; the others come back
+            # The text was not kept on purpose. The other files of the change still come back.
             return
         self._expect_free(source, touched)
         data = self._kept_text(touched)
         self._add(StepKind.PUT, touched, source, touched.path, data=data, mode=touched.mode)
 
     def _remove_folder(self, source: FolderSource, touched: Touched) -> None:
-        """Remove a folder that was made, if what is taken back leaves it empty."""
-        leaving = [step for step in self._transaction.steps if step.root == source.root]
-        gone_paths = {
+        """Remove a folder that the change made, if the undo leaves it empty."""
+        adding_kinds = (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK)
+        removed_paths = {
             step.path
-            for step in leaving
-            if step.do not in (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK)
+            for step in self._transaction.steps
+            if step.root == source.root and step.do not in adding_kinds
         }
-        place = os.path.join(source.root, touched.path)
-        if not os.path.isdir(place):
+        folder = os.path.join(source.root, touched.path)
+        if not os.path.isdir(folder):
             return
-        paths_inside = {f"{touched.path}/{name}" for name in os.listdir(place)}
-        if paths_inside <= gone_paths:
+        paths_inside = {f"{touched.path}/{name}" for name in os.listdir(folder)}
+        if paths_inside <= removed_paths:
             self._add(StepKind.RMDIR, touched, source, touched.path)
 
     def _remove_link(self, source: FolderSource, touched: Touched) -> None:
-        """Remove a symlink that was made."""
+        """Remove a symlink that the change made."""
         place = source.place(touched.path)
         if place.kind != "link" or place.link != touched.link:
             raise self._blocked(touched, touched.path)
         self._add(StepKind.UNLINK, touched, source, touched.path, link=touched.link)
 
-    def _foreign_below(self, moved: Touched) -> set[str]:
-        """The paths of notes in a moved folder that the caller does not see."""
+    def _hidden_paths_below(self, moved: Touched) -> set[str]:
+        """Return the paths of the notes in a moved folder that the caller may not see."""
         self._engine.fresh(whole=True)
         scopes = scopes_below(self._engine, moved)
         return {path for path, scope in scopes.items() if not self._session.sees(scope)}
 
-    def _move_seen_back(self, source: FolderSource, moved: Touched, foreign: set[str]) -> None:
+    def _move_visible_files_back(
+        self, source: FolderSource, moved: Touched, hidden_paths: set[str]
+    ) -> None:
         """Move a folder back file by file.
 
-        Files that the caller does not see stay, and are not mentioned.
+        hidden_paths: the notes that the caller may not see. They stay, and are not mentioned.
         """
         for place, _, names in sorted(walk(os.path.join(source.root, moved.to))):
             relative_path = os.path.relpath(place, source.root)
             for path in (f"{relative_path}/{name}" for name in sorted(names)):
-                if path in foreign:
+                if path in hidden_paths:
                     continue
-                move_back = replace(moved, path=moved.path + path[len(moved.to) :], to=path)
+                old_path = moved.path + path.removeprefix(moved.to)
+                move_back = replace(moved, path=old_path, to=path)
                 self._expect_free(source, move_back)
                 self._add(
                     StepKind.MOVE,
@@ -309,30 +343,33 @@ class Undo:
     def _expect_there(
         self, source: FolderSource, touched: Touched, path: str, etag: str | None
     ) -> File | None:
-        """The file as the change left it at `path`; a moved folder (no etag) must just be there."""
+        """Return the file at `path` if it is as the change left it. Raises CannotUndo otherwise.
+
+        etag: the SHA-256 of the text that the change left. None for a moved folder, which only has
+            to be there. The result is None then.
+        """
         if etag is None:
             if os.path.lexists(os.path.join(source.root, path)):
                 return None
             raise self._blocked(touched, path)
         file = self._file(source, touched.project, path)
-        # A text that only counts more reads since is not a different text.
-        if file is not None:
-            etag = self._later.text_now(etag, file.etag)
-        if file is not None and file.etag == etag:
+        if file is None:
+            raise self._blocked(touched, path)
+        # A version that only counts more reads is not a different text.
+        etag = self._later.text_now(etag, file.etag)
+        if file.etag == etag:
             return file
-        # Perhaps only an undo's marks tell the file from the text with this etag; they go on with
-        # the memory.
-        if file:
-            marks = self._marks(touched.project, path, file)
-        else:
-            marks = []
+        # Perhaps the file differs only by marks that earlier undos added. Then this undo may go on,
+        # and the memory keeps those marks.
+        marks = self._marks(touched.project, path, file)
         for number in range(len(marks)):
-            if file and sha256(_with_marks(file.data, marks[:number])) == etag:
-                self._carried[os.path.basename(path)] = marks[number:]
+            if sha256(_with_marks(file.data, marks[:number])) == etag:
+                self._earlier_marks[os.path.basename(path)] = marks[number:]
                 return file
         raise self._blocked(touched, path)
 
     def _expect_free(self, source: FolderSource, touched: Touched) -> None:
+        """Raise CannotUndo if something is at the path where the undo would put a file."""
         step = self._steps.get((touched.project, touched.path))
         if step:
             is_free = step.do == StepKind.REMOVE
@@ -342,8 +379,9 @@ class Undo:
             raise self._blocked(touched, touched.path)
 
     def _blocked(self, touched: Touched, path: str) -> CannotUndo:
-        """The error that another change is in the way. It names the change only if the caller may
-        see it.
+        """Return the error that another change is in the way.
+
+        It names the other change only if the caller may see it.
         """
         file = read_or_none(self._source(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
@@ -353,6 +391,7 @@ class Undo:
         return self._later.blocked(place, self._is_visible)
 
     def _kept_text(self, touched: Touched) -> bytes:
+        """Return the text that the step replaced. Raises CannotUndo if it was not kept."""
         if not touched.kept or touched.old is None:
             raise self._refusal(PASSING)
         name = f"{touched.project}/{touched.path}"
@@ -363,12 +402,14 @@ class Undo:
 
 
 def _remembering(done_change: Change) -> list[Touched]:
-    """The memories that record in their header that the action of a job was taken back.
+    """Return the steps on the memories that get a mark when this change is undone.
 
-    They are all that the job wrote to. For a merge it is the memory that was removed, for a link
-    the first of the two.
+    Empty unless a job made the change. After a merge, the memory that was removed gets the mark.
+    After a link, the first of the two memories does. After any other change, all memories that the
+    job wrote to do.
     """
-    if done_change.undoes is not None or done_change.run is None:
+    is_of_job = done_change.run is not None
+    if done_change.undoes is not None or not is_of_job:
         return []
     touched_memories = [
         touched
@@ -388,7 +429,10 @@ def _remembering(done_change: Change) -> list[Touched]:
 
 
 def _with_marks(data: bytes, marks: list[str]) -> bytes:
-    """A memory's text with just these marks. Raises ValueError for a header that cannot hold them."""
+    """Return a memory's text with exactly these marks in its header.
+
+    Raises ValueError if the header cannot hold them.
+    """
     from memoranda.note.edit import SetKeys
     from memoranda.note.frontmatter import REMOVE
 
@@ -396,27 +440,29 @@ def _with_marks(data: bytes, marks: list[str]) -> bytes:
 
 
 def is_upkeep(change: Change) -> bool:
-    """Whether nobody made a change, or would take it back: folded counts, entries past their
-    time to live.
+    """Whether the program made a change by itself, so that nobody would undo it.
+
+    It wrote counts of reads into headers, or removed entries past their time to live.
     """
     return change.verb == FOLD or (change.verb == EXPIRE and change.project == ENTRIES)
 
 
 def is_blank(change: Change) -> bool:
-    """Whether a line only takes the place of a change of what was erased."""
+    """Whether a line of the ledger only holds the number of a change that was erased."""
     return change.verb == ERASE and not change.details
 
 
 def concerns(change: Change, place: Location) -> bool:
-    """Whether a change touched the file at a place."""
+    """Whether a change touched the file at a place, or moved a folder that it is in."""
     project, path, root = place
     if (change.project, change.path, change.root) == place:
         return True
     for file in change.files:
-        if (file.project, file.root) == (project, root):
-            is_folder = file.do == StepKind.MOVE and file.old is None
-            if path in (file.path, file.to) or (
-                is_folder and path.startswith((f"{file.path}/", f"{file.to}/"))
-            ):
-                return True
+        if (file.project, file.root) != (project, root):
+            continue
+        if path in (file.path, file.to):
+            return True
+        is_moved_folder = file.do == StepKind.MOVE and file.old is None
+        if is_moved_folder and path.startswith((f"{file.path}/", f"{file.to}/")):
+            return True
     return False

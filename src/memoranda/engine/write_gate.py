@@ -1,15 +1,15 @@
-"""The write gate decides which texts a change may write, and which origin the ledger records for
-them.
+"""Decide which texts a change may write, and which origin the ledger records for them.
 
-New text is checked before it is written, by the rules of text/gate.rules and the owner's own
-(docs/gate.md). A secret is refused, redacted, or written with a warning, as `gate.secrets` says for
-agents and `gate.own_secrets` for the owner. Text that was already in the replaced notes is let
-through. How large a note may be, and how much an agent may write in a day, is counted from the
-ledger (docs/trust.md).
+New text is checked before it is written (`Gate`), by the rules of text/gate.rules and the owner's
+own rules (docs/gate.md). A secret is refused, redacted, or written with a warning. The setting
+`gate.secrets` decides that for agents, `gate.own_secrets` for the owner. A secret that was already
+in the replaced note does not count. `check_limits` limits the size of a note, and the amount that
+an agent may write in a day (docs/trust.md).
 
-A note has the least trust of all its sources. An edit adds the writer to them. A text that replaces
-a whole note has only its writer as a source. A change of the header alone (tags, links, counts)
-leaves the trust as it was.
+The origin of a text is its provenance: the writer, and how far it is trusted (`sign`). A note has
+the least trust of all its sources. An edit adds the writer to them. A text that replaces a whole
+note has only its writer as a source. A change of the header alone (tags, links, counts) leaves the
+trust as it was.
 """
 
 from __future__ import annotations
@@ -43,16 +43,18 @@ REDACT = "redact"
 REFUSE = "refuse"
 _RESTORING = ("undo", "restore")
 # Verbs that replace a note's text as a whole.
-_WHOLE = ("write", "overwrite", "create")
+_REPLACING = ("write", "overwrite", "create")
 _UNKNOWN = Provenance()
-_SLACK = timedelta(days=1)
-# Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of
-# those.
-_OF_OTHERS = frozenset(("delete", "undo"))
+# Verbs whose bytes are not counted. They also rewrite links in notes that the agent does not see,
+# and the sizes would tell about those notes.
+_UNCOUNTED = frozenset(("delete", "undo"))
 
 
 class Gate:
-    """The rules in force in the home at `root`, and what is done when one matches."""
+    """Checks texts by the rules in force in a home.
+
+    root: the folder of the home, where the owner's file of rules is.
+    """
 
     def __init__(self, settings: Settings, root: Path):
         self._settings = settings
@@ -60,8 +62,9 @@ class Gate:
         self._rules: Rules | None = None
 
     def rules(self) -> Rules:
-        """The program's and the owner's. Raises ConfigError for a file of the owner's that cannot
-        be read.
+        """Return the rules of the program and of the owner.
+
+        Raises ConfigFileError if the owner's file of rules cannot be read.
         """
         if self._rules is None:
             from memoranda.text.gate import default_rules
@@ -78,24 +81,24 @@ class Gate:
         return self._rules
 
     def suspicious(self, text: str) -> tuple[str, ...]:
-        """The rules by which `text` seems to hold injected instructions, each once."""
+        """Return the ids of the rules by which `text` seems to hold injected instructions."""
         if not self._settings.gate_suspicious:
             return ()
         from memoranda.text.gate import SUSPICIOUS, default_rules
 
         gate_rules = default_rules()
-        # Writing says so; reading goes on
+        # A bad file of rules must not stop a read. The next write reports it.
         with suppress(ConfigFileError):
             gate_rules = self.rules()
         findings = gate_rules.find(text, SUSPICIOUS)
-        if findings:
-            return tuple(dict.fromkeys(finding.rule.id for finding in findings))
-        return ()
+        return tuple(dict.fromkeys(finding.rule.id for finding in findings))
 
     def admit(self, steps: Sequence[Step], verb: str, is_owner: bool) -> list[str]:
-        """Check the texts that `steps` would write, and redact secrets in their data.
+        """Check the texts and file names that `steps` would write, and redact secrets in the texts.
 
-        Returns the notices for the caller. Raises SecretRefused.
+        is_owner: whether the owner makes the change.
+
+        Returns notices for the caller, one line each. Raises SecretRefused.
         """
         notices: list[str] = []
         # Texts that are restored were admitted once.
@@ -103,8 +106,9 @@ class Gate:
             return notices
         for step in steps:
             if step.do == StepKind.PUT and step.data is not None and step.project != PRIVATE:
-                old = (old_file.data for old_file in _files_before(steps))
-                self._admit_text(step, step.data.decode("utf-8", "replace"), is_owner, notices, old)
+                old_texts = (old_file.data for old_file in _files_before(steps))
+                text = step.data.decode("utf-8", "replace")
+                self._admit_text(step, text, is_owner, notices, old_texts)
             name = _new_name(step)
             if name:
                 file = f"a file of {step.project}"
@@ -114,7 +118,7 @@ class Gate:
         return notices
 
     def _admit_text(
-        self, step: Step, text: str, is_owner: bool, notices: list[str], old: Iterable[bytes]
+        self, step: Step, text: str, is_owner: bool, notices: list[str], old_texts: Iterable[bytes]
     ) -> None:
         """Check the text that a step would write, and redact the secrets in it (see `check`)."""
         is_memory = step.project == CATEGORY_PROJECT
@@ -122,7 +126,7 @@ class Gate:
         if is_memory:
             # A memory's file name begins with its first line, so it is named by its id.
             place = f"memory {step.path.removesuffix('.md')[-8:]}"
-        secrets = self.check(text, place, is_owner, notices, old)
+        secrets = self.check(text, place, is_owner, notices, old_texts)
         if secrets:
             _redact_step(step, text, secrets, is_memory)
 
@@ -135,18 +139,16 @@ class Gate:
         old: Iterable[bytes] = (),
         where: str = "",
     ) -> list[GateMatch]:
-        """Find the secrets to redact in a text about to be written. Warnings are added to
-        `notices`.
+        """Find the secrets that the caller has to redact in a text about to be written.
 
-        text: the text.
-        place: what it is called in notices.
-        is_owner: whether the owner writes it.
-        notices: the list to add warnings to.
-        old: texts whose secrets do not count.
-        where: the position to name; by default the line.
+        place: the name of the text in notices, such as `notes/plan.md`.
+        is_owner: whether the owner writes the text.
+        notices: a list, to which a line is added for each secret.
+        old: earlier texts, whose secrets do not count.
+        where: the position of the secret in notices; by default its line.
 
-        Raises SecretRefused if secrets are refused, or if one is at a place where it cannot be
-        redacted.
+        Returns an empty list if secrets are allowed or only warned of. Raises SecretRefused if they
+        are refused, or if one is in the header, where it cannot be redacted.
         """
         from memoranda.text.gate import SECRET
 
@@ -164,12 +166,11 @@ class Gate:
             rule = secret.rule
             is_in_header = secret.start < body_start
             position = where or _position_of(secret, text, body_start)
-            # Names and links follow from the title, so a header is not redacted.
-            if mode == REFUSE or (mode == REDACT and is_in_header):
+            # File names and links are made from the title, so a header cannot be redacted.
+            is_refused = mode == REFUSE or (mode == REDACT and is_in_header)
+            if is_refused:
                 raise SecretRefused(rule.id, rule.why, position)
-            outcome = "written all the same"
-            if mode == REDACT:
-                outcome = "redacted"
+            outcome = "redacted" if mode == REDACT else "written all the same"
             shown_place = place
             if is_in_header:
                 # The place itself may contain the secret.
@@ -183,14 +184,17 @@ class Gate:
 
 
 def _files_before(steps: Iterable[Step]) -> Iterator[File]:
-    """The files that steps replace or remove, as they were before."""
+    """Yield the files that steps replace or remove, as they were before."""
     for step in steps:
         if isinstance(step.old, File):
             yield step.old
 
 
 def _new_name(step: Step) -> str:
-    """The path that a step gives to a file. Empty for a memory, whose name follows its text."""
+    """Return the path that a step gives to a file. Empty if the step does not name a file.
+
+    The name of a memory does not count, as it is made from the text, which is checked itself.
+    """
     if step.to:
         return step.to
     if step.do == StepKind.SET or step.old or step.project == CATEGORY_PROJECT:
@@ -201,7 +205,7 @@ def _new_name(step: Step) -> str:
 def _without_known(
     secrets: Iterable[GateMatch], text: str, old: Iterable[bytes]
 ) -> list[GateMatch]:
-    """The secrets of a text that none of the `old` texts contains."""
+    """Return the secrets of a text that are in none of the `old` texts."""
     old_texts = [data.decode("utf-8", "replace") for data in old]
     new_secrets: list[GateMatch] = []
     for secret in secrets:
@@ -212,7 +216,10 @@ def _without_known(
 
 
 def _position_of(secret: GateMatch, text: str, body_start: int) -> str:
-    """The position of a secret in a note as notices name it, such as `line 3`."""
+    """Return the position of a secret in a note as notices name it, such as `line 3`.
+
+    body_start: the position in the text after the header.
+    """
     if secret.start < body_start:
         return "its title or header"
     row = text.count("\n", body_start, secret.start) + 1
@@ -222,26 +229,29 @@ def _position_of(secret: GateMatch, text: str, body_start: int) -> str:
 def _redact_step(step: Step, text: str, secrets: list[GateMatch], is_memory: bool) -> None:
     """Replace the secrets in the text that a step would write.
 
-    A memory names the hash of its content in its header, and a new one has a file name that is made
-    from its content: both follow.
+    The header of a memory has a hash of its content, and the file name of a new memory is made from
+    its content. Both are made again from the redacted text.
     """
     from memoranda.note import edit, frontmatter, links
     from memoranda.text.gate import redact
 
-    new = redact(text, secrets)
+    redacted_text = redact(text, secrets)
     if is_memory:
-        header_text, body_at = frontmatter.split(new)
-        content = new[body_at:].removesuffix("\n")
-        identity = str(frontmatter.parse(header_text or "").get("id", ""))
+        header_text, body_at = frontmatter.split(redacted_text)
+        content = redacted_text[body_at:].removesuffix("\n")
+        memory_id = str(frontmatter.parse(header_text or "").get("id", ""))
         folder, _, name = step.path.rpartition("/")
-        before = text[_body_at(text) :].removesuffix("\n")
-        if step.old is None and name == links.memory_file_name(before, identity):
-            step.path = f"{folder}/{links.memory_file_name(content, identity)}"
-        new = edit.SetKeys({"content_hash": sha256(content.encode())}).apply(new).text
-    step.data = new.encode()
+        old_content = text[_body_at(text) :].removesuffix("\n")
+        is_named_by_content = name == links.memory_file_name(old_content, memory_id)
+        if step.old is None and is_named_by_content:
+            step.path = f"{folder}/{links.memory_file_name(content, memory_id)}"
+        new_hash = edit.SetKeys({"content_hash": sha256(content.encode())})
+        redacted_text = new_hash.apply(redacted_text).text
+    step.data = redacted_text.encode()
 
 
 def _body_at(text: str) -> int:
+    """Return the position in a note's text after its header; 0 without a header."""
     if not text.startswith("---"):
         return 0
     from memoranda.note.frontmatter import split
@@ -258,55 +268,70 @@ class Use(ValueObject):
 
 
 class DayUse:
-    """The use of all agents of one home on the day of the last question. Each line of the ledger
-    is read once.
-    """
+    """Counts how much the agents of a home write in a day. Each change of the day is read once."""
 
     def __init__(self, history: History):
         self._history = history
-        self._begins = self._ends = EPOCH
-        self._last = 0
-        self._agents: dict[str, Use] = {}
+        # The day that is counted: from its midnight until before the next one.
+        self._day_begins = EPOCH
+        self._day_ends = EPOCH
+        # The number of the last change that was counted.
+        self._last_number = 0
+        self._uses: dict[str, Use] = {}
 
     def since_midnight(self, now: datetime, settings: Settings) -> dict[str, Use]:
-        """How much each agent wrote on the day of `now`."""
+        """Return how much each agent wrote on the day of `now`, by the agent's name."""
         history = self._history
-        if not self._begins <= now < self._ends or self._last > history.last:
-            day = now.astimezone(settings.zone).date()
-            self._begins, self._ends = (
-                to_utc(datetime.combine(bound, time()), settings.zone)
-                for bound in (day, day + timedelta(days=1))
-            )
-            self._last = 0
-            self._agents = {}
-        for change in history.changes() if history.last != self._last else ():
-            if change.number <= self._last or parse_stamp(change.time) < self._begins:
-                break
-            self._add(change)
-        self._last = history.last
-        return self._agents
+        is_same_day = self._day_begins <= now < self._day_ends
+        # A damaged ledger that was set aside is followed by one whose numbers begin again.
+        has_new_history = self._last_number > history.last
+        if not is_same_day or has_new_history:
+            self._begin_day(now, settings)
+        if history.last != self._last_number:
+            # `changes` begins with the latest one.
+            for change in history.changes():
+                is_counted = change.number <= self._last_number
+                if is_counted or parse_stamp(change.time) < self._day_begins:
+                    break
+                self._add(change)
+        self._last_number = history.last
+        return self._uses
+
+    def _begin_day(self, now: datetime, settings: Settings) -> None:
+        """Begin to count the day of `now` in the user's time zone."""
+        day = now.astimezone(settings.zone).date()
+        next_day = day + timedelta(days=1)
+        self._day_begins = to_utc(datetime.combine(day, time()), settings.zone)
+        self._day_ends = to_utc(datetime.combine(next_day, time()), settings.zone)
+        self._last_number = 0
+        self._uses = {}
 
     def count(self, change: Change) -> None:
-        """Count the change that was just made here, so that it is not read again."""
-        if self._last == change.number - 1:
-            self._last = change.number
+        """Count a change that this process has just made, so that it need not be read."""
+        is_next = self._last_number == change.number - 1
+        if is_next:
+            self._last_number = change.number
             self._add(change)
 
     def _add(self, change: Change) -> None:
+        """Add a change to the use of its agent. A note that only moves is not new."""
         if change.agent is None:
             return
-        use = self._agents.setdefault(change.agent, Use())
-        if change.verb not in _OF_OTHERS:
+        use = self._uses.setdefault(change.agent, Use())
+        if change.verb not in _UNCOUNTED:
             use.bytes += sum(file.size for file in change.files)
-        new = sum(file.do == StepKind.PUT and file.old is None for file in change.files)
-        use.notes += max(0, new - sum(file.do == StepKind.REMOVE for file in change.files))
+        created = sum(file.do == StepKind.PUT and file.old is None for file in change.files)
+        removed = sum(file.do == StepKind.REMOVE for file in change.files)
+        use.notes += max(0, created - removed)
 
 
 def check_limits(
     steps: Sequence[Step], settings: Settings, agent: str | None, day: DayUse, now: datetime
 ) -> None:
-    """Raises LimitExceeded when a note is too large, or `agent` (None: the owner) would write too
-    much today.
+    """Raise LimitExceeded if a note would be too large, or if the agent would write too much today.
+
+    agent: the agent that makes the change. None means the owner, who may write any amount.
+    day: how much the agents have written today.
     """
     puts = _writing_steps(steps)
     _check_sizes(puts, "limits.note_bytes", settings.note_bytes)
@@ -314,31 +339,39 @@ def check_limits(
         return
     _check_sizes(puts, "limits.agent_note_bytes", settings.agent_note_bytes)
     use = day.since_midnight(now, settings).get(agent, Use())
-    new = sum(step.old is None for step in puts) - sum(step.do == StepKind.REMOVE for step in steps)
-    size = sum(len(step.data or b"") for step in puts)
+    created = sum(step.old is None for step in puts)
+    removed = sum(step.do == StepKind.REMOVE for step in steps)
+    new_notes = max(created - removed, 0)
+    new_bytes = sum(len(step.data or b"") for step in puts)
     for name, limit, used, added, unit in (
-        ("agent_notes_per_day", settings.agent_notes_per_day, use.notes, max(new, 0), "new notes"),
-        ("agent_bytes_per_day", settings.agent_bytes_per_day, use.bytes, size, "bytes"),
+        ("agent_notes_per_day", settings.agent_notes_per_day, use.notes, new_notes, "new notes"),
+        ("agent_bytes_per_day", settings.agent_bytes_per_day, use.bytes, new_bytes, "bytes"),
     ):
+        # A limit of 0 means any amount.
         if limit and added and used + added > limit:
             raise LimitExceeded(
-                f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; this is {added:,} more. "
+                f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; "
+                f"this is {added:,} more. "
                 f"Nothing was changed. Go on tomorrow, or let the owner raise limits.{name}."
             )
 
 
-def _check_sizes(puts: Sequence[Step], key: str, most_bytes: int) -> None:
-    """Raise LimitExceeded if a note would become larger than allowed and does not shrink.
+def _check_sizes(puts: Sequence[Step], key: str, max_bytes: int) -> None:
+    """Raise LimitExceeded if a note would become larger than allowed.
 
-    most_bytes: the allowed bytes; 0 means any number.
+    A note that is too large already may be edited, but must not grow.
+
     key: the key of the configuration, for the error.
+    max_bytes: the allowed bytes; 0 means any number.
     """
-    for step in puts if most_bytes else ():
+    if not max_bytes:
+        return
+    for step in puts:
         size = len(step.data or b"")
-        before = len(step.old.data) if step.old else 0
-        if size > max(most_bytes, before):
+        old_size = len(step.old.data) if step.old else 0
+        if size > max(max_bytes, old_size):
             raise LimitExceeded(
-                f"{step.path} would have {size:,} bytes; a note may have {most_bytes:,}. "
+                f"{step.path} would have {size:,} bytes; a note may have {max_bytes:,}. "
                 f"Nothing was changed. Split it, or let the owner raise {key}."
             )
 
@@ -351,8 +384,9 @@ def sign(
     index: Index,
     history: History,
 ) -> None:
-    """Record in each `put` step where its text comes from, in addition to the caller
-    (`Touched.by`).
+    """Record in each step that writes a file where its text comes from (`Step.by`).
+
+    Nothing is recorded for a text that comes only from the caller.
 
     agent: the agent that makes the change; None means the owner.
     made_from: the origins of the notes that new notes are made from.
@@ -362,9 +396,9 @@ def sign(
     for step in _writing_steps(steps):
         if verb in _RESTORING and _sign_restored(step, history):
             continue
-        if verb in _WHOLE:
+        if verb in _REPLACING:
             continue
-        origin_of_same_text = _same_text(steps, step, verb, removed_steps, index)
+        origin_of_same_text = _origin_of_same_text(steps, step, verb, removed_steps, index)
         if origin_of_same_text is not None:
             step.by = origin_of_same_text.row()
             continue
@@ -377,12 +411,15 @@ def sign(
 
 
 def _writing_steps(steps: Iterable[Step]) -> list[Step]:
-    """The steps that write the text of a file."""
+    """Return the steps that write the text of a file."""
     return [step for step in steps if step.do == StepKind.PUT and step.data is not None]
 
 
 def _sign_restored(step: Step, history: History) -> bool:
-    """Record in a step who wrote the text that it restores. Whether the history knows that."""
+    """Record in a step who wrote the text that it restores.
+
+    Returns False if the history does not know the writer.
+    """
     writer = history.writer_of(sha256(step.data or b""))
     if not writer:
         return False
@@ -391,7 +428,7 @@ def _sign_restored(step: Step, history: History) -> bool:
 
 
 def _own_trust(verb: str, agent: str | None) -> str:
-    """The trust in texts that the caller writes itself."""
+    """Return the trust in texts that the caller writes itself: `import`, `owner` or `agent`."""
     if verb in IMPORTING:
         return "import"
     if agent is None:
@@ -399,18 +436,19 @@ def _own_trust(verb: str, agent: str | None) -> str:
     return "agent"
 
 
-def _same_text(
+def _origin_of_same_text(
     steps: Sequence[Step], step: Step, verb: str, removed_steps: Sequence[Step], index: Index
 ) -> Provenance | None:
-    """The origin of a text that the step leaves unchanged, perhaps at another path.
+    """Return the origin of the text after the header, if the step leaves that text unchanged.
 
-    None if the step writes a different text.
+    The step may write it to another path. None if the step writes a different text.
     """
     if verb == "move":
-        moved = _moved_by(steps, step)
-        if moved is not None:
-            # Only its links are other ones
-            return _origin_in_index(index, moved)
+        old_step = _step_with_old_text(steps, step)
+        if old_step is not None:
+            # A move changes only links.
+            return _origin_in_index(index, old_step)
+    # These verbs always count as new text.
     if verb in ("merge", "edit"):
         return None
     if step.old is not None and _body(step.old.data) != _body(step.data):
@@ -422,11 +460,14 @@ def _same_text(
 def _sources(
     step: Step, verb: str, removed_steps: Sequence[Step], index: Index
 ) -> list[Provenance]:
-    """The origins of the texts that make up the new text: the one before, and those it merges."""
+    """Return the origins of the texts that the new text is made of.
+
+    These are the text before, and for a merge also the texts of the removed notes.
+    """
     if step.old:
         sources = [_origin_in_index(index, step)]
     else:
-        # Perhaps the same note under another path, in the archive or out of it
+        # A note that moves into the archive or out of it is removed with the same text.
         body = _body(step.data)
         sources = [
             _origin_in_index(index, item)
@@ -438,23 +479,24 @@ def _sources(
     return sources
 
 
-def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:
-    """The step that has the former bytes of a note written by a move: itself, or the removal after
-    it.
+def _step_with_old_text(steps: Sequence[Step], step: Step) -> Step | None:
+    """Return the step of a move that has the old text of the note that `step` writes.
 
-    None if neither has them.
+    It is `step` itself, or the removal that follows. None if neither has the text.
     """
     if step.old is not None:
         return step
-    following = steps[steps.index(step) + 1 :][:1]
-    return next(
-        (next_step for next_step in following if next_step.do == StepKind.REMOVE and next_step.old),
-        None,
-    )
+    for next_step in steps[steps.index(step) + 1 :][:1]:
+        if next_step.do == StepKind.REMOVE and next_step.old:
+            return next_step
+    return None
 
 
 def _origin_in_index(index: Index, step: Step) -> Provenance:
-    """The origin of the text that a step replaces, if the index has seen these bytes."""
+    """Return the origin of the text that a step replaces.
+
+    It is unknown if the index has not seen these bytes.
+    """
     info = index.notes.get(step.project, step.path)
     assert step.old is not None
     if info is not None and info.etag == step.old.etag:
@@ -463,7 +505,7 @@ def _origin_in_index(index: Index, step: Step) -> Provenance:
 
 
 def _body(data: bytes | None) -> bytes:
-    """The text after the header, without blanks around it."""
+    """Return the text after the header, without blanks around it."""
     from memoranda.note.frontmatter import split
 
     text = (data or b"").decode("utf-8", "replace")

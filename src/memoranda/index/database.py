@@ -1,5 +1,8 @@
-"""The index file: opening it, rebuilding it when it is missing, old or damaged, its transactions
-and snapshots.
+"""Open the index file, and rebuild it when it is missing, old or damaged. Run its transactions and
+snapshots.
+
+While the file cannot be written or created, a *stand-in* replaces it: the file opened only for
+reading, a copy in memory, or an empty index in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SCHEMA_VERSION = 21
-"""Raised whenever the schema, or how a note and its words are read, changes: it is then rebuilt."""
+"""Raise it whenever the schema changes, or how a note and its words are read. An index with another
+version is rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 
 _TABLES = (
@@ -41,29 +45,29 @@ _TABLES = (
     "skipped",
 )
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
+# Read a little of every table, which shows most kinds of damage.
 _PROBES = (
     *(f"select * from {table} limit 1" for table in _TABLES),
     "select n.path, t.text from note n join text t on t.row = n.row order by n.row desc limit 1",
     *(f"select rowid from {table} where {table} match 'a' limit 1" for table in _WORD_TABLES),
 )
-# Keys bound to one statement.
-_BATCH = 500
-# Pages of 4 kB of a full-text table that are merged in one transaction.
-_MERGED = 250
+# How many keys one statement gets as values.
+_KEYS_PER_STATEMENT = 500
+# How many pages of 4 kB of a full-text table are merged in one transaction.
+_PAGES_PER_MERGE = 250
 # SQLite's codes for a damaged file (SQLITE_CORRUPT, SQLITE_NOTADB).
 _CORRUPT = 11
 _NOT_A_DATABASE = 26
 # How long SQLite waits for another process that writes the index.
 _BUSY_SECONDS = 2.0
-# Bytes of an index up to which it is copied into memory when it cannot be written.
-_LARGEST_COPY = 256 << 20
-# Bytes of an index from which on it is rewritten by way of a file.
-_LARGE = 64 << 20
-# Seconds after which an index that could not be written is tried again, once what replaces it
-# shows the disk.
-_TRY_AGAIN = 3.0
-# How long the opening of the index waits for the home's lock.
-_OPEN_SECONDS = 0.5
+# A larger index is not copied into memory when it cannot be written.
+_MAX_COPY_BYTES = 256 << 20
+# An index of this size or more is vacuumed by way of a temporary file instead of memory.
+_VACUUM_IN_FILE_BYTES = 64 << 20
+# How long a stand-in is used before the file is tried again.
+_RETRY_SECONDS = 3.0
+# How long opening the index waits for the home's lock.
+_OPEN_WAIT_SECONDS = 0.5
 _SETTINGS = (
     "page_size = 8192",
     "journal_mode = wal",
@@ -74,7 +78,7 @@ _SETTINGS = (
 
 
 class IndexConnection(sqlite3.Connection):
-    """A connection to an index, together with this process's caches of it, which close with it."""
+    """A connection to an index, with this process's caches of it: one object per class (`held`)."""
 
     def __init__(self, *arguments: Any, **more: Any):
         super().__init__(*arguments, **more)
@@ -82,7 +86,7 @@ class IndexConnection(sqlite3.Connection):
 
 
 def held(db: sqlite3.Connection, kind: type[T]) -> T:
-    """The object of class `kind` that is cached for `db`, made by the first call."""
+    """Return the object of class `kind` that is cached for `db`. The first call creates it."""
     if isinstance(db, IndexConnection):
         cache = db.held
     else:
@@ -95,9 +99,12 @@ def held(db: sqlite3.Connection, kind: type[T]) -> T:
 class Database:
     """The index file at `path`, opened when first used. For one thread at a time.
 
-    lock: held while the file is opened, created or thrown away.
-    identity: (st_dev, st_ino, how often a file was opened). If it changes, the index is a new one,
-        and every project must be compared with the disk.
+    lock: held while the file is opened, created or deleted.
+    openings: how many times a file was opened.
+    identity: (st_dev, st_ino, openings). If it changes, this is another index, and every project
+        must be compared with the disk.
+    projects: the names of all projects, also of those without notes. `[[A::B]]` may name one.
+    is_copy: whether the index in use is in memory, because the file cannot be written or created.
     """
 
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
@@ -105,115 +112,120 @@ class Database:
         self.openings = 0
         self.identity: tuple[int, ...] = ()
         self.projects: frozenset[str] = frozenset()
-        """The names of all projects, those without notes among them: `[[A::B]]` may name one."""
+        self.is_copy = False
         self._lock = nullcontext() if lock is None else lock
         self._connection: sqlite3.Connection | None = None
+        # Whether to use the open file even if another process replaces it.
         self._is_pinned = False
-        self._try_again: float | None = None
-        self.is_copy = False
-        """Whether the index in use is in memory, because the file cannot be written or made."""
+        # The `time.monotonic` from which on the file is tried again. None unless a stand-in is used.
+        self._retry_time: float | None = None
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open connection. A file that is missing, foreign, damaged or was replaced is opened,
-        or made again; while that cannot be, it is read as it is, or an index is made in memory.
-        Raises StorageError."""
+        """The open connection.
+
+        A file that is missing, damaged or of another version is created again. A file that another
+        process replaced is opened again. If the file cannot be written or created, a stand-in is
+        opened.
+
+        Raises StorageError if the whole home is missing.
+        """
         if self._connection is not None:
-            is_kept = (
-                self._is_pinned or self._connection.in_transaction or self._try_again is not None
+            must_keep = (
+                self._is_pinned or self._connection.in_transaction or self._retry_time is not None
             )
-            if is_kept or _inode(self.path) == self.identity[:2]:
+            if must_keep or _inode(self.path) == self.identity[:2]:
                 return self._connection
             self.close()
         try:
-            # The lock keeps two processes from making the index together.
-            with waits_at_most(_OPEN_SECONDS), self._lock:
-                self._use(
-                    (_open_existing(self.path) if self.path.exists() else None) or _make(self.path)
-                )
-                self._try_again = None
+            # The lock keeps two processes from creating the index at once.
+            with waits_at_most(_OPEN_WAIT_SECONDS), self._lock:
+                existing = _open_existing(self.path) if self.path.exists() else None
+                self._use(existing or _make(self.path))
+                self._retry_time = None
         except (OSError, sqlite3.OperationalError, StorageError) as error:
-            # The home is away, with all its notes
-            if not self.path.parent.parent.is_dir():
-                if isinstance(error, StorageError):
-                    why = error.reason
-                else:
-                    why = str(error)
-                raise StorageError(
-                    "the index", reason(error) if isinstance(error, OSError) else why
-                ) from None
+            is_home_missing = not self.path.parent.parent.is_dir()
+            if is_home_missing:
+                raise StorageError("the index", _reason_of(error)) from None
             read_only = _open_to_read(self.path)
             self._use(read_only or _make(None))
             self.is_copy = read_only is None
-            self._try_again = time.monotonic() + _TRY_AGAIN
+            self._retry_time = time.monotonic() + _RETRY_SECONDS
         return self._connection  # type: ignore[return-value]  # `_use` sets it
 
     def _use(self, connection: sqlite3.Connection) -> None:
+        """Take a new connection, which gives the index a new identity."""
         self._connection = connection
         self.openings += 1
         self.identity = (*_inode(self.path), self.openings)
 
     @property
     def write_lock(self) -> AbstractContextManager[object]:
-        """The lock to hold while the index is brought up to date: the home's.
+        """The lock to hold while the index is brought up to date.
 
-        None is needed for a private copy.
+        This is the home's lock. A private copy needs no lock, so the result does nothing then.
         """
         if self.is_copy:
             return nullcontext()
         return self._lock
 
     def copy_to_memory(self) -> bool:
-        """Go on with a copy in memory, because the file cannot be written now; False when it is too
-        large, or a copy already."""
-        if (
-            self.is_copy
-            or sum(path.stat().st_size for path in _files(self.path) if path.exists())
-            > _LARGEST_COPY
-        ):
+        """Continue with a copy in memory, because the file cannot be written now.
+
+        False if the index is in memory already, or too large.
+        """
+        if self.is_copy:
             return False
-        pinned = self._is_pinned
-        before = self.connection
+        size = sum(path.stat().st_size for path in _files(self.path) if path.exists())
+        if size > _MAX_COPY_BYTES:
+            return False
+        was_pinned = self._is_pinned
+        original = self.connection
         copy = _connect(None)
         with closed_on_error(copy):
-            before.backup(copy)
+            original.backup(copy)
+        # Closing resets the two flags that are set below.
         self.close()
         self._use(copy)
-        self._is_pinned, self.is_copy, self._try_again = pinned, True, time.monotonic() + _TRY_AGAIN
+        self._is_pinned = was_pinned
+        self.is_copy = True
+        self._retry_time = time.monotonic() + _RETRY_SECONDS
         return True
 
     def close_stand_in(self) -> bool:
-        """Have the file itself opened at the next use, if what is in use replaces it; whether
-        it did.
-        """
-        if self._try_again is None:
+        """Close a stand-in, so that the next use tries the file. Return whether one was in use."""
+        if self._retry_time is None:
             return False
         self.close()
-        self._try_again = None
+        self._retry_time = None
         return True
 
     def pin(self) -> None:
-        """Open the index, and until `unpin` use this file even if another process puts a new one in
-        its place. Only here the file is tried again that could not be written: its rows have other
-        numbers."""
+        """Open the index and use this file until `unpin`, even if another process replaces it.
+
+        If a stand-in was used long enough, the file is tried again. Only this method does so,
+        because notes have other rows in the file.
+        """
         is_busy = self._is_pinned or (
             self._connection is not None and self._connection.in_transaction
         )
-        if self._try_again is not None and time.monotonic() >= self._try_again and not is_busy:
+        is_time_to_retry = self._retry_time is not None and time.monotonic() >= self._retry_time
+        if is_time_to_retry and not is_busy:
             self.close_stand_in()
+        # Reading `connection` opens the index.
         self._is_pinned = self.connection is not None
 
     def try_later(self) -> None:
-        """Go on for some seconds with what replaces the file, if anything does."""
-        if self._try_again is not None:
-            self._try_again = time.monotonic() + _TRY_AGAIN
+        """Use a stand-in for some more seconds, if one is in use."""
+        if self._retry_time is not None:
+            self._retry_time = time.monotonic() + _RETRY_SECONDS
 
     def unpin(self) -> None:
-        """Notice again when the file was replaced."""
+        """End the effect of `pin`: a file that another process replaces is opened again."""
         self._is_pinned = False
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
+        """Close the file. The next use opens it again."""
         self._is_pinned = False
         if self._connection is not None:
             self._connection.close()
@@ -221,15 +233,16 @@ class Database:
         self.is_copy = False
 
     def rebuild(self) -> None:
-        """Throw the file away; the next use rebuilds it."""
+        """Delete the index file. The next use creates an empty one."""
         with self._lock:
             self.close()
             for file in _files(self.path):
                 file.unlink(missing_ok=True)
 
     def scrub(self) -> None:
-        """Leave no byte of what was taken out: in the full-text segments, the free pages, the
-        write-ahead log.
+        """Erase all bytes of notes that were taken out.
+
+        They remain in full-text segments, free pages and the write-ahead log until then.
         """
         db = self.connection
         db.execute("pragma secure_delete = on")
@@ -240,13 +253,12 @@ class Database:
         db.execute("pragma wal_checkpoint(truncate)")
 
     def _has_vacuumed_in_file(self) -> bool:
-        """Rewrite a large index without its free pages, by way of a temporary file: our connection
-        would have all of it in memory.
+        """Rewrite a large index without its free pages, by way of a temporary file.
 
-        Returns whether that was done.
+        The open connection would hold the whole index in memory. Return whether it was rewritten.
         """
         with suppress(OSError, sqlite3.Error):
-            if os.stat(self.path).st_size >= _LARGE:
+            if os.stat(self.path).st_size >= _VACUUM_IN_FILE_BYTES:
                 with closing(_connect(self.path)) as db:
                     db.execute("pragma secure_delete = on")
                     db.execute("pragma temp_store = file")
@@ -255,7 +267,7 @@ class Database:
         return False
 
     def transaction(self) -> AbstractContextManager[None]:
-        """One write transaction: committed at the end, rolled back when an exception passes."""
+        """Run the block in one write transaction. An exception rolls it back."""
         return transaction(self.connection)
 
     def snapshot(self) -> AbstractContextManager[None]:
@@ -265,11 +277,11 @@ class Database:
         return snapshot(self.connection)
 
     def version(self) -> tuple[int, int]:
-        """A value that differs after any change, by this process or another."""
+        """Return a value that differs after any change, by this process or another."""
         return version(self.connection)
 
     def is_sound(self) -> bool:
-        """Whether SQLite and its full-text tables find nothing wrong with the index."""
+        """Whether SQLite finds no damage in the index and its full-text tables."""
         try:
             for table in _WORD_TABLES:
                 try:
@@ -286,7 +298,7 @@ class Database:
 
 
 class Queries:
-    """Reads one index: the base of the classes that hold the SQL."""
+    """Reads one index. Base class of the classes with the queries."""
 
     def __init__(self, database: Database):
         self._database = database
@@ -298,14 +310,16 @@ class Queries:
     def _among(
         self, sql: str, keys: Collection[str | int], *values: object
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query in which `{marks}` means `keys`, the last of its values; in
-        batches.
+        """Run a statement for any number of keys, some at a time, and yield all result rows.
 
-        The keys are bound, not passed as JSON, whose texts SQLite ends at a NUL.
+        sql: a statement with `{marks}` where the keys are listed, as in `where id in ({marks})`.
+        values: the values of the other `?`, which all come before `{marks}`.
+
+        The keys are not passed as JSON, because SQLite ends its texts at a NUL.
         """
-        listed = list(keys)
-        for at in range(0, len(listed), _BATCH):
-            part = listed[at : at + _BATCH]
+        all_keys = list(keys)
+        for start in range(0, len(all_keys), _KEYS_PER_STATEMENT):
+            part = all_keys[start : start + _KEYS_PER_STATEMENT]
             yield from self._db.execute(
                 sql.format(marks=", ".join("?" * len(part))), (*values, *part)
             )
@@ -314,7 +328,7 @@ class Queries:
 def reads(
     function: Callable[Concatenate[sqlite3.Connection, P], T],
 ) -> Callable[Concatenate[Any, P], T]:
-    """A function of a connection as a method of `Queries`."""
+    """Turn a function of a connection into a method of `Queries`."""
 
     @wraps(function)
     def method(self: Queries, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -326,7 +340,7 @@ def reads(
 def in_snapshot(
     function: Callable[Concatenate[sqlite3.Connection, P], T],
 ) -> Callable[Concatenate[sqlite3.Connection, P], T]:
-    """The function of a connection, called inside a `snapshot` of it."""
+    """Decorate a function of a connection so that it runs inside a `snapshot`."""
 
     @wraps(function)
     def inside(db: sqlite3.Connection, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -338,7 +352,7 @@ def in_snapshot(
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """One write transaction: committed at the end, rolled back when an exception passes."""
+    """Run the block in one write transaction. An exception rolls it back."""
     db.execute("begin immediate")
     try:
         yield
@@ -366,14 +380,17 @@ def snapshot(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def version(db: sqlite3.Connection) -> tuple[int, int]:
-    """A value that differs after any change of the index, by this process or another."""
+    """Return a value that differs after any change of the index, by this process or another."""
     return db.execute("pragma data_version").fetchone()[0], db.total_changes
 
 
 @contextmanager
 def many_changes(db: sqlite3.Connection) -> Iterator[None]:
-    """Inside, the write-ahead log grows to 64 MB before it is copied, and more of what changes
-    stays in memory: the same pages change again and again, and are written so much less often."""
+    """Make writing very many notes in the block faster.
+
+    Indexing changes the same pages again and again. With a write-ahead log of up to 64 MB and a
+    larger cache, each page is written less often.
+    """
     db.execute("pragma wal_autocheckpoint = 8000")
     db.execute("pragma cache_size = -32768")
     try:
@@ -388,33 +405,36 @@ def many_changes(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def merge_words(db: sqlite3.Connection, lock: AbstractContextManager[object]) -> None:
-    """Make the segments of each full-text table one, as every search asks each of them: some
-    megabytes a transaction.
+    """Merge the segments of each full-text table into one, since every search reads each segment.
 
-    Where the lock or the disk cannot be had it ends, and searches are slower.
+    One transaction merges about a megabyte. If the lock or the disk is busy, the rest is left, and
+    searches are slower.
     """
     with suppress(Busy, sqlite3.OperationalError):
         for table in _WORD_TABLES:
-            pages = -_MERGED
-            before = -2
-            # fewer: nothing was left
-            while db.total_changes - before >= 2:
-                before = db.total_changes
+            # A negative number begins to merge all segments, a positive one continues.
+            pages = -_PAGES_PER_MERGE
+            # Makes the first comparison true.
+            changes_before = -2
+            # FTS5 makes at least two changes if there was something to merge.
+            while db.total_changes - changes_before >= 2:
+                changes_before = db.total_changes
                 with lock, transaction(db):
                     db.execute(f"insert into {table} ({table}, rank) values ('merge', ?)", (pages,))
-                pages = _MERGED
+                pages = _PAGES_PER_MERGE
 
 
 def is_corrupt(error: sqlite3.Error) -> bool:
     """Whether `error` means that the index file is damaged and has to be rebuilt."""
     code = getattr(error, "sqlite_errorcode", None)
+    # The lowest byte is the kind of the error.
     if code is not None and code & 0xFF in (_CORRUPT, _NOT_A_DATABASE):
         return True
     return str(error).startswith(("no such table", "no such column", "vtable constructor failed"))
 
 
 def explain(error: sqlite3.Error) -> str:
-    """The reason for an SQLite error, in words for people."""
+    """Return the reason for an SQLite error in words for people."""
     text = str(error)
     if "full" in text:
         return "the disk is full"
@@ -425,8 +445,17 @@ def explain(error: sqlite3.Error) -> str:
     return "SQLite could not use it; run memory doctor"
 
 
+def _reason_of(error: OSError | sqlite3.OperationalError | StorageError) -> str:
+    """Return why the index could not be opened."""
+    if isinstance(error, StorageError):
+        return error.reason
+    if isinstance(error, OSError):
+        return reason(error)
+    return str(error)
+
+
 def _inode(path: Path) -> tuple[int, ...]:
-    """A key that changes if another file takes this place. Empty if there is no file."""
+    """Return a key that changes if another file takes this place. () if there is no file."""
     try:
         status = os.stat(path)
         return status.st_dev, status.st_ino
@@ -439,15 +468,15 @@ def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
 
     None if the index has another version or is damaged.
     """
+    # SQLite would wait forever for a pipe.
     if not all(file.is_file() for file in _files(path) if os.path.lexists(file)):
-        # SQLite would wait for a pipe
         return None
     try:
         db = _connect(path, option)
         with closed_on_error(db):
             if db.execute("pragma user_version").fetchone()[0] == SCHEMA_VERSION:
-                for read in _PROBES:
-                    db.execute(read).fetchone()
+                for statement in _PROBES:
+                    db.execute(statement).fetchone()
                 return db
         db.close()
     except sqlite3.DatabaseError as error:
@@ -457,12 +486,16 @@ def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection | None:
-    """The index at `path`, only to be read; or None if it cannot be. No file is made or
-    changed.
+    """Open the index at `path` for reading only. No file is created or changed.
+
+    None if it cannot be read.
     """
-    changes_wait = any(file.exists() and file.stat().st_size for file in _files(path)[1:2])
+    write_ahead_log = _files(path)[1]
+    has_log = write_ahead_log.exists() and write_ahead_log.stat().st_size > 0
     for option in ("mode=ro", "immutable=1"):
-        if path.is_file() and not (changes_wait and option == "immutable=1"):
+        # With `immutable`, SQLite needs no other file, but it ignores changes in the log.
+        would_miss_changes = has_log and option == "immutable=1"
+        if path.is_file() and not would_miss_changes:
             with suppress(sqlite3.Error, OSError):
                 opened = _open_existing(path, option)
                 if opened:
@@ -471,9 +504,9 @@ def _open_to_read(path: Path) -> sqlite3.Connection | None:
 
 
 def _make(path: Path | None) -> sqlite3.Connection:
-    """Create an empty index of mode 0600 at `path`, in place of any file there.
+    """Create an empty index at `path`, which only the user can read. It replaces any file there.
 
-    None means in memory.
+    path: None creates the index in memory.
     """
     if path is not None:
         for file in _files(path):
@@ -490,6 +523,11 @@ def _make(path: Path | None) -> sqlite3.Connection:
 
 
 def _connect(path: Path | None, option: str = "") -> sqlite3.Connection:
+    """Open an SQLite file with our settings. It may be empty.
+
+    path: None opens a database in memory.
+    option: a parameter of the file's URI, such as `mode=ro`.
+    """
     if path is None:
         place = ":memory:"
     else:
@@ -505,11 +543,11 @@ def _connect(path: Path | None, option: str = "") -> sqlite3.Connection:
     with closed_on_error(db):
         for setting in _SETTINGS:
             db.execute(f"pragma {setting}")
-        # Asked by word alone. In no file, so that an index made by an earlier version has it too.
+        # Lists the places of a word. It is temporary, so an index of an earlier version has it, too.
         db.execute("create virtual table temp.words using fts5vocab(main, note_fts, instance)")
     return db
 
 
 def _files(path: Path) -> list[Path]:
-    """The index file and those SQLite keeps beside it."""
+    """Return the index file and the files that SQLite creates next to it."""
     return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm", "-journal")]

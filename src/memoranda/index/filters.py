@@ -1,12 +1,14 @@
-"""Selecting the notes that pass the filters of a query, by facets and validity.
+"""Select the notes that pass the filters of a query, by facets and validity.
 
-Each note carries facet tokens (project, type, tags …) as words of the full-text table, so that they
-count and combine inside it. They begin with a private-use character, which text/tokens.py keeps out
-of everything a user writes, so no query can mean one by accident.
+A *facet* is a property of a note (project, type, tag …). Its token is a word of the full-text table,
+so filters and words are combined in one FTS5 expression. A facet token begins with a private-use
+character, which text/tokens.py removes from all texts of users, so no query can contain one by
+accident.
 
-A note is valid from `begins` on, before `ends`, until another note supersedes it. Its header says
-so (`valid_from`, `valid_until`), or the header of the other note (`supersedes`). A whole number of
-days since 1970 means that day in the time zone of the query. Any other number means a moment.
+A note is valid from `begins` until before `ends`, or until another note supersedes it. Its header
+has these times (`valid_from`, `valid_until`); the other note's header has `supersedes`. A time that
+is a whole number of days since 1970 means that day in the time zone of the query. Any other time
+means a moment.
 
 Values of the header are compared in header_filters.py.
 """
@@ -37,17 +39,19 @@ from memoranda.text.checksum import blake2b
 from memoranda.text.pattern import lazy_pattern
 
 Span = tuple[int, int, int | None]
-"""Row, begin and end of a note."""
+"""(row, begin, end) of a note in microseconds. The end is None if it has none."""
 
-# The first private character: each replaces a value that FTS5 could not hold as one token.
+# Each kind of facet has two private characters from this one on: one before a value, one before the
+# checksum of a value that FTS5 would not take as one token.
 _FIRST_MARK = 0xE000
-_NONE = "\uf8ff"
-# A quoted token of an expression of FTS5.
+# A token that no note has.
+_NOTHING = "\uf8ff"
+# A quoted token in an FTS5 expression.
 _TOKEN = lazy_pattern('"([^"]+)"')
-# A value that FTS5 takes as one token as it is.
+# A value that FTS5 takes as one token.
 _PLAIN = lazy_pattern(r"[a-z0-9]{1,24}")
-# With more projects, one comparison of their ids is slower than a list.
-_FEW_PROJECTS = 30
+# More projects than these are not excluded one by one.
+_MAX_EXCLUDED_PROJECTS = 30
 # `to do`, `to-do` and `to_do` are one type.
 _TYPE_BLANKS = lazy_pattern(r"[-\s]+")
 PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
@@ -55,18 +59,22 @@ PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY
 DAY = 86_400_000_000
 """A day in microseconds."""
 HAS_BEGUN = f"n.begins <= case when n.begins % {DAY} then ? else ? end"
-"""A condition on `note n`; its values are those of `moment_values`."""
+"""A condition on `note n`: it is valid already at a moment. Values: `moment_values`."""
 
 
 # Each note has a dozen tokens, nearly all of them equal to other notes' tokens. Without a cache,
 # they take a tenth of the time of indexing.
 @lru_cache(maxsize=1024)
 def token(kind: int, value: str) -> str:
-    """The token of one value; values are compared without case, types with `-`, blank as `_`.
+    """Return the facet token of a value: a private character and the value in lower case.
 
-    A scope is folded as its header is: a ligature must not make a scope nobody has out as an
-    agent's.
+    A value that is not a short ASCII word is replaced by its checksum. In a type, `-` and blanks
+    are the same as `_`.
+
+    kind: PROJECT, TYPE and so on.
     """
+    # A scope is only lower-cased, as where it is read. Case folding would turn the ligature U+FB01
+    # into `fi`, so that one agent would have the scope of another.
     if kind == SCOPE:
         value = value.strip().lower()
     else:
@@ -77,13 +85,16 @@ def token(kind: int, value: str) -> str:
         value = value.removeprefix("#")
     if _PLAIN.fullmatch(value):
         return f"{chr(_FIRST_MARK + 2 * kind)}{value}"
-    # 3 ms
     digest = blake2b(value.encode("utf-8", "replace"), 8).hex()
     return f"{chr(_FIRST_MARK + 2 * kind + 1)}{digest}"
 
 
 def facet_text(note: Note, project: int, extra: Inline) -> str:
-    """All facet tokens of `note`, each once, for the `facet` columns; `extra` is in its text."""
+    """Return all facet tokens of a note, each once, for the `facet` columns.
+
+    project: the id of its project.
+    extra: the tags and fields in its text.
+    """
     pairs: list[tuple[int, str | None]] = [
         (PROJECT, str(project)),
         (TYPE, note.type),
@@ -93,14 +104,14 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     for observation in note.observations:
         pairs.append((OBSERVED, observation.category))
         tags += observation.tags
-    # `journal` finds `journal/2025`
+    # The tag `journal` also finds `journal/2025`.
     for tag in tags:
         pairs += [(TAG, level) for level in levels(tag.lstrip("#"))]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
     pairs.append((BY, note.provenance.who))
     client = note.provenance.client
     if client:
-        # With its version, and without
+        # A filter may name the client with its version or without.
         pairs += [
             (CLIENT, client),
             (CLIENT, client.partition(" ")[0]),
@@ -115,8 +126,11 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
 
 
-def _asked_projects(query: Query, ids_by_name: Mapping[str, int]) -> list[int]:
-    """The ids of the projects that a query names; the archive belongs to the memories."""
+def _named_projects(query: Query, ids_by_name: Mapping[str, int]) -> list[int]:
+    """Return the ids of the projects that a query names. The archive belongs to `categories`.
+
+    ids_by_name: the ids of all projects by case-folded name.
+    """
     names = [name.casefold() for name in query.projects or ()]
     ids = list(dict.fromkeys(ids_by_name[name] for name in names if name in ids_by_name))
     archive = ids_by_name.get(ARCHIVE_PROJECT)
@@ -126,17 +140,19 @@ def _asked_projects(query: Query, ids_by_name: Mapping[str, int]) -> list[int]:
     return ids
 
 
-def _unasked_projects(
+def _excluded_projects(
     db: sqlite3.Connection, query: Query, ids_by_name: Mapping[str, int]
 ) -> list[str]:
-    """The tokens of projects that a query that names none leaves out: traces, and the archive if it
-    says so."""
+    """Return the tokens of projects to leave out if a query names no projects.
+
+    These are the traces and, if the query excludes it, the archive.
+    """
     tokens = []
     archive = ids_by_name.get(ARCHIVE_PROJECT)
     if archive is not None and query.archived is False:
         tokens.append(token(PROJECT, str(archive)))
     traces = ids_by_name.get(TRACE_PROJECT)
-    # Without traces, and that is usual, the expression stays simple
+    # Most homes have no traces, and a simpler expression is faster.
     if traces is not None:
         sql = "select 1 from note where project = ? limit 1"
         if db.execute(sql, (traces,)).fetchone():
@@ -147,32 +163,35 @@ def _unasked_projects(
 def wanted(
     db: sqlite3.Connection, query: Query, viewer: str | None, *, has_text: bool = False
 ) -> tuple[list[str], list[str]]:
-    """The tokens that a note must have, and those it must not have, to pass a query and be visible
-    to `viewer`.
+    """Return the facets that a note must have, and must not have, to pass a query.
 
-    The required entries are FTS5 expressions (alternatives joined by OR); the excluded are tokens.
-    has_text: express projects with most of the notes by excluding the others, which is read faster.
+    The first list has FTS5 expressions, all of which must match. The second has tokens, none of
+    which may occur. Scopes that `viewer` may not see are among them.
+
+    has_text: the query also has words. Then projects with most of the notes are selected by
+        excluding the other projects, since FTS5 reads fewer tokens that way.
     """
     unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
     ids_by_name = project_ids(db)
     archive = ids_by_name.get(ARCHIVE_PROJECT)
     needed: list[str] = []
     if query.archived:
-        needed.append(quoted(_NONE) if archive is None else any_of(PROJECT, [str(archive)]))
+        needed.append(quoted(_NOTHING) if archive is None else any_of(PROJECT, [str(archive)]))
     if query.projects is None:
-        unwanted += _unasked_projects(db, query, ids_by_name)
+        unwanted += _excluded_projects(db, query, ids_by_name)
     else:
-        ids = _asked_projects(query, ids_by_name)
-        others = set(ids_by_name.values()).difference(ids)
-        if has_text and len(others) <= _FEW_PROJECTS and counted(db, ids) > counted(db, others):
-            unwanted += [token(PROJECT, str(other)) for other in sorted(others)]
+        ids = _named_projects(query, ids_by_name)
+        other_ids = set(ids_by_name.values()).difference(ids)
+        may_exclude = has_text and len(other_ids) <= _MAX_EXCLUDED_PROJECTS
+        if may_exclude and counted(db, ids) > counted(db, other_ids):
+            unwanted += [token(PROJECT, str(other_id)) for other_id in sorted(other_ids)]
         else:
-            needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
-    return needed + _needed_of_notes(query), unwanted
+            needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NOTHING))
+    return needed + _note_expressions(query), unwanted
 
 
-def _needed_of_notes(query: Query) -> list[str]:
-    """The FTS5 expressions that a note must match, in any project."""
+def _note_expressions(query: Query) -> list[str]:
+    """Return the FTS5 expressions for all filters of a query but its projects."""
     needed: list[str] = []
     if query.types:
         needed.append(any_of(TYPE, query.types))
@@ -193,7 +212,7 @@ def _needed_of_notes(query: Query) -> list[str]:
             needed.append(any_of(kind, [value]))
     if query.pinned:
         needed.append(any_of(PINNED, ["true"]))
-    # The name of an agent will do
+    # `by: ada` also finds notes by `agent:ada`.
     if query.by is not None:
         needed.append(any_of(BY, [query.by, f"agent:{query.by}"]))
     return needed
@@ -202,37 +221,39 @@ def _needed_of_notes(query: Query) -> list[str]:
 def projects_of(
     needed: Iterable[str], unwanted: Iterable[str], project_numbers: Iterable[int]
 ) -> list[int] | None:
-    """The projects in which any note passes these filters.
+    """Return the ids of the projects in which every visible note passes these filters.
 
-    needed, unwanted: the tokens as `wanted` returns them.
+    None if the filters require other facets than projects.
 
-    None if the filters require more than a project, or exclude more than scopes.
+    needed, unwanted: the lists that `wanted` returns.
+    project_numbers: the ids of all projects.
     """
-    remaining = {
-        f"{chr(_FIRST_MARK + 2 * PROJECT)}{this_number}": this_number
-        for this_number in project_numbers
-    }
-    scopes = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
-    for needed_tokens in needed:
-        tokens = _TOKEN.findall(needed_tokens)
-        if not all(this_number in remaining or this_number == _NONE for this_number in tokens):
+    # The ids of the projects by their tokens
+    remaining = {f"{chr(_FIRST_MARK + 2 * PROJECT)}{number}": number for number in project_numbers}
+    scope_marks = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
+    for needed_expression in needed:
+        tokens = _TOKEN.findall(needed_expression)
+        are_projects = all(
+            this_token in remaining or this_token == _NOTHING for this_token in tokens
+        )
+        if not are_projects:
             return None
         remaining = {name: number for name, number in remaining.items() if name in tokens}
-    for this_number in unwanted:
-        if not this_number.startswith(scopes):
-            remaining.pop(this_number, None)
+    for this_token in unwanted:
+        if not this_token.startswith(scope_marks):
+            remaining.pop(this_token, None)
     return list(remaining.values())
 
 
 def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None = None) -> int:
-    """How many notes of these projects `viewer` sees."""
+    """Return how many notes of these projects `viewer` sees."""
     sql = "select scope, sum(notes) from tally where project = ? and folder = '' group by scope"
     rows = chain.from_iterable(db.execute(sql, (project,)) for project in projects)
     return sum(number for scope, number in rows if may_see(scope, viewer))
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:
-    """An FTS5 expression for notes with one of these values."""
+    """Return an FTS5 expression for notes with at least one of these values of a facet."""
     phrases = [quoted(token(kind, value)) for value in values]
     if len(phrases) == 1:
         return phrases[0]
@@ -240,12 +261,18 @@ def any_of(kind: int, values: Iterable[str]) -> str:
 
 
 def quoted(phrase: str) -> str:
-    """`phrase` as an FTS5 string, so that nothing in it acts as syntax."""
+    """Return `phrase` as an FTS5 string, so that no character in it acts as syntax."""
     return '"' + phrase.replace('"', '""') + '"'
 
 
 def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
-    """One FTS5 expression of a text part, facets needed and facets not wanted; "" = no condition."""
+    """Join an expression for words and facets into one FTS5 expression.
+
+    needed, unwanted: the lists that `wanted` returns.
+    text: an FTS5 expression for words. "" if there are none.
+
+    "" if nothing is needed, since FTS5 cannot only exclude.
+    """
     positive = " AND ".join([f"({text})", *needed] if text else needed)
     if not unwanted or not positive:
         return positive
@@ -253,17 +280,21 @@ def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
 
 
 def passes(facets: str, needed: Iterable[str], unwanted: Iterable[str]) -> bool:
-    """Whether a note with these facet tokens passes the filters `wanted` gave."""
-    held_tokens = set(facets.split(" "))
-    return held_tokens.isdisjoint(unwanted) and not any(
-        held_tokens.isdisjoint(_TOKEN.findall(this_expression)) for this_expression in needed
+    """Whether a note passes the filters that `wanted` returned.
+
+    facets: all facet tokens of the note (column `facet`).
+    """
+    note_tokens = set(facets.split(" "))
+    return note_tokens.isdisjoint(unwanted) and not any(
+        note_tokens.isdisjoint(_TOKEN.findall(this_expression)) for this_expression in needed
     )
 
 
 def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
-    """The scopes in use that `viewer` may not see (None, the owner, sees all)."""
+    """Return the scopes of notes that `viewer` may not see. The owner (None) sees all."""
     if viewer is None:
         return []
+    # Jumping from one scope to the next is faster than reading the scopes of all notes.
     scopes = [""]
     next_scope = (
         "select scope from note where scope <> 'global' and scope > ? order by scope limit 1"
@@ -274,14 +305,21 @@ def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
 
 
 def may_see(scope: str, viewer: str | None) -> bool:
-    """Whether `viewer` sees notes of `scope`: the owner all, an agent `global` and its own."""
+    """Whether `viewer` sees notes of `scope`.
+
+    The owner (None) sees all. An agent sees `global`, its own scope, and scopes that list it.
+    """
     if viewer is None or scope == GLOBAL or scope == f"agent:{viewer}":
         return True
     return is_among(scope, viewer)
 
 
 def seen_by(column: str, viewer: str) -> str:
-    """The condition of `may_see` in SQL, for a column and a value `:name` that may be null."""
+    """Return the condition of `may_see` in SQL.
+
+    column: the column with the scope.
+    viewer: the SQL for the viewer, such as `:viewer`. It occurs three times.
+    """
     is_named = f"instr({column}, ',' || {viewer} || ',')"
     return (
         f"({viewer} is null or {column} in ('global', 'agent:' || {viewer})"
@@ -290,30 +328,33 @@ def seen_by(column: str, viewer: str) -> str:
 
 
 def project_ids(db: sqlite3.Connection) -> dict[str, int]:
-    """The ids of all indexed projects by case-folded name."""
+    """Return the ids of all indexed projects by case-folded name."""
     return {name.casefold(): number for number, name in db.execute("select id, name from project")}
 
 
 def valid_span(note: Note) -> tuple[int, int | None, int | None]:
-    """The span in which a note is valid: (begin, end or None, 1 or None), in microseconds since
-    1970.
+    """Return when a note is valid: (begin, end, is limited), in microseconds since 1970.
 
-    The third value is 1 if the note has not been valid at all times since it was written. Without
-    `valid_from`, the span begins with its event or its writing, whichever came first. If it ended
-    before that, it was always valid before its end.
+    The end is None if it has none. The third value is 1 if the note has not been valid all the time
+    since it was written, else None.
+
+    Without `valid_from`, the note is valid from its date or its writing, whichever is earlier. If
+    it ended before that, it was valid at all times before its end.
     """
     ends = _end_of(note)
-    begins = created = microseconds(note.created)
+    created = microseconds(note.created)
     if note.valid_from is not None:
         begins = microseconds(note.valid_from)
-        return begins, ends, 1 if ends is not None or begins > created - DAY else None
+        # A whole day may begin up to a day earlier in another time zone.
+        was_always_valid = ends is None and begins <= created - DAY
+        return begins, ends, None if was_always_valid else 1
+    begins = created
     if note.date:
         try:
-            begins = min(
-                begins, microseconds(datetime.fromisoformat(note.date[:10]).replace(tzinfo=UTC))
-            )
+            day = datetime.fromisoformat(note.date[:10]).replace(tzinfo=UTC)
+            begins = min(begins, microseconds(day))
         except (ValueError, OverflowError):
-            # A date written another way than by its days
+            # The date is not written as YYYY-MM-DD.
             pass
     if ends is None:
         return (begins, None, None)
@@ -321,9 +362,10 @@ def valid_span(note: Note) -> tuple[int, int | None, int | None]:
 
 
 def _end_of(note: Note) -> int | None:
-    """The end of a note in microseconds, by `valid_until` or `expires_at`. None without an end.
+    """Return the end of a note in microseconds, by `valid_until` or `expires_at`.
 
-    Expiring memories are archived instead, and entries are removed.
+    None without an end. `expires_at` does not count for memories, which are archived then, and
+    key-value entries, which are removed.
     """
     times = [note.valid_until]
     if note.project not in (*MEMORY_PROJECTS, KV_PROJECT):
@@ -332,15 +374,21 @@ def _end_of(note: Note) -> int | None:
 
 
 def moment_values(moment: datetime) -> tuple[int, int]:
-    """A moment, and its day in its own time zone, as values for HAS_BEGUN."""
-    return microseconds(moment), (
-        datetime(moment.year, moment.month, moment.day, tzinfo=UTC) - EPOCH
-    ).days * DAY
+    """Return the values for HAS_BEGUN: a moment, and its day in its time zone.
+
+    Both are in microseconds since 1970. The first is compared with moments, the second with days.
+    """
+    day = datetime(moment.year, moment.month, moment.day, tzinfo=UTC) - EPOCH
+    return microseconds(moment), day.days * DAY
 
 
 def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
-    """The rows that are over, superseded or not valid yet at `moment`."""
+    """Return the rows that are not valid at a moment: too early, over or superseded.
+
+    spans: the spans of all notes that are not always valid.
+    """
     now, today = moment_values(moment)
+    # A multiple of DAY is a day, any other time a moment.
     return sorted(
         {
             row
@@ -352,7 +400,10 @@ def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
 
 
 def excluded(rows: Sequence[int], name: str) -> str:
-    """An SQL condition that leaves out these rows, which are in the column `name`; "" for none."""
+    """Return an SQL condition that leaves out these rows. "" if there are none to leave out.
+
+    name: the column with the row.
+    """
     if rows:
         return f"{name} not in ({', '.join(map(str, rows))})"
     return ""

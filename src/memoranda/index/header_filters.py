@@ -1,9 +1,10 @@
-"""Filters on the values of a header, and of `key:: value` fields in the text: `metadata_filters`
-(contract 000b, 7).
+"""Filter notes by the values of their header and of `key:: value` fields in their text:
+`metadata_filters` (contract 000b, 7).
 
-Values compare by kind: numbers and dates by value, everything else as text. A list passes if one of
-its elements does. Values of the same header key are kept as a column, each different value once
-with the rows that have it. So a filter looks at each value once, however many notes have it.
+For example, `{"priority": {"$gte": 2}}` becomes a `Condition` on the key `priority`. Numbers and
+dates compare by value, everything else as text. A list passes if one of its elements does. The
+values of one key are cached as a `Column`: each different value once, with the rows that have it.
+So a filter looks at each value once, however many notes have it.
 """
 
 from __future__ import annotations
@@ -25,16 +26,18 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import sqlite_text
 
 UNDERSTOOD = ("type", "title", "permalink", "scope", "source", "category", "phase", "tags")
-"""Keys whose meaning the index knows, wherever it comes from."""
+"""Keys that are compared with the columns of table `note` and not with the header. The index may
+have derived their values in another way."""
 
-# Limits for the keys and values of one filter, so that its cost stays small.
+# The filters of one query may have this many keys, values in all, and lists inside lists, so that
+# they stay fast.
 KEYS = 50
 VALUES = 2_000
 DEPTH = 10
-"""What the filters of one query may have: keys, values in all, and lists in lists."""
 
 Scalar = tuple[type, Any]
-"""A value that is no list, with its type: else the number 1 would equal true."""
+"""A value that is not a list, after its type: `(float, 1.0)`. Without the type, 1 would equal
+true."""
 
 # A number as JSON writes it; `007` and `1.` are texts.
 _NUMBER = lazy_pattern(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -48,27 +51,31 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "$lte": lambda value, bound: value <= bound,
 }
 _OPERATORS = "$in, $gt, $gte, $lt, $lte, $between"
-# Values that the columns of one connection hold: some 100 bytes each
-_CELLS = 1_000_000
+# How many values the cache of one connection keeps. Each takes about 100 bytes.
+_MAX_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ListValue:
-    """A list in a header: its scalars, and the lists in it."""
+    """A list in a header.
+
+    scalars: its elements that are not lists.
+    lists: its elements that are lists.
+    """
 
     scalars: frozenset[Scalar]
     lists: tuple[ListValue, ...]
 
 
 class Condition:
-    """A condition on a value of a header."""
+    """A condition on a value of a header. By default nothing passes."""
 
     def passes(self, scalar: Scalar) -> bool:
         """Whether a value that is not a list passes."""
         return False
 
     def passes_list(self, value: ListValue) -> bool:
-        """Whether a list passes as a whole; its elements are asked one by one."""
+        """Whether a list passes as a whole. Its elements are also checked one by one."""
         return False
 
     @property
@@ -79,6 +86,8 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class _In(Condition):
+    """Passed by a value that is one of `scalars` or passes one of `others`."""
+
     scalars: frozenset[Scalar]
     others: tuple[Condition, ...] = ()
 
@@ -97,7 +106,7 @@ class _In(Condition):
 
 @dataclass(frozen=True, slots=True)
 class _Contains(Condition):
-    """A list that has all of these."""
+    """Passed by a list that has all `scalars` and, for each of `others`, an element that passes."""
 
     scalars: frozenset[Scalar]
     others: tuple[Condition, ...]
@@ -114,7 +123,7 @@ class _Contains(Condition):
 
 @dataclass(frozen=True, slots=True)
 class _All(Condition):
-    """One value that passes all of these."""
+    """Passed by a value that passes all `conditions`."""
 
     conditions: tuple[Condition, ...]
 
@@ -131,12 +140,15 @@ class _All(Condition):
 
 @dataclass(frozen=True, slots=True)
 class _Ordered(Condition):
+    """Passed by a value of the same type for which `compare(value, bound)` is true."""
+
     bound: Scalar
     compare: Callable[[Any, Any], bool]
 
     def passes(self, scalar: Scalar) -> bool:
         kind, value = scalar
         bound_kind, bound = self.bound
+        # true and false have no order.
         return kind is bound_kind and kind is not bool and self.compare(value, bound)
 
 
@@ -146,7 +158,12 @@ def _holds(value: ListValue, condition: Condition) -> bool:
 
 
 def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
-    """The condition for each key. Raises InvalidInput for a filter nobody can read."""
+    """Translate `metadata_filters` into one condition per key.
+
+    `{"status": "draft"}` → `{"status": _In({(str, "draft")})}`.
+
+    Raises InvalidInput if the filters are malformed or too large.
+    """
     if not isinstance(filters, Mapping):
         raise _broken(f"must be an object, got {type(filters).__name__}")
     if len(filters) > KEYS:
@@ -158,27 +175,34 @@ def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
 
 
 def _number_of_values(filters: Any) -> int:
-    """How many values the lists and objects contain.
+    """Return how many values the lists and objects contain. More than VALUES are not all counted.
 
-    Raises InvalidInput if they are nested too deep.
+    Raises InvalidInput if they are nested too deeply.
     """
     number = 0
-    level = [filters]
+    level_values = [filters]
     for _ in range(DEPTH):
-        number += len(level)
-        inner: list[Any] = []
-        for value in level:
+        number += len(level_values)
+        inner_values: list[Any] = []
+        for value in level_values:
             if isinstance(value, Mapping):
-                inner += value.values()
+                inner_values += value.values()
             elif isinstance(value, list | tuple):
-                inner += value
-        if not inner or number > VALUES:
+                inner_values += value
+        if not inner_values or number > VALUES:
             return number
-        level = inner
+        level_values = inner_values
     raise _broken(f"may be nested {DEPTH} deep, got deeper")
 
 
 def _condition(name: str, value: Any) -> Condition:
+    """Return the condition for a filter value.
+
+    An object has operators, `{"$gte": 2, "$lt": 5}`. A list means that a note's list must contain
+    all its elements. Any other value must be equal.
+
+    name: the key of the filter, for errors.
+    """
     if isinstance(value, Mapping):
         if not value:
             raise _broken(f'has an empty condition for "{_short(name)}"')
@@ -192,18 +216,19 @@ def _condition(name: str, value: Any) -> Condition:
 
 
 def _parts(name: str, values: Iterable[Any]) -> tuple[frozenset[Scalar], tuple[Condition, ...]]:
-    """The scalars among `values`, and the conditions that the others are."""
+    """Split values into scalars, and conditions made of the lists and objects."""
     scalars = []
-    others_conditions = []
+    inner_conditions = []
     for value in values:
         if isinstance(value, list | tuple | Mapping):
-            others_conditions.append(_condition(name, value))
+            inner_conditions.append(_condition(name, value))
         else:
             scalars.append(scalar_of(value))
-    return frozenset(scalars), tuple(others_conditions)
+    return frozenset(scalars), tuple(inner_conditions)
 
 
 def _operation(name: str, operator: str, limit: Any) -> Condition:
+    """Return the condition for an operator with its value, such as `$gte` with 2."""
     if operator == "$in":
         if not isinstance(limit, list | tuple):
             raise _broken(f'takes a list for $in of "{_short(name)}"')
@@ -220,27 +245,33 @@ def _operation(name: str, operator: str, limit: Any) -> Condition:
 
 
 def _bound(name: str, operator: str, limit: Any) -> Scalar:
+    """Return the value to compare with. Raises InvalidInput if it has no order."""
     if limit is None or isinstance(limit, bool | list | tuple | Mapping):
         raise _broken(f'takes a number, a date or a text for {operator} of "{_short(name)}"')
     return scalar_of(limit)
 
 
 def scalar_of(value: Any) -> Scalar:
-    """The value as it is compared: as a number, a moment, true, false, null, or else as text."""
+    """Return a value as it is compared, after its type.
+
+    `"12"` → `(float, 12.0)`, `"2026-05-01"` → `(datetime, …)`, `"draft"` → `(str, "draft")`.
+    """
     typed = _typed(value)
     return type(typed), typed
 
 
 def _typed(value: Any) -> Any:
+    """Return a value as a float, a datetime, a bool, None or a str. Texts are read as JSON would."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
+        # Such an int cannot be a float.
         is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
         if is_huge:
             return math.copysign(math.inf, value)
         return float(value)
     text = str(value).strip()
-    # Nearly all are words; patterns take longer
+    # Nearly all texts are words, for which the patterns would take too long.
     if text[:1] in "-0123456789":
         if _NUMBER.fullmatch(text):
             return float(text)
@@ -250,6 +281,7 @@ def _typed(value: Any) -> Any:
 
 
 def _moment(text: str) -> datetime | str:
+    """Return a date or time in UTC. The text stays if it only looks like a date: `2026-99-99`."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -260,30 +292,35 @@ def _moment(text: str) -> datetime | str:
 
 
 def _short(text: str) -> str:
-    """A text of a caller, shortened for an error."""
+    """Return a text from the caller, cut to 80 characters, for an error."""
     if len(text) <= 80:
         return text
     return text[:77] + "..."
 
 
-def _broken(noun: str) -> InvalidInput:
+def _broken(problem: str) -> InvalidInput:
+    """Return the error for malformed filters. `problem` continues the name of the parameter."""
     examples = '{"status": "draft"} or {"priority": {"$gte": 2}}'
     return InvalidInput(
-        f"Parameter `metadata_filters` {noun}. Use e.g. {examples}; operators: {_OPERATORS}."
+        f"Parameter `metadata_filters` {problem}. Use e.g. {examples}; operators: {_OPERATORS}."
     )
 
 
 @dataclass(slots=True)
 class Column:
-    """The values of one key: each scalar with the rows that have it, alone or in a list; the lists
-    as a whole by row."""
+    """The values of one key in all notes.
+
+    scalars: the rows that have each value, alone or in a list.
+    lists: (row, list) of each list, and of each list inside it.
+    cells: how many values were added, as a measure of memory.
+    """
 
     scalars: dict[Scalar, list[int]] = field(default_factory=dict)
     lists: list[tuple[int, ListValue]] = field(default_factory=list)
     cells: int = 0
 
     def add(self, row: int, value: Any) -> None:
-        """Add what a note has: a scalar, or a list with its elements. Objects match no filter."""
+        """Add the value that a note has. Objects are ignored, since no filter matches them."""
         if isinstance(value, list):
             list_value = _list_value(value)
             scalars = list_value.scalars
@@ -297,17 +334,18 @@ class Column:
         self.cells += 1 + len(scalars)
 
     def passing(self, condition: Condition) -> set[int]:
-        """The rows of which a value passes."""
+        """Return the rows with a value that passes."""
         rows: set[int] = set()
-        for scalar, having in self.scalars.items():
+        for scalar, rows_with_scalar in self.scalars.items():
             if condition.passes(scalar):
-                rows.update(having)
+                rows.update(rows_with_scalar)
         if condition.asks_lists:
             rows.update(row for row, value in self.lists if condition.passes_list(value))
         return rows
 
 
 def _list_value(values: Sequence[Any]) -> ListValue:
+    """Sort the elements of a list into scalars and lists. Objects are left out."""
     scalars = []
     lists = []
     for value in values:
@@ -321,45 +359,52 @@ def _list_value(values: Sequence[Any]) -> ListValue:
 class HeaderColumns:
     """A cache of columns of an index, one per connection (`database.held`).
 
-    The second filter on a key takes some milliseconds at 10,000 notes instead of 200. Nothing
-    is ever invalidated: the header of a row does not change, new rows have the highest numbers, and
-    callers ask about rows that are there.
+    With it, the second filter on a key takes some milliseconds at 10,000 notes instead of 200.
+    Nothing in it becomes outdated: the header of a row never changes, and new rows have higher
+    numbers. Callers ignore rows of deleted notes.
     """
 
     def __init__(self) -> None:
+        # The columns by key. The last used are at the end.
         self._columns: dict[str, Column] = {}
+        # The last row that was read, by key.
         self._last_rows: dict[str, int] = {}
 
     def columns(self, db: sqlite3.Connection, names: Iterable[str]) -> dict[str, Column]:
-        """The columns of these keys, brought up to date."""
-        wanted_names = list(names)
-        by_last_row: dict[int, list[str]] = {}
-        for name in wanted_names:
-            # Moved to the end: the columns asked for last are dropped last
+        """Return the columns of these keys, with all notes that the index has now."""
+        selected_names = list(names)
+        # Keys that were read up to the same row are read together.
+        names_by_last_row: dict[int, list[str]] = {}
+        for name in selected_names:
+            # Moves the column to the end, so that it is dropped last.
             if name in self._columns:
                 column = self._columns.pop(name)
             else:
                 column = Column()
             self._columns[name] = column
-            by_last_row.setdefault(self._last_rows.get(name, 0), []).append(name)
-        for last_row, key_rows in by_last_row.items():
-            self._add_new(db, key_rows, last_row)
-        columns = {name: self._columns[name] for name in wanted_names}
+            names_by_last_row.setdefault(self._last_rows.get(name, 0), []).append(name)
+        for last_row, names_to_read in names_by_last_row.items():
+            self._add_new(db, names_to_read, last_row)
+        columns = {name: self._columns[name] for name in selected_names}
         self._drop_oldest()
         return columns
 
     def _add_new(self, db: sqlite3.Connection, names: Sequence[str], last_row: int) -> None:
-        begins = [sqlite_text(name.partition(".")[0]) for name in names]
-        holds = " or ".join(
-            ["instr(front || coalesce(header, '') || coalesce(fields, ''), ?)"] * len(begins)
+        """Add the notes after `last_row` to the columns of these keys."""
+        # Only texts that contain the first part of a key `a.b` are parsed.
+        first_parts = [sqlite_text(name.partition(".")[0]) for name in names]
+        has_a_key = " or ".join(
+            ["instr(front || coalesce(header, '') || coalesce(fields, ''), ?)"] * len(first_parts)
         )
         # Read this before the rows: rows added in between are read by the next call.
         newest = db.execute("select coalesce(max(row), 0) from text").fetchone()[0]
         rows = db.execute(
-            f"select row, front, header, fields from text where row > ? and row <= ? and ({holds})",
-            (last_row, newest, *begins),
+            "select row, front, header, fields from text"
+            f" where row > ? and row <= ? and ({has_a_key})",
+            (last_row, newest, *first_parts),
         )
         for row, front, header, fields in rows:
+            # The header counts more than a field in the text.
             values = (json.loads(fields) if fields else {}) | header_of(front, header)
             for name in names:
                 for value in _values(values, name):
@@ -367,21 +412,26 @@ class HeaderColumns:
         self._last_rows |= dict.fromkeys(names, newest)
 
     def _drop_oldest(self) -> None:
+        """Drop the columns that were not used for the longest time, if all take too much memory."""
         cells = sum(column.cells for column in self._columns.values())
-        while cells > _CELLS and self._columns:
+        while cells > _MAX_CELLS and self._columns:
             name = next(iter(self._columns))
             cells -= self._columns.pop(name).cells
             del self._last_rows[name]
 
 
 def _values(header: Mapping[str, Any], name: str) -> list[Any]:
-    """The values of a header under a key, or along a path with dots."""
+    """Return the values of a header under a key, which may be a path with dots.
+
+    `a.b` in `{"a": [{"b": 1}, {"b": 2}]}` → `[1, 2]`.
+    """
     if name in header:
         return [header[name]]
     return _dotted(header, name.split("."))
 
 
 def _dotted(value: Any, names: list[str]) -> list[Any]:
+    """Return the values at the end of a path of keys, in each element of a list."""
     if not names:
         return [value]
     if isinstance(value, list):
@@ -392,51 +442,65 @@ def _dotted(value: Any, names: list[str]) -> list[Any]:
 
 
 def rows_with(db: sqlite3.Connection, filters: Mapping[str, Any]) -> set[int]:
-    """The rows of all notes whose header passes, removed notes included. Raises InvalidInput."""
+    """Return the rows of all notes whose header passes. Rows of deleted notes may be among them.
+
+    Raises InvalidInput for malformed filters.
+    """
     return _rows_with(db, conditions(filters), None)
 
 
 def passing_rows(
     db: sqlite3.Connection, filters: Mapping[str, Any], rows: Sequence[int]
 ) -> list[int]:
-    """Those of `rows`, in their order, whose header passes. Raises InvalidInput."""
-    passed = _rows_with(db, conditions(filters), rows)
-    return [row for row in rows if row in passed]
+    """Return the rows whose header passes, in their order.
+
+    Raises InvalidInput for malformed filters.
+    """
+    all_passing_rows = _rows_with(db, conditions(filters), rows)
+    return [row for row in rows if row in all_passing_rows]
 
 
 def _rows_with(
-    db: sqlite3.Connection, asked_conditions: Mapping[str, Condition], rows: Sequence[int] | None
+    db: sqlite3.Connection,
+    conditions_by_name: Mapping[str, Condition],
+    rows: Sequence[int] | None,
 ) -> set[int]:
-    """The rows that pass, among `rows` where the index understands the key (None: all)."""
-    written = [name for name in asked_conditions if name not in UNDERSTOOD]
-    if written:
-        columns = held(db, HeaderColumns).columns(db, written)
+    """Return the rows that pass all conditions. Other rows than `rows` may be among them.
+
+    rows: the rows to read for keys that are not cached. None means all.
+    """
+    header_names = [name for name in conditions_by_name if name not in UNDERSTOOD]
+    if header_names:
+        columns = held(db, HeaderColumns).columns(db, header_names)
     else:
         columns = {}
-    passed: set[int] | None = None
-    for name, condition in asked_conditions.items():
-        column = columns.get(name) or _understood(db, name, rows)
-        found_passing_rows = column.passing(condition)
-        if passed is None:
-            passed = found_passing_rows
+    passing_all: set[int] | None = None
+    for name, condition in conditions_by_name.items():
+        column = columns.get(name) or _note_column(db, name, rows)
+        passing = column.passing(condition)
+        if passing_all is None:
+            passing_all = passing
         else:
-            passed = passed & found_passing_rows
-    return passed or set()
+            passing_all = passing_all & passing
+    return passing_all or set()
 
 
-def _understood(db: sqlite3.Connection, name: str, rows: Sequence[int] | None) -> Column:
-    """The column of a key that the index derives itself, so that it may change while the text does
-    not.
+def _note_column(db: sqlite3.Connection, name: str, rows: Sequence[int] | None) -> Column:
+    """Read the values of one of the UNDERSTOOD keys from table `note`.
+
+    They may change while the text does not, so they are not cached.
+
+    rows: the rows to read. None means all.
     """
     column = Column()
     if rows is None:
-        among = ""
+        is_among_rows = ""
     else:
-        among = " and row in (select value from json_each(?))"
-    type_rows = db.execute(
-        f"select row, {name} from note where {name} is not null{among}",
+        is_among_rows = " and row in (select value from json_each(?))"
+    values = db.execute(
+        f"select row, {name} from note where {name} is not null{is_among_rows}",
         () if rows is None else (json.dumps(list(rows)),),
     )
-    for row, value in type_rows:
+    for row, value in values:
         column.add(row, json.loads(value) if name == "tags" else value)
     return column

@@ -1,4 +1,9 @@
-"""The links between notes: relations in both directions, and walks along them (contract 000b, 7)."""
+"""Queries for the links between notes, in both directions (contract 000b, 7).
+
+A relation is a link with a type; an ordinary link has the type `links_to`. Table `link` has every
+relation as written. Which note it leads to is resolved for each query (resolve.py), since this
+depends on who asks.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +39,24 @@ from memoranda.text.unicode import sqlite_text
 MOST_VISITED = 2_000
 """A walk stops after this many notes, however large the graph."""
 MOST_SHOWN = 200
-"""So many of the links that lead to a note are told with it, more than any reply has room for."""
+"""A note is shown with at most this many of the links to it. No reply has room for more."""
 # Values of one statement, below SQLite's limit of 999 in old versions.
-_MOST_MARKS = 400
-# Of more relations than these the memory they take is worth more than the time.
-_MOST_REMEMBERED = 200_000
-# The notes that link to a hub are read this many at a time.
-_SOURCES = 200
+_MAX_VALUES = 400
+# More relations than these are not cached, since they would take too much memory.
+_MAX_CACHED_PAIRS = 200_000
+# The notes that link to a note with very many links are read this many at a time.
+_SOURCES_PER_STATEMENT = 200
 
 
 class _Link(NamedTuple):
-    """A relation as written, with the facts about its note that resolving needs."""
+    """A relation as written, with the facts about its note that resolving needs.
+
+    note: the row of the note with the relation.
+    target_project: the project that the link names. None if it names none.
+    context: the text in parentheses after the relation, or None.
+    project, path, scope, changed: properties of the note with the relation.
+    rest: `#` and the text after it, or "".
+    """
 
     note: int
     type: str
@@ -59,6 +71,7 @@ class _Link(NamedTuple):
     rest: str
 
 
+# Selects the columns of `_Link`. `{column}` is `note` or `fold`, `{marks}` are its values.
 _LINKS = (
     "select l.note, l.type, l.target, l.project, l.context, l.line, p.name, n.path, n.scope, n.changed,"
     " l.rest from link l"
@@ -68,8 +81,10 @@ _LINKS = (
 
 
 class RememberedPairs:
-    """The relations among all notes as they were in a `state` of the index, one per connection
-    (`database.held`).
+    """A cache of the relations among all notes, one per connection (`database.held`).
+
+    state: the version and the projects of the index when they were read. None at first.
+    by_viewer: (row, row that it leads to, type) of each relation, by viewer.
     """
 
     def __init__(self) -> None:
@@ -104,16 +119,15 @@ class LinkQueries(Queries):
         return next(iter(in_order(self._db, [] if answer.row is None else [answer.row])), None)
 
     def outgoing(self, note: NoteInfo, viewer: str | None) -> list[Edge]:
-        """The note's relations in the order of the file, resolved for `viewer`.
+        """Return the note's relations in the order of the file, resolved for `viewer`.
 
-        Only the owner sees ids in a memory's header that lead nowhere: they may belong to memories
-        that an agent must not see (contract 001, 1). The address of a Notion page that is not here
-        does not count as a link, since it leads to the web.
+        Only the owner sees ids in a memory's header that lead nowhere. Such an id may belong to a
+        memory that an agent must not see (contract 001, 1). The web address of a Notion page is a
+        relation only if this page is among the notes.
         """
+        ids_to_hide: Sequence[str] = ()
         if viewer is not None and note.project in MEMORY_PROJECTS:
-            ids = note.links
-        else:
-            ids = ()
+            ids_to_hide = note.links
         links = self._links("note", [note.row])
         resolver = self._resolver(viewer)
         answers = _answers(resolver, links)
@@ -129,16 +143,17 @@ class LinkQueries(Queries):
                 link.line,
             )
             for link, answer in zip(links, answers, strict=True)
-            if answer.row is not None or not (link.target in ids or is_page(link.target))
+            if answer.row is not None or not (link.target in ids_to_hide or is_page(link.target))
         ]
 
     def resolved_links_of(
         self, rows: Sequence[int], viewer: str | None
     ) -> list[tuple[int, str, int | None]]:
-        """All relations of these notes, by note and place: (its row, target as written, row it
+        """Return the relations of these notes: (row of the note, target as written, row that it
         leads to).
 
-        The last is None if the target does not exist.
+        The last row is None if the target does not exist. The relations are sorted by note and
+        position in the note.
         """
         links = self._links("note", rows)
         answers = _answers(self._resolver(viewer), links)
@@ -149,8 +164,9 @@ class LinkQueries(Queries):
         ]
 
     def pairs(self, rows: Collection[int] | None, viewer: str | None) -> set[tuple[int, int, str]]:
-        """The relations among these notes, None: among all, as (row, row it leads to, type); each
-        once.
+        """Return the relations between these notes: (row, row that it leads to, type).
+
+        rows: None means all notes.
         """
         if rows is None:
             return self._remembered_pairs(viewer)
@@ -164,7 +180,7 @@ class LinkQueries(Queries):
         }
 
     def _remembered_pairs(self, viewer: str | None) -> set[tuple[int, int, str]]:
-        """The relations among all notes, found anew where the index changed since."""
+        """Return the relations between all notes, from the cache unless the index has changed."""
         remembered = held(self._db, RememberedPairs)
         state = (version(self._db), self._database.projects)
         if remembered.state != state:
@@ -173,15 +189,16 @@ class LinkQueries(Queries):
         if viewer in remembered.by_viewer:
             return set(remembered.by_viewer[viewer])
         pairs = self._all_pairs(viewer)
-        if len(pairs) <= _MOST_REMEMBERED:
+        if len(pairs) <= _MAX_CACHED_PAIRS:
             remembered.by_viewer[viewer] = frozenset(pairs)
         return pairs
 
     def _all_pairs(self, viewer: str | None) -> set[tuple[int, int, str]]:
-        """The relations between all notes.
+        """Resolve the relations of all notes.
 
         The place of each note is read once, rather than for each of its links.
         """
+        # (project, folder, scope) of each visible note, by row
         sources = {
             row: (project, path.rpartition("/")[0], scope)
             for row, project, path, scope in self._db.execute(
@@ -197,21 +214,20 @@ class LinkQueries(Queries):
         )
         pairs = set[tuple[int, int, str]]()
         links = self._db.execute("select note, type, target, project, rest from link")
-        for row, kind, target, target_project, part_after_name in links.fetchall():
+        for row, kind, target, target_project, rest in links.fetchall():
             source = sources.get(row)
             if source is None:
                 continue
             project, folder, scope = source
-            reached = resolver.link(
-                target, project, folder, target_project, scope, part_after_name
-            ).row
+            reached = resolver.link(target, project, folder, target_project, scope, rest).row
             if reached is not None and reached in sources and reached != row:
                 pairs.add((row, reached, kind))
         return pairs
 
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
-        """The targets of these notes' relations, as written, by row and place; notes without any
-        are left out.
+        """Return the targets of these notes' relations as written, by row.
+
+        The targets of a note are in the order of its text. Notes without relations are missing.
         """
         targets_by_row: dict[int, list[str]] = {}
         for link in self._links("note", rows):
@@ -221,24 +237,27 @@ class LinkQueries(Queries):
     def incoming(
         self, note: NoteInfo, viewer: str | None, limit: int | None = None, offset: int = 0
     ) -> list[Edge]:
-        """The relations of other notes, and its own, that lead to `note`: newest source first.
+        """Return a page of the relations that lead to `note` for `viewer`, the last changed source
+        first.
 
-        Only links that really resolve to it, from notes the viewer sees; `limit` and `offset` page.
+        The note's relations to itself count, too.
+
+        limit: the size of the page. None means all.
         """
         with self._database.snapshot():
             if limit is None:
-                until = None
+                end = None
             else:
-                until = offset + limit
-            links, _ = self._newest_to(note, self._resolver(viewer), until)
-            return self._incoming(links[offset:until])
+                end = offset + limit
+            links, _ = self._newest_to(note, self._resolver(viewer), end)
+            return self._incoming(links[offset:end])
 
     def count_incoming(
         self, notes: Sequence[NoteInfo], viewer: str | None, limit: int
     ) -> dict[int, int]:
-        """By row, how many relations lead to each of these notes, counted up to `limit`."""
+        """Return how many relations lead to each of these notes, by row. It counts up to `limit`."""
         with self._database.snapshot():
-            # One for all: many links lead to several of them
+            # Links that may lead to several of the notes are looked up once.
             resolver = self._resolver(viewer)
             return {
                 note.row: min(limit, len(self._newest_to(note, resolver, limit)[0]))
@@ -246,6 +265,7 @@ class LinkQueries(Queries):
             }
 
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
+        """Turn links that lead to one note into edges, which name the notes they come from."""
         infos_by_row = infos(self._db, {link.note for link in links})
         return [
             Edge(
@@ -269,22 +289,34 @@ class LinkQueries(Queries):
         since: datetime | None = None,
         limit: int = 100,
     ) -> tuple[list[Edge], int, list[Reached]]:
-        """`outgoing` and `incoming` of a note, of a hub the newest `MOST_SHOWN` or a few more; how
-        many links more name the note; and its `neighbours`. What leads to it is looked for once."""
+        """Return a note's edges, how many more links name it, and its neighbours.
+
+        The edges are all outgoing ones and the newest incoming ones: MOST_SHOWN, or `limit` if that
+        is larger. This method looks for the links to the note only once, so it is faster than
+        `incoming` and `neighbours`.
+
+        depth, limit: as in `neighbours`.
+        since: leave out neighbours that changed earlier.
+        """
         with self._database.snapshot():
             resolver = self._resolver(viewer)
+            max_shown = max(limit, MOST_SHOWN)
+            # A longer walk needs all links, and a time may leave out most of them.
+            is_short_walk = depth == 1 and not since
             links, more_count = self._newest_to(
-                note, resolver, max(limit, MOST_SHOWN) if depth == 1 and not since else None
+                note, resolver, max_shown if is_short_walk else None
             )
-            edges = self.outgoing(note, viewer) + self._incoming(links[: max(limit, MOST_SHOWN)])
-            more_count += max(0, len(links) - max(limit, MOST_SHOWN))
+            edges = self.outgoing(note, viewer) + self._incoming(links[:max_shown])
+            more_count += max(0, len(links) - max_shown)
             return edges, more_count, self._walk([note], depth, resolver, limit, since, links)
 
     def neighbours(
         self, notes: Sequence[NoteInfo], *, depth: int, viewer: str | None, limit: int = 100
     ) -> list[Reached]:
-        """Notes within `depth` relations of `notes`, in both directions: each once, nearest first,
-        then newest. At most `limit` notes; `notes` are not among them."""
+        """Return up to `limit` notes within `depth` relations of `notes`, in both directions.
+
+        Each note comes once, the nearest first, then the last changed. `notes` are left out.
+        """
         with self._database.snapshot():
             return self._walk(notes, depth, self._resolver(viewer), limit)
 
@@ -299,8 +331,8 @@ class LinkQueries(Queries):
     ) -> list[Reached]:
         """Collect the neighbours of notes (see `neighbours`).
 
-        since: leave out notes changed earlier, though the walk goes through them.
-        links: the links to the notes, if they are known.
+        since: leave out notes that changed earlier. The walk still passes through them.
+        links: all links to `notes`, if the caller has them. None if not.
         """
         seen_rows = {note.row for note in notes}
         frontier = list(notes)
@@ -316,20 +348,22 @@ class LinkQueries(Queries):
             changed = self._by_change(types)
             rows = sorted(types, key=changed.__getitem__)[: MOST_VISITED - len(seen_rows)]
             seen_rows.update(rows)
-            late = {row for row in rows if earliest is None or -changed[row][0] >= earliest}
+            result_rows = {row for row in rows if earliest is None or -changed[row][0] >= earliest}
             # The walk ends at the last level, so its other notes need not be read.
             if level == depth:
-                rows = [row for row in rows if row in late][: limit - len(reached)]
+                rows = [row for row in rows if row in result_rows][: limit - len(reached)]
             frontier = in_order(self._db, rows)
             reached += [
-                Reached(note, level, types[note.row]) for note in frontier if note.row in late
+                Reached(note, level, types[note.row])
+                for note in frontier
+                if note.row in result_rows
             ]
             if len(reached) >= limit or not frontier:
                 break
         return reached[:limit]
 
     def _links_to(self, notes: Sequence[NoteInfo], resolver: Resolver) -> Sequence[_Link]:
-        """The links that lead to any of these notes."""
+        """Return the links that lead to any of these notes, the last changed source first."""
         keys: set[str] = set()
         for note in notes:
             keys.update(self._keys(note))
@@ -342,10 +376,14 @@ class LinkQueries(Queries):
         seen_rows: Container[int],
         resolver: Resolver,
     ) -> dict[int, str]:
-        """The rows one relation away and not yet seen, with the type they are reached by."""
+        """Return the notes one relation away from `frontier`: the type of the relation, by row.
+
+        links: the links to `frontier`.
+        seen_rows: the rows to leave out.
+        """
         types: dict[int, str] = {}
-        turn = {note.row: number for number, note in enumerate(frontier)}
-        outgoing = sorted(self._links("note", [*turn]), key=lambda link: turn[link.note])
+        position = {note.row: number for number, note in enumerate(frontier)}
+        outgoing = sorted(self._links("note", [*position]), key=lambda link: position[link.note])
         for link, answer in zip(outgoing, _answers(resolver, outgoing), strict=True):
             if answer.row is not None and answer.row not in seen_rows:
                 types.setdefault(answer.row, link.type)
@@ -355,8 +393,8 @@ class LinkQueries(Queries):
         return types
 
     def _by_change(self, rows: Iterable[int]) -> dict[int, tuple[int, str, str]]:
-        """Keys that sort rows by their change, latest first: the negative time, the permalink, the
-        path.
+        """Return a sort key for each row that puts the last changed first: (negative time of the
+        change, permalink, path).
         """
         sql = (
             "select row, changed, permalink, path from note "
@@ -366,28 +404,33 @@ class LinkQueries(Queries):
         return {row: (-changed, permalink, path) for row, changed, permalink, path in cursor}
 
     def _links(self, column: str, values: Collection[int | str]) -> list[_Link]:
-        """The links whose column `note` or `fold` is among `values`, by note and place."""
+        """Return the links whose column `note` or `fold` is among `values`, by note and position."""
         return list(map(_Link._make, self._among(_LINKS.replace("{column}", column), values)))
 
     def _newest_to(
         self, note: NoteInfo, resolver: Resolver, limit: int | None
     ) -> tuple[list[_Link], int]:
-        """The links that lead to a note, newest source first, and how many more links name it.
+        """Return links that lead to a note, and how many more links have one of its keys.
 
-        limit: about how many links to look at, from the notes indexed last. None means all.
+        The links from the last changed notes come first. The other links are counted without being
+        resolved, so not all of them need to lead to this note.
+
+        limit: stop after this many links, from the notes indexed last. None means all.
         """
         keys = self._keys(note)
-        places = self._among("select note from link where fold in ({marks})", keys)
-        sources = Counter(chain.from_iterable(places))
+        source_rows = self._among("select note from link where fold in ({marks})", keys)
+        # How many links each note has, by row
+        sources = Counter(chain.from_iterable(source_rows))
         rows = sorted(sources, reverse=True)
         newest_links = list[_Link]()
         if limit is not None:
-            size = _SOURCES
+            size = _SOURCES_PER_STATEMENT
         else:
             size = max(1, len(rows))
         for start in range(0, len(rows), size):
             if limit is not None and len(newest_links) >= limit:
-                return newest_links, sum(map(sources.__getitem__, rows[start:]))
+                number_left = sum(map(sources.__getitem__, rows[start:]))
+                return newest_links, number_left
             marks = ", ".join("?" * len(keys))
             among = _LINKS.replace("l.{column} in", f"+l.fold in ({marks}) and l.note in")
             links = map(_Link._make, self._among(among, rows[start : start + size], *keys))
@@ -398,10 +441,12 @@ class LinkQueries(Queries):
     def _links_leading_to(
         notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver
     ) -> list[_Link]:
-        """The `links` that the caller sees and that lead to one of `notes`, newest source first."""
+        """Return the links that the caller sees and that lead to one of `notes`, the last changed
+        source first.
+        """
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
-        # By no row: a rebuilt index has others.
+        # Rows must not decide the order, since a rebuilt index has other rows.
         links.sort(key=lambda link: (-link.changed, link.project, link.path))
         return [
             link
@@ -410,7 +455,8 @@ class LinkQueries(Queries):
         ]
 
     def _keys(self, note: NoteInfo) -> set[str]:
-        """The keys under which links to a note may be stored."""
+        """Return the keys under which links to a note may be stored."""
+        # A memory may be linked by its first line.
         if note.project in MEMORY_PROJECTS:
             text = text_of(self._db, note.row)[1]
         else:
@@ -418,27 +464,30 @@ class LinkQueries(Queries):
         return link_keys(note, first_line_of(note.project, text))
 
     def relocation(self, moved: Sequence[MovedNote], viewer: str | None) -> Relocation:
-        """Where links lead before and after these notes move."""
+        """Compare where links lead before and after these notes move."""
         return Relocation(self._db, moved, viewer, self._database.projects)
 
 
 def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
-    """The keys under which links to a note may be stored.
+    """Return the keys under which links to a note may be stored.
 
-    They are made of its titles, id and permalink, the ends of its path, permalink and path after
-    the project, and the addresses it had before upkeep moved it.
+    They are made from its titles, its id, its permalink, its path and the ends of its path, the
+    last two also after the project's name, and the addresses it had before upkeep moved it.
+
+    first_line: the first line of a memory. None for other notes.
     """
     titles = (note.title, *note.aliases)
     keys = keys_of(note.project, note.path, note.permalink, titles, first_line)
     prefixes = {note.project, lead(note.project)}
     names = (note.permalink, stem(note.path))
-    in_front = [f"{prefix}/{name}" for prefix, name in product(prefixes, names)]
+    names_with_project = [f"{prefix}/{name}" for prefix, name in product(prefixes, names)]
     parts = note.path.split("/")
-    ends = ["/".join(parts[start:]) for start in range(1, len(parts))]
-    ends += [stem(end) for end in ends]
+    path_ends = ["/".join(parts[start:]) for start in range(1, len(parts))]
+    path_ends += [stem(end) for end in path_ends]
     origin = note.header.get("archived_from") if note.project == ARCHIVE_PROJECT else None
-    former = former_names(note.project, note.path, str(origin or ""))
-    return keys | {key(name) for name in (note.id, note.permalink, *in_front, *ends, *former)}
+    old_names = former_names(note.project, note.path, str(origin or ""))
+    other_names = (note.id, note.permalink, *names_with_project, *path_ends, *old_names)
+    return keys | {key(name) for name in other_names}
 
 
 class MovedNote(NamedTuple):
@@ -448,8 +497,24 @@ class MovedNote(NamedTuple):
     after: NoteInfo
 
 
+class LinkText(NamedTuple):
+    """The parts of a link as written: `[[work::Plan#Next]]` has `Plan`, `work` and `#Next`.
+
+    project: None if the link names no project.
+    rest: `#` and the text after it, or "".
+    """
+
+    target: str
+    project: str | None
+    rest: str
+
+
 class Relocation:
-    """Where links lead before and after notes move."""
+    """Compares where links lead before and after notes move.
+
+    The index still has the notes at their old places. "After" means what the links will mean when
+    the notes have moved but the links are the same.
+    """
 
     def __init__(
         self,
@@ -458,15 +523,20 @@ class Relocation:
         viewer: str | None,
         projects: Collection[str],
     ):
+        """Prepare to compare links for `viewer`.
+
+        projects: the names of all projects, as `Database.projects`.
+        """
         self._db = db
         self._viewer = viewer
         self._moved = moved
+        # The new path of each moved note, by row.
         self._paths = {move.before.row: move.after.path for move in moved}
         self._before = Resolver(db, viewer, projects)
         self._after = MovedResolver(db, viewer, projects, moved)
 
     def sources(self) -> list[NoteInfo]:
-        """The notes with links that lead to another note afterwards, or to none."""
+        """Return the notes with links that will lead to another note after the move, or to none."""
         rows = list(self._paths)
         moved_notes = chain.from_iterable(self._moved)
         keys = set(chain.from_iterable(map(link_keys, moved_notes)))
@@ -480,17 +550,18 @@ class Relocation:
                 link.project,
                 link.path,
                 link.scope,
-                (link.target, link.target_project, link.rest),
+                LinkText(link.target, link.target_project, link.rest),
                 may_be_markdown=link.target.endswith((".md", ".markdown")),
             )
         }
         return in_order(self._db, sorted(broken))
 
     def _select(self, column: str, values: Collection[int | str]) -> list[_Link]:
+        """Return the links whose column `note` or `fold` is among `values`."""
         links: list[_Link] = []
         all_values = list(values)
-        for start in range(0, len(all_values), _MOST_MARKS):
-            part = all_values[start : start + _MOST_MARKS]
+        for start in range(0, len(all_values), _MAX_VALUES):
+            part = all_values[start : start + _MAX_VALUES]
             sql = _LINKS.format(column=column, marks=", ".join("?" * len(part)))
             links += map(_Link._make, self._db.execute(sql, part))
         return links
@@ -501,67 +572,73 @@ class Relocation:
         project: str,
         path: str,
         scope: str,
-        link: tuple[str, str | None, str],
+        link: LinkText,
         *,
         may_be_markdown: bool = False,
     ) -> int | None:
-        """The row of the note that a link in the note `row` leads to now but not after the move.
+        """Return the row of the note to which a link leads now but not after the move.
 
-        A Markdown link also counts as broken if only other programs, which read it from the folder
-        of its note, would no longer find the target. None if the link keeps working, or leads
-        nowhere now.
+        None if the link keeps working, or leads nowhere now.
+
+        row, project, path, scope: properties of the note with the link, before the move.
+        may_be_markdown: whether the link may be written `[text](target)`. Other programs read such
+            a target from the folder of its note. The link is also broken if they would no longer
+            find the target.
         """
-        target, target_project, part_after_name = link
+        target, target_project, rest = link
         folder = posixpath.dirname(path)
-        now = self._before.link(target, project, folder, target_project, scope, part_after_name)
-        if now.row is None:
+        target_now = self._before.link(target, project, folder, target_project, scope, rest)
+        if target_now.row is None:
             return None
         folder_after = posixpath.dirname(self._paths.get(row, path))
-        target_after = self._after.link(
-            target, project, folder_after, target_project, scope, part_after_name
-        )
-        if target_after.row != now.row:
-            return now.row
+        target_after = self._after.link(target, project, folder_after, target_project, scope, rest)
+        if target_after.row != target_now.row:
+            return target_now.row
         if may_be_markdown and not target.startswith(("./", "../")):
-            before, after = self.note(now.row)
-            was_relative = posixpath.join(folder, target) == before.path
-            if was_relative and posixpath.join(folder_after, target) != after.path:
-                return now.row
+            before, after = self.note(target_now.row)
+            was_found_by_others = posixpath.join(folder, target) == before.path
+            is_found_by_others = posixpath.join(folder_after, target) == after.path
+            if was_found_by_others and not is_found_by_others:
+                return target_now.row
         return None
 
     def leads(self, source: NoteInfo, target: str, target_project: str | None, row: int) -> bool:
-        """Whether a link in `source` leads to the note `row` afterwards."""
+        """Whether a link in `source` will lead to the note `row` after the move."""
         folder = posixpath.dirname(self._paths.get(source.row, source.path))
         target_after = self._after.link(
             target, source.project, folder, target_project, source.scope
         )
         return target_after.row == row
 
-    def is_whole(self, source: NoteInfo, link: tuple[str, str | None, str]) -> bool:
-        """Whether a `#` in a link belongs to the name of its note, so that no heading follows."""
-        target, target_project, part_after_name = link
-        folder = posixpath.dirname(source.path)
-        return self._before.link(
-            target, source.project, folder, target_project, source.scope, part_after_name
-        ).is_whole
+    def is_whole(self, source: NoteInfo, link: LinkText) -> bool:
+        """Whether the `#` in a link belongs to the name of a note, as in `[[C# tips]]`.
 
-    def note(self, row: int) -> tuple[NoteInfo, NoteInfo]:
-        """The note as it is, and as it will be after the move."""
+        source: the note with the link.
+        """
+        folder = posixpath.dirname(source.path)
+        target = self._before.link(
+            link.target, source.project, folder, link.project, source.scope, link.rest
+        )
+        return target.is_whole
+
+    def note(self, row: int) -> MovedNote:
+        """Return a note as it is and as it will be. Both are equal if it does not move."""
         for move in self._moved:
             if move.before.row == row:
                 return move
         (info,) = in_order(self._db, [row])
-        return info, info
+        return MovedNote(info, info)
 
     def folder_after(self, source: NoteInfo) -> str:
-        """The folder of a note after the move."""
+        """Return the folder that a note will have after the move."""
         return posixpath.dirname(self._paths.get(source.row, source.path))
 
 
 class MovedResolver(Resolver):
     """Resolves targets as if notes had moved.
 
-    A link that leads on by a former address alone is given the new one, so none is known here.
+    A link must be updated even if the old address of a note would still lead to it. So old
+    addresses do not count here.
     """
 
     knows_former_addresses = False
@@ -575,6 +652,7 @@ class MovedResolver(Resolver):
     ):
         super().__init__(db, viewer, projects)
         self._moved_rows = {move.before.row for move in moved}
+        # The moved notes under their new names, by lookup name (see `Resolver._names`).
         self._arriving: dict[str, list[Candidate]] = {}
         for _, note in moved:
             candidate = Candidate(
@@ -592,6 +670,7 @@ class MovedResolver(Resolver):
                 self._arriving.setdefault(name, []).append(candidate)
 
     def _fetch(self, names: list[str]) -> None:
+        """Read candidates as `Resolver`, but with the moved notes under their new names only."""
         super()._fetch(names)
         for name in names:
             staying = [note for note in self._candidates[name] if note.row not in self._moved_rows]
@@ -599,9 +678,9 @@ class MovedResolver(Resolver):
 
 
 def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
-    """The target of a link as shown.
+    """Return the target of a link as shown: `Plan` of `[[work::Plan#Next]]`.
 
-    An unknown project in front, or a heading that is the end of a name, belongs to the name.
+    If `work` is not a project, or a note has `Plan#Next` in its name, this part stays.
     """
     if answer.is_whole:
         target = link.target + link.rest
@@ -613,7 +692,7 @@ def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
-    """Where each link leads; plain targets are looked up together."""
+    """Return the target of each link. All but relative targets are looked up together."""
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
     return [
         resolver.link(

@@ -1,7 +1,7 @@
 """Queries for notes in the index: single notes, lists, and facts needed before a write.
 
-Key-value entries are here, too (contract 004). An expired entry leaves all other tables, and so
-every face; `expired` remembers where its file is.
+Key-value entries are here, too (contract 004). When an entry expires, it is removed from all tables
+but `expired`, which remembers where its file is. So no interface shows it.
 """
 
 from __future__ import annotations
@@ -47,17 +47,25 @@ from memoranda.sources.base import Stamp
 from memoranda.text.unicode import sqlite_text
 from memoranda.value_object import ValueObject
 
-_LAST = "\U0010ffff"
+# A path between `folder/` and `folder/` and this character is below the folder.
+_LAST_CHARACTER = "\U0010ffff"
+# A path between `folder/` and `folder0` is below the folder, too.
 _AFTER_SLASH = "0"
+# The id of a project, by name.
 _PROJECT = "(select id from project where name = ?)"
 _KV = f"(select id from project where name = '{KV_PROJECT}')"
-_BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
-_SHOWN = "p.name = 'categories' and n.scope = 'global'"
+# Values: the name of the project, the first path, and the path before which to stop.
+_IN_RANGE = f"project = {_PROJECT} and path >= ? and path < ? order by path"
+_IS_GLOBAL_MEMORY = "p.name = 'categories' and n.scope = 'global'"
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class FolderRow(ValueObject):
-    """A folder (`note` None, `notes` = how many are in it, at any depth) or a note of a project."""
+    """A folder or a note of a project.
+
+    note: the note. None for a folder.
+    notes: how many notes are in the folder, at any depth. 0 for a note.
+    """
 
     path: str
     note: NoteInfo | None = None
@@ -66,8 +74,10 @@ class FolderRow(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class HomeCounts(ValueObject):
-    """How many notes a caller sees: by project, the archive left out, and of memories by (phase,
-    category).
+    """How many notes a caller sees.
+
+    projects: the number by project, without the archive.
+    categories: the number of memories by (phase, category).
     """
 
     projects: dict[str, int]
@@ -75,13 +85,17 @@ class HomeCounts(ValueObject):
 
     @property
     def total(self) -> int:
-        """All notes of all projects."""
+        """The number of notes in all projects."""
         return sum(self.projects.values())
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Section(ValueObject):
-    """A category: the number of its memories of scope `global`, and those to show, in order."""
+    """A category of memories. Only memories of scope `global` count.
+
+    inbox: how many of the `total` are in phase `inbox`.
+    first: the memories to show, the most important first.
+    """
 
     category: str
     total: int
@@ -117,40 +131,45 @@ class NoteQueries(Queries):
     def validity_marks(
         self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
     ) -> dict[int, str]:
-        """Remarks to show at notes that are not always valid, by row (see
-        `superseding.validity_marks`).
+        """Return the remarks to show at notes that are not always valid, by row.
+
+        See `superseding.validity_marks`.
         """
         return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
 
     def rivals(self, rows: Iterable[int]) -> list[tuple[claims.ClaimRow, claims.ClaimRow]]:
-        """Pairs of claims that cannot both be true: one of these notes, and one of another note."""
+        """Return pairs of claims that cannot both be true: one of these notes, one of another."""
         return list(claims.rivals(self._db, rows))
 
     def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
-        """The rows of the notes that contain one of these texts. Notes with the rarest texts come
-        first.
+        """Return up to `limit` rows of notes that contain at least one of these texts.
+
+        Notes with the rarest texts come first.
         """
         from memoranda.index.glance import any_of_texts
 
         expression = any_of_texts(texts)
         if not expression:
             return []
-        found = self._db.execute(
+        matches = self._db.execute(
             "select rowid from note_fts where note_fts match ? order by rank limit ?",
             (expression, limit),
         )
-        return [row for (row,) in found]
+        return [row for (row,) in matches]
 
     def has_any(self) -> bool:
         """Whether the index holds a note."""
         return self._db.execute("select 1 from note limit 1").fetchone() is not None
 
     def contested(self) -> list[list[claims.ClaimRow]]:
-        """The claims of each subject about which notes do not agree."""
+        """Return the claims about each subject on which notes disagree, one list per subject."""
         return list(claims.contested(self._db))
 
     def invalid_rows(self, moment: datetime) -> set[int]:
-        """The rows of the notes that are over, superseded or not valid yet at that moment."""
+        """Return the rows of the notes that are not valid at a moment.
+
+        They are superseded, valid only until an earlier time, or only from a later one.
+        """
         return set(filters.invalid_at(superseding.valid_spans(self._db), moment))
 
     def successors(self, info: NoteInfo) -> list[NoteInfo]:
@@ -169,8 +188,7 @@ class NoteQueries(Queries):
         numbers = "path, size, mtime_ns, inode, ctime_ns"
         stamp_rows: Iterable[tuple[str, int, int, int, int]] = ()
         if folder:
-            # The sign after the slash
-            bounds = (project, f"{folder}/", f"{folder}0")
+            bounds = (project, f"{folder}/", f"{folder}{_AFTER_SLASH}")
             stamp_rows = self._db.execute(
                 f"select {numbers} from note where {place_condition} and path >= ? and path < ?",
                 bounds,
@@ -178,7 +196,7 @@ class NoteQueries(Queries):
         elif self._db.execute(
             f"select 1 from note where {place_condition} limit 1", (project,)
         ).fetchone():
-            # Is faster
+            # All notes of a project are read faster in the order of the table.
             stamp_rows = self._db.execute(
                 f"select {numbers} from note not indexed where {place_condition}", (project,)
             )
@@ -204,21 +222,26 @@ class NoteQueries(Queries):
         return {path: PACKED.pack(*stamp) for path, *stamp in self._among(sql, paths, number)}
 
     def number_in(self, project: str, folder: str = "") -> int:
-        """How many notes of a project are in a folder, at any depth."""
+        """Return how many notes of a project are in a folder, at any depth. "" is the project."""
         sql = f"select total(notes) from tally where project = {_PROJECT} and folder = ?"
         return int(self._db.execute(sql, (project, folder)).fetchone()[0])
 
     def folders_in(self, project: str) -> list[str]:
-        """All folders of a project that hold notes, at any depth."""
+        """Return all folders of a project that have notes at any depth, without the project."""
         sql = f"select distinct folder from tally where project = {_PROJECT} and folder <> ''"
         return [folder for (folder,) in self._db.execute(sql, (project,))]
 
     def not_among(
         self, project: str, folder: str, notes: Collection[str], folders: Collection[str], size: int
     ) -> Iterator[dict[str, bytes]]:
-        """Path → `PACKED` stamp of the notes the index knows in a folder that are neither among
-        `notes`, those directly in it, nor below one of `folders`; after every `size` notes looked
-        at."""
+        """Yield the notes of a folder in the index that are no longer on disk.
+
+        notes: the paths of the notes that are directly in the folder on disk.
+        folders: the paths of the folders that are directly in it on disk.
+        size: how many notes to look at for each result.
+
+        Each result maps paths to `PACKED` stamps. Notes below `folders` are never among them.
+        """
         if folder:
             prefix = f"{folder}/"
         else:
@@ -228,7 +251,9 @@ class NoteQueries(Queries):
             (f"{this_folder}/", this_folder + _AFTER_SLASH)
             for this_folder in sorted(known_folders.keys() - set(folders))
         ]
-        if self.number_in(project, folder) - sum(known_folders.values()) != len(notes):
+        # If as many notes are directly in the folder as before, none of them is looked for.
+        number_directly_in_it = self.number_in(project, folder) - sum(known_folders.values())
+        if number_directly_in_it != len(notes):
             ranges += _between(prefix, known_folders, 1)
         sql = (
             "select path, size, mtime_ns, inode, ctime_ns from note"
@@ -241,42 +266,49 @@ class NoteQueries(Queries):
                 start = rows[-1][0]
 
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
+        """Return the notes whose rows a statement selects, in its order."""
         return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
 
     def by_day(
         self, first: date, until: date, zone: tzinfo | None, viewer: str | None
     ) -> dict[str, int]:
-        """How many notes each day of `zone` (YYYY-MM-DD) has, from `first` until before `until`.
+        """Return how many notes each day has, from `first` until before `until`.
 
-        A note counts on the day it is about or, without one, on the day it was written. The archive
-        and traces do not count.
+        A note counts on the day that it is about. If it names no day, it counts on the day it was
+        written, in time zone `zone`. The archive and traces do not count. Days are written
+        YYYY-MM-DD; days without notes are missing.
         """
         from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY
 
-        near = [microseconds(to_utc(datetime.combine(day, time()), zone)) for day in (first, until)]
+        midnights = [
+            microseconds(to_utc(datetime.combine(day, time()), zone)) for day in (first, until)
+        ]
         sql = (
             f"select n.created, case when {SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
             " from note n join project p on p.id = n.project"
             f" where p.name not in (?, ?) and {IS_OF_DAYS}"
         )
-        bounds = (first.isoformat(), until.isoformat(), *near)
+        # The values of IS_OF_DAYS
+        bounds = (first.isoformat(), until.isoformat(), *midnights)
         counts = Counter[str]()
-        for created, day_said, scope in self._db.execute(
+        for created, day_in_note, scope in self._db.execute(
             sql, (ARCHIVE_PROJECT, TRACE_PROJECT, *bounds)
         ):
             if may_see(scope, viewer):
-                written = (EPOCH + timedelta(microseconds=created)).astimezone(zone)
-                counts[day_said or written.date().isoformat()] += 1
+                moment_written = (EPOCH + timedelta(microseconds=created)).astimezone(zone)
+                counts[day_in_note or moment_written.date().isoformat()] += 1
         return dict(counts)
 
     def written(self, viewer: str | None) -> list[tuple[int, int]]:
-        """When each note was written (microseconds), and how large it is."""
+        """Return (time written, size) of each note: microseconds since 1970, and bytes."""
         rows = self._db.execute("select created, size, scope from note")
         return [(created, size) for created, size, scope in rows if may_see(scope, viewer)]
 
     def by_writer(self, viewer: str | None) -> dict[str, int]:
-        """How many notes `viewer` sees by who wrote them, without the archive and traces; most
-        first.
+        """Return how many notes each writer wrote, of those that `viewer` sees; the largest first.
+
+        A writer is the name of an agent, `file` for files of other programs, or another origin. The
+        archive and traces do not count.
         """
         counts = Counter[str]()
         sql = (
@@ -289,11 +321,14 @@ class NoteQueries(Queries):
         return dict(counts.most_common())
 
     def projects(self) -> list[str]:
-        """The names of all projects that were ever indexed and not forgotten."""
+        """Return the names of all projects in the index, also of those without notes."""
         return [name for (name,) in self._db.execute("select name from project order by name")]
 
     def header_keys(self, project: str, most: int) -> list[list[str]]:
-        """The header keys of the notes of a project, of the last `most` that were indexed."""
+        """Return the header keys of the notes of a project, one list per note.
+
+        most: how many notes to read, the last indexed first.
+        """
         sql = (
             "select (select json_group_array(key) from json_each(coalesce(t.header, '{}')))"
             f" from note n join text t on t.row = n.row where n.project = {_PROJECT}"
@@ -302,14 +337,14 @@ class NoteQueries(Queries):
         return [json.loads(keys) for (keys,) in self._db.execute(sql, (project, most))]
 
     def scopes(self, project: str) -> set[str]:
-        """The scopes that notes of a project have."""
+        """Return the scopes that notes of a project have."""
         sql = (
             f"select distinct scope from tally where project = {_PROJECT} and folder = '' and notes"
         )
         return {scope for (scope,) in self._db.execute(sql, (project,))}
 
     def counts(self, viewer: str | None) -> HomeCounts:
-        """How many notes `viewer` sees."""
+        """Return how many notes `viewer` sees, by project and by category."""
         projects = Counter[str]()
         categories = Counter[tuple[str, str]]()
         columns = "p.name, t.phase, t.category, t.scope, t.notes"
@@ -333,20 +368,25 @@ class NoteQueries(Queries):
         limit: int | None = 50,
         offset: int = 0,
     ) -> tuple[list[FolderRow], int]:
-        """A page of the entries of a folder (contract 000b, list_directory), and the number of all
-        entries.
+        """Return a page of the entries of a folder, and the number of all its entries (contract
+        000b, list_directory).
 
-        Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the
-        entries whose last name matches. Folders without a note the caller sees are not known here.
+        Folders come first, then notes, each sorted by code point. Folders without a note that
+        `viewer` sees are left out.
+
+        depth: how many levels of folders to go down; 1 means only what is directly in the folder.
+        glob: keep only entries whose last name matches this pattern.
+        limit: the size of the page. None means all entries.
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
         ranges = list(_between(prefix, folders, depth))
         hides = self._hides(project, folder.strip("/"), viewer)
+        # (path, row of the note); the row is None for a folder.
         entries: list[tuple[str, int | None]] = [(path, None) for path in sorted(folders)]
         if limit is None or glob or hides:
-            most = prefix.count("/") + depth
-            entries += self._notes_in(project, ranges, most, viewer)
+            max_slashes = prefix.count("/") + depth
+            entries += self._notes_in(project, ranges, max_slashes, viewer)
             if glob:
                 entries = [
                     entry
@@ -356,7 +396,7 @@ class NoteQueries(Queries):
             total = len(entries)
             page = entries[offset : None if limit is None else offset + limit]
         else:
-            # A folder of very many notes is counted, and only the page is read
+            # Very many notes are only counted, and only those on the page are read.
             first = max(offset - len(entries), 0)
             notes, number = self._note_page(project, ranges, first, limit)
             total = len(entries) + number
@@ -370,27 +410,31 @@ class NoteQueries(Queries):
         ], total
 
     def _notes_in(
-        self, project: str, ranges: Iterable[tuple[str, str]], most: int, viewer: str | None
+        self, project: str, ranges: Iterable[tuple[str, str]], max_slashes: int, viewer: str | None
     ) -> list[tuple[str, int | None]]:
-        """The paths and rows of the notes in these ranges of paths, less than `most` folders deep,
-        that `viewer` sees.
+        """Return (path, row) of the notes in these ranges of paths that `viewer` sees.
+
+        max_slashes: leave out paths with this many slashes or more.
         """
         notes: list[tuple[str, int | None]] = []
         for start, stop in ranges:
             rows = self._db.execute(
-                f"select path, row, scope from note where {_BELOW}", (project, start, stop)
+                f"select path, row, scope from note where {_IN_RANGE}", (project, start, stop)
             )
             notes += [
                 (path, row)
                 for path, row, scope in rows
-                if may_see(scope, viewer) and path.count("/") < most
+                if may_see(scope, viewer) and path.count("/") < max_slashes
             ]
         return notes
 
     def _note_page(
         self, project: str, ranges: Iterable[tuple[str, str]], first: int, limit: int
     ) -> tuple[list[tuple[str, int | None]], int]:
-        """The paths and rows of a page of the notes in these ranges of paths, and their number."""
+        """Return (path, row) of one page of the notes in these ranges of paths, and their number.
+
+        first: how many notes come before the page.
+        """
         notes: list[tuple[str, int | None]] = []
         total = 0
         for start, stop in ranges:
@@ -399,10 +443,11 @@ class NoteQueries(Queries):
                 f"select count(*) from note where project = {_PROJECT} and path >= ? and path < ?",
                 place,
             ).fetchone()
-            room = limit - len(notes)
-            if room > 0 and first < total + number:
-                sql = f"select path, row from note where {_BELOW} limit ? offset ?"
-                notes += self._db.execute(sql, (*place, room, max(first - total, 0)))
+            notes_missing = limit - len(notes)
+            does_page_reach_range = first < total + number
+            if notes_missing > 0 and does_page_reach_range:
+                sql = f"select path, row from note where {_IN_RANGE} limit ? offset ?"
+                notes += self._db.execute(sql, (*place, notes_missing, max(first - total, 0)))
             total += number
         return notes, total
 
@@ -418,33 +463,42 @@ class NoteQueries(Queries):
         return not all(may_see(scope, viewer) for (scope,) in scopes)
 
     def _folders(self, project: str, prefix: str, depth: int, viewer: str | None) -> dict[str, int]:
-        """The folders below `prefix` down to `depth` levels, and how many notes of each `viewer`
-        sees.
+        """Return the folders below `prefix`, and how many notes of each `viewer` sees.
+
+        prefix: a folder with a slash at the end; "" is the project.
+        depth: how many levels of folders to go down.
         """
         sql = f"select folder, scope, notes from tally where project = {_PROJECT} and folder > ? and folder < ?"
         note_counts = Counter[str]()
-        most = prefix.count("/") + depth
-        for path, scope, number in self._db.execute(sql, (project, prefix, prefix + _LAST)):
-            if path.count("/") < most and may_see(scope, viewer):
+        max_slashes = prefix.count("/") + depth
+        bounds = (project, prefix, prefix + _LAST_CHARACTER)
+        for path, scope, number in self._db.execute(sql, bounds):
+            if path.count("/") < max_slashes and may_see(scope, viewer):
                 note_counts[path] += number
         return note_counts
 
     def etags(self) -> set[str]:
-        """The SHA-256 of every note."""
+        """Return the SHA-256 of every note, in hexadecimal digits."""
+        # Stored as bytes if it is one (writer.py)
         rows = self._db.execute("select etag from note")
         return {etag.hex() if isinstance(etag, bytes) else etag for (etag,) in rows}
 
     def below(self, project: str, folder: str) -> list[NoteInfo]:
-        """All notes of a folder of a project at any depth, whatever their scope, by path."""
+        """Return all notes of a folder at any depth and of any scope, sorted by path."""
         prefix = f"{folder.strip('/')}/".lstrip("/")
         return self._select(
-            f"select row from note where {_BELOW}", (project, prefix, prefix + _LAST)
+            f"select row from note where {_IN_RANGE}", (project, prefix, prefix + _LAST_CHARACTER)
         )
 
     def complete(
         self, prefix: str, viewer: str | None, limit: int = 100, project: str | None = None
     ) -> list[str]:
-        """Permalinks that begin with `prefix`, by code point, at most `limit`."""
+        """Return up to `limit` permalinks that begin with `prefix`, sorted by code point.
+
+        Archived notes are left out.
+
+        project: the only project to look in. None means all.
+        """
         prefix = sqlite_text(prefix)
         rows = self._db.execute(
             "select distinct permalink from note where permalink >= :prefix and permalink < :end"
@@ -454,7 +508,7 @@ class NoteQueries(Queries):
             " order by permalink limit :limit",
             {
                 "prefix": prefix,
-                "end": prefix + _LAST,
+                "end": prefix + _LAST_CHARACTER,
                 "project": project,
                 "viewer": viewer,
                 "limit": limit,
@@ -463,23 +517,23 @@ class NoteQueries(Queries):
         return [permalink for (permalink,) in rows]
 
     def duplicates(self) -> dict[str, list[NoteInfo]]:
-        """Ids that occur in more than one note."""
-        twice = "select id from note group by id having count(*) > 1"
-        notes = self._select(f"select row from note where id in ({twice}) order by id, path")
-        return {identity: list(some) for identity, some in groupby(notes, lambda note: note.id)}
+        """Return the ids that several notes have, each with these notes by path."""
+        repeated_ids = "select id from note group by id having count(*) > 1"
+        notes = self._select(f"select row from note where id in ({repeated_ids}) order by id, path")
+        return {identity: list(group) for identity, group in groupby(notes, lambda note: note.id)}
 
     def suspicious(self) -> list[NoteInfo]:
-        """The notes that seem to hold injected instructions, newest first."""
+        """Return the notes that seem to contain injected instructions, the newest first."""
         return self._select("select row from note where suspicious is not null order by row desc")
 
     def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """Oddities found when notes were read: (project, path, texts)."""
+        """Return the warnings from reading notes: (project, path, texts) for each note with any."""
         source = "note n join project p on p.id = n.project where n.warnings is not null"
         rows = self._db.execute(f"select p.name, n.path, n.warnings from {source} order by 1, 2")
         return [(project, path, tuple(json.loads(texts))) for project, path, texts in rows]
 
     def stamp(self, project: str, path: str) -> Stamp | None:
-        """The stamp the index knows of a note or an expired entry, None when it knows none."""
+        """Return the stored stamp of a note or an expired entry. None if neither is at the path."""
         numbers = "size, mtime_ns, inode, ctime_ns"
         stamp_query = f"select {numbers} from note where project = {_PROJECT} and path = ?"
         expired = f"select {numbers} from expired where ? = 'kv' and path = ?"
@@ -489,7 +543,10 @@ class NoteQueries(Queries):
         return Stamp(*row)
 
     def skipped(self) -> dict[tuple[str, str], tuple[Stamp, str]]:
-        """The files that are not notes: (project, path) -> (stamp when read, reason)."""
+        """Return the files that are not notes: (project, path) → (stamp when read, reason).
+
+        The reason is "" if nobody needs to know it.
+        """
         rows = self._db.execute(
             "select project, path, size, mtime_ns, inode, ctime_ns, why from skipped"
         )
@@ -504,43 +561,48 @@ class NoteQueries(Queries):
         )
 
     def unskip(self, project: str, path: str) -> None:
-        """Forget what `skip` remembered."""
+        """Forget that the file at `path` is not a note (see `skip`)."""
         self._db.execute("delete from skipped where project = ? and path = ?", (project, path))
 
     def expired_paths(self, now: int, limit: int = -1) -> list[str]:
-        """The paths of at most `limit` key-value entries that the index shows and that ended by
-        `now` (microseconds since 1970).
+        """Return the paths of key-value entries whose time is over but which the index still shows.
+
+        now: in microseconds since 1970.
+        limit: how many paths at most; -1 means all.
         """
         sql = f"select path from note where project = {_PROJECT} and expires < ? limit ?"
         return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
-        """A note whose path is the same on a file system that ignores case and Unicode form."""
-        rows_of_folder = self._db.execute(
+        """Return a note whose path equals `path` on a file system that ignores case and Unicode
+        form. None if there is none.
+        """
+        # Such paths have the same key in `note_fold`, but so do other paths.
+        candidates = self._db.execute(
             "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = ? and n.project = {_PROJECT}",
             (fold_key(path), project),
         )
-        rows = [row for row, other_path in rows_of_folder if file_key(other_path) == file_key(path)]
+        rows = [row for row, other_path in candidates if file_key(other_path) == file_key(path)]
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
-        """The first note of a project with exactly this permalink. None if none exists."""
+        """Return the first note of a project with exactly this permalink. None if there is none."""
         return next(iter(self.with_permalink(project, address)), None)
 
     def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
-        """The notes of a project with exactly this permalink, in the order of their paths."""
+        """Return the notes of a project with exactly this permalink, sorted by path."""
         # `+`: else SQLite walks all notes of the project in the order of their paths
         sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path"
         return self._select(sql, (address, project))
 
     def holding_link(self, identity: str) -> list[NoteInfo]:
-        """The memories whose `links` hold an id."""
-        rows = self._select("select distinct note from link where fold = ?", (fold_key(identity),))
-        return [info for info in rows if identity in info.links]
+        """Return the memories whose header has this id among its `links`."""
+        notes = self._select("select distinct note from link where fold = ?", (fold_key(identity),))
+        return [info for info in notes if identity in info.links]
 
     def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
-        """The notes of these projects that have one of these ids.
+        """Return the notes of these projects that have one of these ids.
 
         Two notes with the same id are both included.
         """
@@ -551,7 +613,10 @@ class NoteQueries(Queries):
         )
 
     def survivors(self, ids: Iterable[str]) -> dict[str, NoteInfo]:
-        """The notes that ids were merged into, by id."""
+        """Return the notes into which notes with these ids were merged, by id.
+
+        An id that was not merged is missing.
+        """
         sql = "select id, note from merged where id in (select value from json_each(?))"
         rows = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
         notes = {info.row: info for info in in_order(self._db, [row for _, row in rows])}
@@ -560,8 +625,12 @@ class NoteQueries(Queries):
     def rows_by_creation(
         self, viewer: str | None, category: str | None, scope: str | None
     ) -> array[int]:
-        """The rows of all memories `viewer` sees, archived ones too, of one category and scope if
-        given: oldest first, then by id."""
+        """Return the rows of all memories that `viewer` sees, the oldest first, then by id.
+
+        Archived memories are included.
+
+        category, scope: keep only memories of these. None means any.
+        """
         rows = self._db.execute(
             f"select row from note where project in (select id from project where name in {MEMORY_PROJECTS})"
             " and (:viewer is null or scope in ('global', 'agent:' || :viewer))"
@@ -572,7 +641,7 @@ class NoteQueries(Queries):
         return array("q", (row for (row,) in rows))
 
     def places(self, rows: Sequence[int]) -> list[NotePlace]:
-        """Where these rows are, in any order."""
+        """Return the places of the notes in these rows, in no particular order."""
         sql = (
             "select n.row, n.id, p.name, n.path, n.category, n.phase, n.title from note n"
             " join project p on p.id = n.project where n.row in (select value from json_each(?))"
@@ -580,26 +649,25 @@ class NoteQueries(Queries):
         return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
 
     def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
-        """The notes among these that agents wrote, the oldest first: (row, author, created in ISO
-        8601).
+        """Return (row, author, time created) of these notes that agents wrote, the oldest first.
+
+        The author is written `agent:name`, the time in ISO 8601.
         """
         sql = (
             "select row, created, provenance ->> 'who' from note"
             " where row in (select value from json_each(?)) and provenance like '%\"agent:%'"
             " and provenance ->> 'who' like 'agent:%' order by created, row"
         )
-        found = self._db.execute(sql, (json.dumps(list(rows)),))
-        return [(row, who, iso(created)) for row, created, who in found]
+        agent_notes = self._db.execute(sql, (json.dumps(list(rows)),))
+        return [(row, who, iso(created)) for row, created, who in agent_notes]
 
     def bodies(self, rows: Sequence[int]) -> dict[int, str]:
-        """The texts after the frontmatter of these rows."""
+        """Return the text after the frontmatter of each of these rows."""
         sql = "select row, text from text where row in (select value from json_each(?))"
         return dict(self._db.execute(sql, (json.dumps(list(rows)),)).fetchall())
 
     def folders_named(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """The project and the name of each folder with notes, at the top of its project, that has
-        one of these names.
-        """
+        """Return (project, folder) of each folder with notes whose path is one of these names."""
         sql = (
             "select distinct p.name, t.folder from tally t join project p on p.id = t.project"
             " where t.folder in (select value from json_each(?)) order by p.name, t.folder"
@@ -607,37 +675,40 @@ class NoteQueries(Queries):
         return self._db.execute(sql, (json.dumps(list(names)),)).fetchall()
 
     def rows_repeating(self, pattern: re.Pattern[str]) -> set[int]:
-        """The rows of the notes whose text after the frontmatter has `pattern` at least twice; rows
-        of notes that are gone may be among them.
+        """Return the rows of the notes whose body matches `pattern` at least twice.
+
+        Rows of deleted notes may be among them.
         """
         from memoranda.index.repeated import RepeatedPatterns
 
         return held(self._db, RepeatedPatterns).rows(self._db, pattern)
 
     def scoped_bodies(self, project: str) -> Iterator[tuple[str, str]]:
-        """(scope, text after the frontmatter) of every note of a project, one at a time."""
+        """Yield (scope, text after the frontmatter) of every note of a project."""
         sql = f"select n.scope, t.text from note n join text t on t.row = n.row where n.project = {_PROJECT}"
         return iter(self._db.execute(sql, (project,)))
 
     def sections(self, most: int, reads: Mapping[str, int], moment: datetime) -> list[Section]:
-        """Every category that has memories; of each the `most` (0 = none) first: pinned, often
-        read, new ones, of those that are valid at `moment`.
+        """Return every category that has memories, each with its most important memories.
 
-        `reads` are counted in addition to those in the frontmatter, by id. Reminders are left to
-        `reminders`.
+        Pinned memories come first, then those read most often, then the newest. Reminders are not
+        shown here (see `reminders`).
+
+        most: how many memories to show of each category; 0 means none.
+        reads: how often memories were read, by id, in addition to the count in their frontmatter.
+        moment: show only memories that are valid at this time.
         """
         counted = self._db.execute(
             "select n.category, count(*), sum(n.phase = 'inbox') from note n join project p on p.id = n.project"
-            f" where {_SHOWN} group by 1"
+            f" where {_IS_GLOBAL_MEMORY} group by 1"
         )
         sections = {name: Section(name, total, inbox) for name, total, inbox in counted}
-        over = filters.excluded(
-            filters.invalid_at(superseding.valid_spans(self._db), moment), "n.row"
-        )
-        if over:
-            invalid = f" and {over}"
-        else:
-            invalid = ""
+        invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment)
+        is_valid = filters.excluded(invalid_rows, "n.row")
+        and_is_valid = ""
+        # "" if all notes are valid
+        if is_valid:
+            and_is_valid = f" and {is_valid}"
         pinned = self._db.execute(
             "select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),)
         )
@@ -646,7 +717,8 @@ class NoteQueries(Queries):
             " n.row in (select value from json_each(?)) desc,"
             " n.access_count + coalesce(r.value, 0) desc, n.created desc, n.id) as place"
             " from note n join project p on p.id = n.project left join json_each(?) r on r.key = n.id"
-            f" where {_SHOWN} and n.category <> 'reminders'{invalid}) where place <= ? order by category, place",
+            f" where {_IS_GLOBAL_MEMORY} and n.category <> 'reminders'{and_is_valid})"
+            " where place <= ? order by category, place",
             (json.dumps([row for (row,) in pinned]), json.dumps(reads), most),
         )
         for name, row in ranked:
@@ -654,30 +726,33 @@ class NoteQueries(Queries):
         return list(sections.values())
 
     def reminders(self) -> list[NoteInfo]:
-        """All memories of category `reminders` and scope `global`."""
+        """Return all memories of category `reminders` and scope `global`, the oldest first."""
         return self._select(
             "select n.row from note n join project p on p.id = n.project"
-            f" where {_SHOWN} and n.category = 'reminders' order by n.created, n.id"
+            f" where {_IS_GLOBAL_MEMORY} and n.category = 'reminders' order by n.created, n.id"
         )
 
 
 def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[str, str]]:
-    """The ranges of paths below `prefix` that leave out what is in the deepest of these folders."""
+    """Yield ranges (first path, path to stop before) of all notes below `prefix`, except the notes
+    in folders `depth` levels down.
+
+    With folders `a` and `b`, prefix "" and depth 1: up to `a/`, from `a/` to `b/`, after `b/`.
+    """
     start = prefix
-    for folder in sorted(
-        f"{this_folder}/"
-        for this_folder in folders
-        if this_folder.count("/") == prefix.count("/") + depth - 1
-    ):
-        yield start, folder
-        start = folder + _LAST
-    yield start, prefix + _LAST
+    slashes_of_deepest = prefix.count("/") + depth - 1
+    deepest_folders = [folder for folder in folders if folder.count("/") == slashes_of_deepest]
+    for folder_prefix in sorted(f"{folder}/" for folder in deepest_folders):
+        yield start, folder_prefix
+        start = folder_prefix + _LAST_CHARACTER
+    yield start, prefix + _LAST_CHARACTER
 
 
 class Kept(NamedTuple):
-    """The part of an entry that a list shows.
+    """A key-value entry that has not expired, as lists show it.
 
     created: in microseconds since 1970.
+    size: the size of its file in bytes.
     body: the text after the frontmatter.
     """
 
@@ -694,7 +769,7 @@ class Kept(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """An entry whose time is over and whose file is still there."""
+    """A key-value entry whose time is over and whose file still exists."""
 
     path: str
     namespace: str
@@ -702,10 +777,13 @@ class Expired(NamedTuple):
 
 
 class EntryQueries(Queries):
-    """Reads the key-value entries of one index, and retires those past their time to live."""
+    """Reads the key-value entries of one index, and removes those whose time is over."""
 
     def kept(self, *, bodies: bool = True) -> Iterator[Kept]:
-        """Every entry that has not expired. Without `bodies`, each `body` is empty."""
+        """Yield every entry that has not expired.
+
+        bodies: whether to read the texts. If False, each `body` is "".
+        """
         from memoranda.note.entry import namespace_in
 
         if bodies:
@@ -716,18 +794,21 @@ class EntryQueries(Queries):
             f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
             f" from note n join text t on t.row = n.row where n.project = {_KV}"
         )
-        for row, path, front, *rest in rows:
-            yield Kept(row, path, namespace_in(front, path), *rest)
+        for row, path, front, *fields_from_key in rows:
+            yield Kept(row, path, namespace_in(front, path), *fields_from_key)
 
     def expired(self, limit: int = -1) -> list[Expired]:
-        """Entries that wait for their removal; `limit` -1 = all."""
+        """Return the expired entries whose files still exist, sorted by path.
+
+        limit: how many at most; -1 means all.
+        """
         rows = self._db.execute(
             "select path, namespace, scope from expired order by path limit ?", (limit,)
         )
         return [Expired(*row) for row in rows]
 
     def paths_with(self, key: str) -> Sequence[str]:
-        """Paths of all entries of this key, in any namespace, expired or not."""
+        """Return the paths of all entries with this key, in any namespace, expired or not."""
         rows = self._db.execute(
             "select n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = :fold and n.title = :key and n.project = {_KV}"
@@ -737,8 +818,12 @@ class EntryQueries(Queries):
         return [path for (path,) in rows]
 
     def retire(self, now: int) -> None:
-        """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables
-        every face reads. Expects to run inside a transaction."""
+        """Move all entries whose time is over from the other tables to `expired`.
+
+        Expects to run inside a transaction.
+
+        now: in microseconds since 1970.
+        """
         from memoranda.index import writer
         from memoranda.note.entry import namespace_of
 

@@ -1,13 +1,13 @@
-"""Where a link leads, and which note an identifier names: the one place that resolves names
+"""Find the note that a link leads to or an identifier names. No other module resolves names
 (AMENDMENTS, 2; contracts 000b, 3.4 and 4.2; 001, 1).
 
-A name is compared form by form, the strictest first (note/names.py). In each form the steps are:
-path, title or alias, permalink, end of a path. The first step that matches decides, and where it
-matches several notes the name is ambiguous. So no looser match ever wins over an exact one.
+A *form* is a way to compare two names: exactly, without case, without signs (note/names.py). All
+forms are tried, the strictest first. In each form the steps are: path, title or alias, permalink,
+end of a path. The first step that matches decides. If it matches several notes, the name is
+ambiguous. So no looser match ever wins over an exact one.
 
-Nothing resolved is stored, so nothing can be stale: a link finds its note as soon as that is
-indexed, and loses it when it goes. Stored are folded keys of names and of links; notes with equal
-keys are the candidates.
+The index stores no resolved links, only a folded *key* of each name and of each link (`key`). The
+*candidates* of a link are the notes with its key. So a link works as soon as its note is indexed.
 """
 
 from __future__ import annotations
@@ -33,34 +33,38 @@ from memoranda.note.notion import file_address
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import sqlite_text, unescaped
 
-_CASE = [form.looseness for form in FORMS].index(Looseness.CASE)
+# The number of the form that ignores case.
+_CASE_FORM = [form.looseness for form in FORMS].index(Looseness.CASE)
 RESOLVED = "resolved"
 UNWRITTEN = "unwritten"
 AMBIGUOUS = "ambiguous"
 
 # Characters of a folded name in the index; a longer one ends in its checksum.
 KEY_LENGTH = 48
-_BEGINNING = KEY_LENGTH - 8
+# The checksum has 8 hexadecimal digits.
+_CHARACTERS_BEFORE_CHECKSUM = KEY_LENGTH - 8
 TITLE_CUT = 100
-"""Titles of memories are compared up to here (contract 001, 4)."""
+"""Titles of memories are compared up to this many characters (contract 001, 4)."""
 
-_LAST = "\U0010ffff"
-# Near names that an error offers.
-_SUGGESTIONS = 5
-# Notes a refusal names.
-_NAMED = 10
-# Characters of an address that may be the beginning of an id.
-_LONGEST_PREFIX = 200
-# Names looked up by one statement.
-_MOST_VALUES = 400
-# An id, or its first eight digits and more.
+_LAST_CHARACTER = "\U0010ffff"
+# How many similar names an error offers.
+_MAX_SUGGESTIONS = 5
+# A suggestion has at least this `SequenceMatcher.ratio` (1 = equal).
+_MIN_LIKENESS = 0.3
+# An error gives this many of the matching notes an unambiguous address. The others get permalinks.
+_MAX_DISTINCT_ADDRESSES = 10
+# A longer text is not looked up as the beginning of an id.
+_MAX_ID_CHARACTERS = 200
+# How many names one statement looks up.
+_NAMES_PER_STATEMENT = 400
+# A UUID or its beginning: `1b4e28ba`, `1b4e28ba-2fa1`.
 _UUID_BEGIN = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
-# Fewer digits than these could be several ids.
-_SHORTEST = 8
-# Characters an id, or its beginning, has at least where names mean notes too; and where only
-# memories are meant.
-_SHORTEST_OF_MEMORY = 4
+# How many characters the beginning of an id needs where a text may also be a name.
+_MIN_ID_CHARACTERS = 8
+# How many it needs where only ids of memories are expected.
+_MIN_MEMORY_ID_CHARACTERS = 4
 
+# The columns of `Candidate`.
 _CANDIDATE = (
     "n.row, p.name, n.path, n.id, n.permalink, n.title, n.aliases, n.scope, n.created,"
     f" case when p.name in {MEMORY_PROJECTS} then"
@@ -69,23 +73,29 @@ _CANDIDATE = (
 
 
 def key(name: str) -> str:
-    """The key of a name: its letters and digits, or its signs if it has no others.
+    """Return the folded form of a name that the index stores: `My Note!` → `mynote`.
 
-    A long key is cut, with a checksum that keeps names with the same beginning apart.
+    The key has only the letters and digits of the name. A name without any keeps its signs. A key
+    over KEY_LENGTH is cut and ends in a checksum, so that names with one beginning differ.
     """
     if len(name) > TITLE_CUT:
         name = unicodedata.normalize("NFC", name)[:TITLE_CUT]
     folded = fold(name) or "="
     if len(folded) <= KEY_LENGTH:
         return folded
-    return f"{folded[:_BEGINNING]}{crc32(folded.encode('utf-8', 'replace')):08x}"
+    return f"{folded[:_CHARACTERS_BEFORE_CHECKSUM]}{crc32(folded.encode('utf-8', 'replace')):08x}"
 
 
 def keys_of(
     project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None
 ) -> set[str]:
-    """The keys a note is kept under, without its id and without the project in front: permalink,
-    path, file name, titles, and the first line of a memory."""
+    """Return all keys under which a note is indexed.
+
+    They are made from its permalink and path (both without the project), file name and titles.
+
+    titles: title and aliases.
+    first_line: the first line of a memory, which links may use as its name. None for other notes.
+    """
     without_extension = stem(path)
     names = {
         permalink.removeprefix(f"{lead(project)}/"),
@@ -100,9 +110,10 @@ def keys_of(
         names.add(page)
     if first_line is not None:
         names.update((first_line, first_line.lstrip("#").strip()))
-    # `[[std::vector]]` was read as a link to `vector` of a project `std`
+    # A note may be called `std::vector`. The link `[[std::vector]]` has the key of `vector`, since
+    # it looks like a link to project `std`.
     names.update([name.partition("::")[2] for name in names if "::" in name])
-    # And `[[C# tips]]` as one to the heading `tips` of `C`
+    # The link `[[C# tips]]` has the key of `C`, since it looks like a link to the heading `tips`.
     names.update([name.partition("#")[0] for name in names if "#" in name])
     if project in MEMORY_PROJECTS:
         names.update([name[:TITLE_CUT] for name in names])
@@ -110,9 +121,10 @@ def keys_of(
 
 
 def first_line_of(project: str, content: str) -> str | None:
-    """The first line of a memory with text. Links may use it as the memory's name.
+    """Return the first line of a memory that is not empty. Links may use it as the memory's name.
 
-    None for other notes.
+    content: the text after the frontmatter.
+    None for a note of another project.
     """
     if project not in MEMORY_PROJECTS:
         return None
@@ -120,7 +132,10 @@ def first_line_of(project: str, content: str) -> str | None:
 
 
 def root_path(target: str, folder: str) -> str | None:
-    """A target as a path from the project's root. None if `./` or `../` leads out of it."""
+    """Turn a target into a path from the project's root: `../b` in folder `x/y` → `x/b`.
+
+    None if `./` or `../` leads out of the project. A target without these is from the root already.
+    """
     if not target.startswith(("./", "../")):
         return target.lstrip("/")
     path = posixpath.normpath(posixpath.join(folder, target))
@@ -130,21 +145,25 @@ def root_path(target: str, folder: str) -> str | None:
 
 
 def link_key(target: str, path: str) -> str | None:
-    """The key under which a link in the note at `path` is stored.
+    """Return the key under which a link in the note at `path` is stored.
 
     None if it leads out of the project.
     """
-    if target.startswith(("./", "../")):
-        reached = root_path(target, posixpath.dirname(path))
-    else:
-        reached = target
-    if reached is None:
+    if not target.startswith(("./", "../")):
+        return key(target)
+    target_path = root_path(target, posixpath.dirname(path))
+    if target_path is None:
         return None
-    return key(reached)
+    return key(target_path)
 
 
 class Candidate(NamedTuple):
-    """A note that a target may mean."""
+    """A note that a target may mean.
+
+    aliases: a JSON list. None if it has no aliases.
+    created: in microseconds since 1970.
+    opening: the beginning of a memory's text. None for other notes.
+    """
 
     row: int
     project: str
@@ -159,10 +178,10 @@ class Candidate(NamedTuple):
 
     @property
     def titles(self) -> list[str]:
-        """The titles a note answers to: its title and aliases.
+        """All titles by which a link may name this note: its title and aliases.
 
-        A memory also answers to its first line, with and without leading `#`, and a page of Notion
-        to its address.
+        A memory may also be named by its first line, with and without leading `#`. A page exported
+        from Notion may be named by its web address.
         """
         titles = [self.title, *(json.loads(self.aliases) if self.aliases else ())]
         if self.opening is not None:
@@ -175,21 +194,27 @@ class Candidate(NamedTuple):
 
 
 class LinkTarget(NamedTuple):
-    """The meaning of a link's target.
+    """The note that a link leads to, or the reason why there is none.
 
-    state: `resolved` (it has a row), `unwritten` or `ambiguous`.
-    row: the note.
+    state: `resolved`, `unwritten` (no note has the name) or `ambiguous`.
+    row: the row of the note. None unless `resolved`.
+    is_whole: the text after `#` belongs to the note's name, as in `C# tips`. It is not a heading.
     """
 
     state: str
     row: int | None = None
     is_whole: bool = False
-    """What looks like a heading is the end of the note's name: `C# tips`."""
 
 
 class _Question(NamedTuple):
-    """A link without its folder: links that ask the same have one answer, except notes beside
-    them."""
+    """All facts that decide where a link leads, except its folder. Equal questions are looked up
+    once.
+
+    target: the text of the link, without its project and heading.
+    project: the project of the note with the link.
+    target_project: the project that the link names. None if it names none.
+    scope: the scope of that note, if it helps to choose between memories. Else None.
+    """
 
     target: str
     project: str
@@ -198,15 +223,17 @@ class _Question(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """The result of looking up a link, for all folders at once.
+    """The answer to a `_Question`, for links in any folder.
 
-    It has the note that the link leads to from any folder. Where notes beside the link come first,
-    it has these by folder, as far as they match by the form numbered `form` or a stricter one.
+    target: the note that the link leads to unless its own folder has a note that fits as well.
+    form: the number in FORMS of the form in which `target` matched. -1 if nothing matched. A note
+        in the link's own folder wins if it matches in this form or a stricter one.
+    notes_by_folder: the candidates of the project, by folder.
     """
 
     target: LinkTarget
     form: int
-    beside: dict[str, list[Candidate]]
+    notes_by_folder: dict[str, list[Candidate]]
 
 
 class Resolver:
@@ -214,24 +241,30 @@ class Resolver:
     only.
     """
 
+    # False in a subclass that must not follow addresses which notes had earlier.
     knows_former_addresses = True
 
     def __init__(self, db: sqlite3.Connection, viewer: str | None, projects: Iterable[str] = ()):
+        """Prepare to resolve links for `viewer` (an agent; None is the owner).
+
+        projects: names of projects, in addition to those in the index.
+        """
         self.db = db
         self.viewer = viewer
+        # The visible notes of each lookup name (see `_names`) that was fetched.
         self._candidates: dict[str, list[Candidate]] = {}
         names = [*projects, *(name for (name,) in db.execute("select name from project"))]
         self._projects = {prefix.casefold() for prefix in (*names, *map(lead, names))}
-        # The names under which targets were looked up together.
+        # The lookup names of each target that was prefetched.
         self._names_of: dict[str, list[str]] = {}
         self._answers: dict[_Question, _Answer] = {}
 
     def prefetch(self, targets: Iterable[str]) -> None:
-        """Looks up the candidates of many targets in a few queries."""
+        """Look up the candidates of many targets in a few queries."""
         self._names_of.update({target: self._names(target, "") for target in targets})
         names = list(set(chain.from_iterable(self._names_of.values())) - self._candidates.keys())
-        for at in range(0, len(names), _MOST_VALUES):
-            self._fetch(names[at : at + _MOST_VALUES])
+        for start in range(0, len(names), _NAMES_PER_STATEMENT):
+            self._fetch(names[start : start + _NAMES_PER_STATEMENT])
 
     def link(
         self,
@@ -245,12 +278,18 @@ class Resolver:
         """Resolve a link in `folder` of `project`.
 
         A note in the link's own folder counts first, then a note whose path ends with the target,
-        then any note of the project. `rest` (`#` and the text after it) is a heading, unless a note
-        has that name.
+        then any note of the project.
+
+        target: the text of the link, without its project and heading.
+        target_project: the project that the link names (`[[project::target]]`), or None.
+        scope: the scope of the note with the link. Of memories with one name, its own come first.
+        rest: `#` and the text after it, or "". It is a heading unless a note has it in its name.
         """
         if rest:
-            whole = self.link(target + rest, project, folder, target_project, scope)
-            if whole.state != UNWRITTEN and self._is_written(whole, target + rest):
+            # `[[C# tips]]` may be a whole name.
+            whole_name = target + rest
+            whole = self.link(whole_name, project, folder, target_project, scope)
+            if whole.state != UNWRITTEN and self._has_name(whole, whole_name):
                 return whole._replace(is_whole=True)
         if target_project is not None and not self.is_project(target_project):
             # `[[std::vector]]` names no project
@@ -262,22 +301,28 @@ class Resolver:
             home = target_project
         if target.startswith(("./", "../")):
             return self._relative_link(target, home, folder)
-        is_chosen = CATEGORY_PROJECT in (project, target_project)
-        question = _Question(target, project, target_project, scope if is_chosen else None)
+        # The scope matters only between memories. Without it, more links share an answer.
+        does_scope_matter = CATEGORY_PROJECT in (project, target_project)
+        question = _Question(target, project, target_project, scope if does_scope_matter else None)
         if question not in self._answers:
             self._answers[question] = self._answer(question, home)
         answer = self._answers[question]
         is_from_root = target.startswith("/")
-        if target_project is None and answer.beside and not is_from_root:
-            return self._beside(target, folder, answer)
+        if target_project is None and answer.notes_by_folder and not is_from_root:
+            return self._target_in_folder(target, folder, answer)
         return answer.target
 
     def is_project(self, name: str) -> bool:
-        """Whether this is the name of a project."""
+        """Whether this is the name of a project, or a project's name as permalinks have it."""
         return name.casefold() in self._projects
 
-    def _is_written(self, matches: LinkTarget, name: str) -> bool:
-        """Whether a note that was found has this name, case aside: `C#Tips` is a heading of `C`."""
+    def _has_name(self, matches: LinkTarget, name: str) -> bool:
+        """Whether a note that `name` leads to has exactly this name, without regard to case.
+
+        `C#Tips` also leads to a note `C Tips`, which does not have the name: `Tips` is a heading.
+
+        matches: the result of resolving `name`. If it is ambiguous, any of its notes counts.
+        """
         folded_name = without_case(name)
         for note in self.candidates(name):
             names = [*note.titles, note.path, stem(note.path), posixpath.basename(stem(note.path))]
@@ -286,6 +331,7 @@ class Resolver:
         return False
 
     def _relative_link(self, target: str, home: str, folder: str) -> LinkTarget:
+        """Resolve a target that begins with `./` or `../`. It can only be a path in project `home`."""
         path = root_path(target, folder)
         if path is None:
             return LinkTarget(UNWRITTEN)
@@ -297,20 +343,21 @@ class Resolver:
         return self._former_target(path, home, self.candidates(target, folder))
 
     def _answer(self, question: _Question, home: str) -> _Answer:
-        """Where the link leads when no note beside it comes first."""
+        """Look up a link without regard to its folder. `home` is the project it leads into."""
         target = question.target
         candidates = self.candidates(target)
         inside = _inside(candidates, home)
         other_notes: list[Candidate] = []
         if question.target_project is None:
             other_notes = [note for note in candidates if note.project != question.project]
-        beside: dict[str, list[Candidate]] = {}
+        notes_by_folder: dict[str, list[Candidate]] = {}
+        # Memories have no folders that links would mean.
         if home not in MEMORY_PROJECTS:
             for note in inside:
-                beside.setdefault(note.path.rpartition("/")[0], []).append(note)
+                notes_by_folder.setdefault(note.path.rpartition("/")[0], []).append(note)
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
-            # Most links: no step could mean another note
-            return _Answer(_target(inside), 0, beside)
+            # A shortcut for most links: the only candidate has exactly this title.
+            return _Answer(_target(inside), 0, notes_by_folder)
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS:
                 # An exact name in another project says more than a loose one here
@@ -318,22 +365,26 @@ class Resolver:
                     target, other_notes, FORMS[0]
                 )
                 if matches:
-                    return _Answer(_target(matches), number - 1, beside)
+                    return _Answer(_target(matches), number - 1, notes_by_folder)
             matches = _linked(target, inside, form)
-            strictness = number
+            matched_form = number
             if not matches:
-                # A permalink is derived from a name: `[[readme]]` first means the `README.md`
-                # beside the link.
                 matches = _by_permalink(target, inside, form)
-                strictness = max(number, _CASE)
+                # A permalink is lower case: `[[readme]]` may equal one, and still means the
+                # `README.md` in its own folder.
+                matched_form = max(number, _CASE_FORM)
             if len(matches) > 1 and home == question.project == CATEGORY_PROJECT:
                 matches = [min(matches, key=lambda note: _preference(note, question.scope))]
             if matches:
-                return _Answer(_target(matches), strictness, beside)
+                return _Answer(_target(matches), matched_form, notes_by_folder)
         return _Answer(self._former_target(target, home, candidates), -1, {})
 
     def _former_target(self, target: str, home: str, candidates: list[Candidate]) -> LinkTarget:
-        """Where a link leads that no note's name fits: to the note that was at this address."""
+        """Return the note that was at this address before upkeep moved it.
+
+        To be asked when no note has the name now.
+        """
+        # Only an address with a folder is remembered.
         if not self.knows_former_addresses or "/" not in target:
             return LinkTarget(UNWRITTEN)
         from memoranda.index.former_addresses import former_rows
@@ -343,24 +394,31 @@ class Resolver:
             return LinkTarget(RESOLVED, rows[0])
         return LinkTarget(AMBIGUOUS if rows else UNWRITTEN)
 
-    def _beside(self, target: str, folder: str, answer: _Answer) -> LinkTarget:
-        """The note in the link's own folder, if one fits as well as the answer does.
+    def _target_in_folder(self, target: str, folder: str, answer: _Answer) -> LinkTarget:
+        """Return the note in the link's own folder, if it matches as strictly as the answer did.
 
-        Otherwise the answer.
+        Else return the answer's target. `a/b` in folder `x` is looked for as `x/a/b`.
         """
-        inner, _, name = target.rpartition("/")
-        near = answer.beside.get(posixpath.join(folder, inner) if inner else folder, [])
-        for form in FORMS[: answer.form + 1] if near else ():
-            matches = _by_file_name(name, near, form)
-            if not matches and not inner:
-                matches = _by_title(target, near, form)
+        inner_folder, _, name = target.rpartition("/")
+        target_folder = posixpath.join(folder, inner_folder) if inner_folder else folder
+        notes = answer.notes_by_folder.get(target_folder, [])
+        if not notes:
+            return answer.target
+        for form in FORMS[: answer.form + 1]:
+            matches = _by_file_name(name, notes, form)
+            if not matches and not inner_folder:
+                matches = _by_title(target, notes, form)
             if matches:
                 return _target(matches)
         return answer.target
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
-        """The notes the caller sees which any step could mean by `target`."""
+        """Return the notes that `target` could mean in any form, if the caller may see them.
+
+        folder: the folder of the link, for a target that begins with `./` or `../`.
+        """
         names = self._names_of.get(target)
+        # A prefetched target was looked up without a folder.
         if names is None or folder:
             names = self._names(target, folder)
         missing = [name for name in names if name not in self._candidates]
@@ -372,10 +430,9 @@ class Resolver:
         return matches
 
     def _names(self, target: str, folder: str) -> list[str]:
-        """The keys under which to look a target up.
+        """Return the lookup names of a target: the keys of all it may mean, and itself as an id.
 
-        They are its link key, with and without a project's name in front, and the target as an id,
-        marked by a NUL.
+        `notes/My Plan` → `notesmyplan`, `myplan` and, marked by a NUL as an id, `\\0notes/My Plan`.
         """
         if target.startswith(("./", "../")):
             path = root_path(target, folder)
@@ -385,18 +442,21 @@ class Resolver:
         keys = {key(target)}
         if len(target) > TITLE_CUT:
             keys.add(key(target[:TITLE_CUT]))
-        head, slash, rest = target.partition("/")
+        first_segment, slash, path_after_it = target.partition("/")
         if slash:
-            # The end of a path is found by the name of its file
+            # A note whose path ends in the target is found by its file name.
             keys.add(key(target.rpartition("/")[2]))
-        if slash and (head.casefold() in self._projects or slug(head) in self._projects):
-            keys.add(key(rest))
+        is_project = (
+            first_segment.casefold() in self._projects or slug(first_segment) in self._projects
+        )
+        if slash and is_project:
+            keys.add(key(path_after_it))
         if target:
             return [*keys, "\0" + target]
         return list(keys)
 
     def _fetch(self, names: list[str]) -> None:
-        """Names are link keys, or ids marked by a NUL in front."""
+        """Read the visible notes of these lookup names (see `_names`) into `_candidates`."""
         self._candidates |= {name: [] for name in names}
         ids = [name[1:] for name in names if name[:1] == "\0"]
         keys = [name for name in names if name[:1] != "\0"]
@@ -420,20 +480,25 @@ class Resolver:
 
 
 def _target(matches: list[Candidate]) -> LinkTarget:
+    """Return the only match. With several the target is ambiguous, with none unwritten."""
     if len(matches) == 1:
         return LinkTarget(RESOLVED, matches[0].row)
     return LinkTarget(AMBIGUOUS if matches else UNWRITTEN)
 
 
 def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str]:
-    """Of memories with one name, the one of the link's scope comes first, then the oldest."""
+    """Return a sort key for memories with one name: memories of `scope` first, then the oldest."""
     return note.scope != scope, note.created, note.id, note.path
 
 
 def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """The notes a link means in one form, wherever it is: by id, path, end of a path and title."""
+    """Return the notes that a link means in one form, whatever its folder.
+
+    The first of these that matches decides: id, path, end of a path, title.
+    """
     if not notes:
         return []
+    # Ids are compared exactly, so only in the strictest form.
     if form.title is as_written:
         by_id = [note for note in notes if note.id == target]
         if by_id:
@@ -447,34 +512,43 @@ def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
 
 
 def _named(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """The notes an identifier means in one form, by path, title, permalink and end of a path. Paths
-    and titles may have the project's name in front."""
+    """Return the notes that an identifier means in one form.
+
+    The first of these that matches decides: path, title, permalink, path or title after the
+    project's name, end of a path.
+    """
     path = name.lstrip("/")
     by_path = _by_path(path, notes, form)
     if by_path:
-        # Where a folder has the project's name, `notes/x` is a path and may be a printed permalink
-        printed = [note for note in notes if note.permalink == name and "/" in name]
-        return list(dict.fromkeys([*by_path, *printed]))
-    inner = [(note, _without_project(name, note.project)) for note in notes]
+        # In project `notes`, `notes/x` may be a path in a folder `notes` of the project. It may
+        # also be the permalink of another note, `x`. Then it is ambiguous.
+        by_exact_permalink = [note for note in notes if note.permalink == name and "/" in name]
+        return list(dict.fromkeys([*by_path, *by_exact_permalink]))
+    names_in_project = [(note, _without_project(name, note.project)) for note in notes]
     return (
         _by_title(name, notes, form)
         or _by_permalink(name, notes, form)
-        or [note for note, rest in inner if _by_path(rest, [note], form)]
-        or [note for note, rest in inner if _by_title(rest, [note], form)]
+        or [note for note, inner_name in names_in_project if _by_path(inner_name, [note], form)]
+        or [note for note, inner_name in names_in_project if _by_title(inner_name, [note], form)]
         or _by_path_end(path, notes, form)
     )
 
 
 def _without_project(name: str, project: str) -> str:
-    """The part of an address after the project's name. Empty if it does not begin with the name."""
-    head, _, rest = name.partition("/")
-    if head.casefold() in (project.casefold(), lead(project)):
-        return rest
+    """Return the part of a name after the project: `work/a/b` in project `Work` → `a/b`.
+
+    "" if the name does not begin with the project.
+    """
+    first_segment, _, path_after_it = name.partition("/")
+    if first_segment.casefold() in (project.casefold(), lead(project)):
+        return path_after_it
     return ""
 
 
 def _by_path(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """Return the notes at this path, which may lack the extension."""
     address = form.address(path)
+    # `/` alone is not a path.
     if not address.strip("/ "):
         return []
     return [
@@ -485,7 +559,10 @@ def _by_path(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
 
 
 def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """The notes whose path ends in whole names that are `path`."""
+    """Return the notes whose path ends in `/path`, with or without the extension.
+
+    `b/c` matches `a/b/c.md` but not `a/xb/c.md`.
+    """
     ending = f"/{form.address(path)}"
     if not ending.strip("/ "):
         return []
@@ -498,6 +575,7 @@ def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidat
 
 
 def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """Return the notes whose file has this name, with or without the extension."""
     address = form.address(name)
     matches = []
     for note in notes:
@@ -508,29 +586,31 @@ def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candida
 
 
 def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """The notes of this permalink, the project's name in front or not."""
+    """Return the notes with this permalink. The project may be in front of either, or missing."""
     address = form.address(name)
     matches = []
     for note in notes:
         permalink = form.address(note.permalink)
-        fronts = {form.address(note.project), lead(note.project)}
-        is_short = any(permalink == f"{front}/{address}" for front in fronts)
-        is_long = any(address == f"{front}/{permalink}" for front in fronts)
-        if address and (permalink == address or is_short or is_long):
+        projects = {form.address(note.project), lead(note.project)}
+        lacks_project = any(permalink == f"{project}/{address}" for project in projects)
+        adds_project = any(address == f"{project}/{permalink}" for project in projects)
+        if address and (permalink == address or lacks_project or adds_project):
             matches.append(note)
     return matches
 
 
 def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """The notes with this title or alias. Titles of memories are compared up to TITLE_CUT, but not
-    where the name should be exact (contract 001, 4)."""
+    """Return the notes with this title or alias.
+
+    Titles of memories are compared up to TITLE_CUT, except in the exact form (contract 001, 4).
+    """
     title_key = form.title(name)
-    cut = form.title(name.strip()[:TITLE_CUT])
+    cut_key = form.title(name.strip()[:TITLE_CUT])
     matches = []
     for note in notes:
         if note.project in MEMORY_PROJECTS and form.looseness is not Looseness.EXACT:
             titles = [form.title(title.strip()[:TITLE_CUT]) for title in note.titles]
-            is_named = cut in titles
+            is_named = cut_key in titles
         else:
             is_named = title_key in [form.title(title) for title in note.titles]
         if is_named and title_key:
@@ -539,6 +619,7 @@ def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
 
 
 def _inside(notes: list[Candidate], project: str) -> list[Candidate]:
+    """Return the notes of this project."""
     return [note for note in notes if note.project.casefold() == project.casefold()]
 
 
@@ -553,16 +634,18 @@ def find(
     viewer: str | None,
     looseness: Looseness = Looseness.SIGNS,
 ) -> NoteInfo:
-    """The note that an identifier names.
+    """Return the note that an identifier names.
 
-    identifier: an address with or without `memory://`, a title, an id, or a unique beginning of an
-        id of at least 8 characters.
-    project: the project to look in. By default the default project or the one that the first
-        segment names, then all others together.
-    looseness: how far the name may differ from the note's.
+    identifier: an address with or without `memory://`, a title, an id, or the first 8 or more
+        characters of an id.
+    project: the project to look in. None means the default project and the project that the
+        identifier begins with, then all others together.
+    looseness: how much the name may differ from the note's name.
 
-    Ids and beginnings of UUIDs come first, because anybody can choose a name. Raises NotFound with
-    suggestions, Ambiguous with candidates, and what `parse_address` raises.
+    Ids and beginnings of UUIDs come first, because anybody can give a note a name.
+
+    Raises NotFound with suggestions if no note matches, Ambiguous with addresses if several do, and
+    the errors of `parse_address`.
     """
     target = sqlite_text(parse_address(identifier))
     search = _Search(Resolver(db, viewer), target, project, default_project)
@@ -574,11 +657,17 @@ def find(
     nearest = search.addresses(search.by_name(Looseness.SIGNS))
     suggestions = _suggestions(db, target, viewer, project)
     where = project or default_project
-    raise NotFound(identifier, where, list(dict.fromkeys([*nearest, *suggestions]))[:_SUGGESTIONS])
+    all_suggestions = list(dict.fromkeys([*nearest, *suggestions]))
+    raise NotFound(identifier, where, all_suggestions[:_MAX_SUGGESTIONS])
 
 
 class _Search:
-    """The search for the note that one identifier means to one caller."""
+    """The search for the note that one identifier means to one caller.
+
+    target: the identifier without `memory://`.
+    project: the only project to look in. None means all.
+    candidates: the notes that `target` could mean.
+    """
 
     def __init__(self, resolver: Resolver, target: str, project: str | None, default_project: str):
         self.resolver = resolver
@@ -586,28 +675,30 @@ class _Search:
         self.project = project
         self.default_project = default_project
         self.candidates = resolver.candidates(target)
-        # A reply shows what cannot be seen as an escape
-        plain = unescaped(target)
-        if plain != target:
-            more = resolver.candidates(plain)
-            self.candidates = list(dict.fromkeys([*self.candidates, *more]))
+        # A reply shows an invisible character as `\u200b`, and its reader may send that back.
+        unescaped_target = unescaped(target)
+        if unescaped_target != target:
+            unescaped_notes = resolver.candidates(unescaped_target)
+            self.candidates = list(dict.fromkeys([*self.candidates, *unescaped_notes]))
 
     def by_id(self) -> list[Candidate]:
-        """The notes with this id, or whose UUID begins with it.
+        """Return the notes with this id, or whose UUID begins with it.
 
-        Notes of the default project come first.
+        The id may follow a project: `work/1b4e28ba`. If notes of the default project match, only
+        these are returned. A note comes alone if all other matches are copies of it.
         """
         db = self.resolver.db
         viewer = self.resolver.viewer
-        head, _, rest = self.target.partition("/")
-        for project, text in ((self.project, self.target), (head, rest)):
+        first_segment, _, text_after_it = self.target.partition("/")
+        for project, text in ((self.project, self.target), (first_segment, text_after_it)):
             if _UUID_BEGIN.fullmatch(text):
                 matches = _by_prefix(db, text.lower(), viewer, project)
             else:
                 inside = self.candidates
                 if project is not None:
                     inside = _inside(inside, project)
-                matches = [note for note in inside if note.id == text and len(text) >= _SHORTEST]
+                is_long_enough = len(text) >= _MIN_ID_CHARACTERS
+                matches = [note for note in inside if note.id == text and is_long_enough]
             if matches:
                 original = original_of(matches)
                 if original is not None:
@@ -616,7 +707,11 @@ class _Search:
         return []
 
     def by_name(self, looseness: Looseness) -> list[Candidate]:
-        """The notes of the first step that matches, in the strictest form that matches."""
+        """Return the notes with this name, in the strictest form that matches any.
+
+        looseness: the loosest form to try.
+        If no name matches, the address that a note had earlier counts, then the beginning of an id.
+        """
         for form in FORMS:
             if form.looseness > looseness:
                 break
@@ -629,13 +724,15 @@ class _Search:
                 matches = _named(self.target, notes, form)
                 if matches:
                     return matches
-        former = self._by_former_address() if looseness is not Looseness.EXACT else []
-        if former or looseness is Looseness.SIGNS:
-            return former
+        notes_moved = self._by_former_address() if looseness is not Looseness.EXACT else []
+        # With SIGNS the beginnings of ids were tried above.
+        if notes_moved or looseness is Looseness.SIGNS:
+            return notes_moved
         return self._by_beginning()
 
     def _by_former_address(self) -> list[Candidate]:
-        """The notes that upkeep moved away from this address. Not for who needs an exact name."""
+        """Return the notes that upkeep moved away from this address."""
+        # Only an address with a folder is remembered.
         if "/" not in self.target:
             return []
         from memoranda.index.former_addresses import former_rows
@@ -647,30 +744,42 @@ class _Search:
         return [known.get(row) or _candidate(info) for row, info in infos(db, rows).items()]
 
     def _stages(self) -> list[list[Candidate]]:
-        """The candidates of the projects that are asked first, of the others, and archived ones."""
+        """Return the candidates in the groups that are tried one after the other.
+
+        First come the notes of the default project and of the project that the target begins with,
+        then the notes of other projects, then archived notes. If only one project is searched, its
+        notes are the only group.
+        """
         if self.project is not None:
             return [_inside(self.candidates, self.project)]
         default = self.default_project.casefold()
-        head, slash, _ = self.target.partition("/")
-        first, other_notes, archived = [], [], []
+        first_segment, slash, _ = self.target.partition("/")
+        first_segment = first_segment.casefold()
+        preferred_notes: list[Candidate] = []
+        other_notes: list[Candidate] = []
+        archived_notes: list[Candidate] = []
         for note in self.candidates:
-            is_named = slash and head.casefold() in (note.project.casefold(), lead(note.project))
-            if note.project.casefold() == default or is_named:
-                first.append(note)
+            project = note.project.casefold()
+            is_in_named_project = slash and first_segment in (project, lead(note.project))
+            if project == default or is_in_named_project:
+                preferred_notes.append(note)
             elif note.project == ARCHIVE_PROJECT:
-                archived.append(note)
+                archived_notes.append(note)
             else:
                 other_notes.append(note)
-        return [first, other_notes, archived]
+        return [preferred_notes, other_notes, archived_notes]
 
     def _by_beginning(self) -> list[Candidate]:
-        """The notes whose id begins with the target, in the order of projects."""
+        """Return the notes whose id begins with the target, of the first project that has any.
+
+        The projects are tried in the order: default project, the one the target begins with, all.
+        """
         db = self.resolver.db
         viewer = self.resolver.viewer
-        head, slash, _ = self.target.partition("/")
+        first_segment, slash, _ = self.target.partition("/")
         projects = [self.project]
         if self.project is None:
-            projects = [self.default_project, *([head] if slash else []), None]
+            projects = [self.default_project, *([first_segment] if slash else []), None]
         for project in projects:
             matches = _by_prefix(db, self.target, viewer, project)
             if matches:
@@ -678,13 +787,18 @@ class _Search:
         return []
 
     def addresses(self, notes: list[Candidate]) -> list[str]:
-        """A name for each note that means only this note, for a refusal."""
-        return sorted(self._address(note) for note in notes[:_NAMED]) + [
-            note.permalink for note in notes[_NAMED:]
-        ]
+        """Return an address for each note, for an error. The first addresses name only their note.
+
+        Finding such an address takes a search, so the notes after the first ten get permalinks.
+        """
+        distinct = sorted(self._address(note) for note in notes[:_MAX_DISTINCT_ADDRESSES])
+        return distinct + [note.permalink for note in notes[_MAX_DISTINCT_ADDRESSES:]]
 
     def _address(self, note: Candidate) -> str:
-        """The first of permalink, path and id that names only this note."""
+        """Return the first of permalink, path and id that names only this note.
+
+        If all of them are ambiguous, return the project and the path.
+        """
         names = (note.permalink, note.path, f"{note.project}/{note.path}", note.id)
         for name in names:
             if not name.isprintable():
@@ -698,14 +812,19 @@ class _Search:
 
 @in_snapshot
 def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInfo:
-    """The memory whose id is `text` or uniquely begins with it, four characters at least.
+    """Return the memory with this id.
 
-    An archived memory is one of `categories`. An id that was merged into another note answers that
-    one. Raises NotFound, or Ambiguous with `total` notes.
+    Archived memories count, too. The id of a memory that was merged into another one leads to that
+    one.
+
+    text: the id, or at least its first four characters.
+
+    Raises NotFound if no memory matches, Ambiguous if several do.
     """
     text = sqlite_text(text.strip())
     for spelling in dict.fromkeys((text, text.lower())):
-        notes = in_order(db, _ids(db, spelling, _SHORTEST_OF_MEMORY, viewer, CATEGORY_PROJECT))
+        rows = _ids(db, spelling, _MIN_MEMORY_ID_CHARACTERS, viewer, CATEGORY_PROJECT)
+        notes = in_order(db, rows)
         if not notes:
             continue
         original = original_of(notes)
@@ -718,12 +837,13 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
 def _suggestions(
     db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
 ) -> list[str]:
-    """Some permalinks that come near `target`, the nearest first."""
-    # 3 ms, for errors only
+    """Return up to five permalinks of notes with a similar name, the most similar first."""
+    # Importing it takes 3 ms, and only errors need it.
     import difflib
 
     target_key = key(target.rpartition("/")[2] or target)
-    near: list[tuple[float, str]] = []
+    # The likeness is negative, so that the most similar sort first.
+    suggestions: list[tuple[float, str]] = []
     for note in infos(db, _similar_rows(db, target, target_key)).values():
         is_inside = project is None or note.project.casefold() == project.casefold()
         if not is_inside or not may_see(note.scope, viewer):
@@ -732,21 +852,25 @@ def _suggestions(
         for name in (note.title, note.permalink.rpartition("/")[2]):
             matcher = difflib.SequenceMatcher(None, target_key, key(name))
             likeness = max(likeness, matcher.ratio())
-        if likeness > 0.3:
-            near.append((-likeness, note.permalink))
-    near.sort()
-    return list(dict.fromkeys(permalink for _, permalink in near))[:_SUGGESTIONS]
+        if likeness > _MIN_LIKENESS:
+            suggestions.append((-likeness, note.permalink))
+    suggestions.sort()
+    return list(dict.fromkeys(permalink for _, permalink in suggestions))[:_MAX_SUGGESTIONS]
 
 
 def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[int, None]:
-    """Rows of notes whose name begins like `target`, or has one of its words."""
+    """Return the rows of notes whose name begins like `target`, or has one of its words.
+
+    The rows are the keys of the result, in the order in which they were found.
+    """
     from memoranda.text.tokens import fts_text, words
 
     rows: dict[int, None] = {}
+    # Shorter beginnings, down to three characters, until enough notes are found
     for length in dict.fromkeys((len(target_key), max(3, len(target_key) * 2 // 3), 3)):
         beginning = target_key[:length]
         sql = "select note from note_fold where fold >= ? and fold < ? limit 50"
-        for (row,) in db.execute(sql, (beginning, beginning + _LAST)):
+        for (row,) in db.execute(sql, (beginning, beginning + _LAST_CHARACTER)):
             rows[row] = None
         if len(rows) >= 20:
             break
@@ -761,15 +885,19 @@ def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[
 def _by_prefix(
     db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
 ) -> list[Candidate]:
-    """The notes of `project` with this id, or else those whose id begins with it."""
-    if len(target) < _SHORTEST or len(target) > _LONGEST_PREFIX or " " in target:
+    """Return the notes of `project` with this id. If there are none, those whose id begins with it.
+
+    project: None means all projects.
+    """
+    may_be_id = _MIN_ID_CHARACTERS <= len(target) <= _MAX_ID_CHARACTERS and " " not in target
+    if not may_be_id:
         return []
-    rows = _ids(db, target, _SHORTEST, viewer, project)
+    rows = _ids(db, target, _MIN_ID_CHARACTERS, viewer, project)
     return [_candidate(info) for info in in_order(db, rows)]
 
 
 def _candidate(info: NoteInfo) -> Candidate:
-    """A note that was found by other means than its name."""
+    """Turn a note that was not found by its name into a candidate, without aliases and times."""
     return Candidate(
         info.row, info.project, info.path, info.id, info.permalink, info.title, None, info.scope, 0
     )
@@ -778,27 +906,41 @@ def _candidate(info: NoteInfo) -> Candidate:
 def _ids(
     db: sqlite3.Connection, text: str, minimum: int, viewer: str | None, project: str | None
 ) -> list[int]:
-    """The rows of visible notes that have this id.
+    """Return the rows of the visible notes with this id.
 
-    If none has it, a `text` of at least `minimum` characters may be the beginning of an id. After
-    that, the ids of notes that were merged into others count.
+    If no note has it, notes whose id begins with `text` count, then notes into which one with this
+    id was merged.
+
+    minimum: how many characters `text` needs to be the beginning of an id.
+    project: None means all projects.
     """
-    condition: Sequence[str] | None = None
+    allowed_projects: Sequence[str] | None = None
     if project == CATEGORY_PROJECT:
-        condition = MEMORY_PROJECTS
+        # An archived memory keeps its id.
+        allowed_projects = MEMORY_PROJECTS
     elif project is not None:
-        condition = (project.casefold(),)
-    for having in ("n.id", "n.row in (select note from merged where id"):
-        for last in (text, text + _LAST) if len(text) >= minimum else (text,):
+        allowed_projects = (project.casefold(),)
+    # An id between `text` and `text` equals it. One up to `text` and the last character begins
+    # with it.
+    upper_bounds = [text]
+    if len(text) >= minimum:
+        upper_bounds.append(text + _LAST_CHARACTER)
+    conditions = (
+        "n.id between ? and ?",
+        "n.row in (select note from merged where id between ? and ?)",
+    )
+    for condition in conditions:
+        for upper_bound in upper_bounds:
             id_rows = db.execute(
                 "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
-                f" where {having} between ? and ?{')' * having.count('(')} order by n.permalink limit 1000",
-                (text, last),
+                f" where {condition} order by n.permalink limit 1000",
+                (text, upper_bound),
             )
             rows = [
                 row
                 for row, scope, name in id_rows
-                if may_see(scope, viewer) and (condition is None or name.casefold() in condition)
+                if may_see(scope, viewer)
+                and (allowed_projects is None or name.casefold() in allowed_projects)
             ]
             if rows:
                 return rows

@@ -1,7 +1,7 @@
-"""The index's knowledge about notes, as values, and how it is read by row.
+"""The values that the index returns (notes, search hits, relations), and reading notes by row.
 
-Also reads databases without creating or updating them: an index, for the completions of a shell,
-and other programs' databases, for moving in.
+Two functions read a database that nobody has opened, without changing it: `indexed` an index, for
+the completions of a shell, and `foreign_rows` a database of another program, for importing it.
 """
 
 from __future__ import annotations
@@ -34,45 +34,54 @@ from memoranda.value_object import ValueObject
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
 
-# UTC; without a zone it is shown much faster
+# UTC. A time without a zone is formatted much faster.
 _EPOCH = datetime(1970, 1, 1)
 _FROM = "note n join project p on p.id = n.project join text t on t.row = n.row"
 PACKED = Struct("qqqq")
-"""How a stamp is kept where there are very many: an eighth of what its numbers take by themselves.
-"""
+"""The format of a stamp (size, mtime_ns, inode, ctime_ns) as bytes. It takes an eighth of the memory
+of four numbers, which matters when very many stamps are compared."""
 FIRST_PASSAGE = 1 << 16
-"""A long note's passages begin at the row of this times its own row: no note has that many."""
-# Header keys whose values are not searched as text: they have a column or a filter of their own, or
-# are times.
+"""The passages of the note in row N have the rows from N * FIRST_PASSAGE on. No note has so much
+text that it needs more rows."""
+# Header keys whose values are not searched as text, because they are times or have their own
+# column or filter.
 _NO_TEXT = frozenset(
     (*MEMORY_KEYS, *FURTHER, "type", "permalink", "alias", "tag", "created", "updated", "modified")
 )
-# Characters of the header values that are searched.
-_LONGEST_PROPERTIES = 10_000
-# Characters of a title that count: the title of a memory may be its whole text.
-_TITLE = 80
-
-
-# Notes whose tags are counted, the latest changed.
-_LOOKED_AT = 5000
-_SEEN = "(n.scope = 'global' or :agent is null or n.scope = 'agent:' || :agent)"
-_MEMORY = "n.project = (select id from project where name = 'categories')"
-_SQL = {
-    "id": f"select n.id, substr(t.text, 1, 200) from note n join text t on t.row = n.row where {_MEMORY} and {_SEEN}"
+# How much of the header values is searched.
+_MAX_PROPERTY_CHARACTERS = 10_000
+# A title counts as at most this long, since the title of a memory may be its whole text.
+_MAX_TITLE_CHARACTERS = 80
+# The last passage that fits is cut to no less than this.
+_MIN_PASSAGE_CHARACTERS = 20
+# Tags are counted in this many notes, the last changed.
+_NOTES_WITH_TAGS = 5000
+_IS_SEEN = "(n.scope = 'global' or :agent is null or n.scope = 'agent:' || :agent)"
+_IS_MEMORY = "n.project = (select id from project where name = 'categories')"
+# The query for each kind of completion: (value, text about it).
+_COMPLETIONS = {
+    "id": f"select n.id, substr(t.text, 1, 200) from note n join text t on t.row = n.row"
+    f" where {_IS_MEMORY} and {_IS_SEEN}"
     " and n.id >= :prefix and n.id < :prefix || 'g' order by n.created desc limit :most",
-    "entity": f"select n.title, n.type from note n join project p on p.id = n.project where {_SEEN}"
+    "entity": f"select n.title, n.type from note n join project p on p.id = n.project where {_IS_SEEN}"
     " and p.name = 'graph' and n.title >= :prefix and n.title < :prefix || char(1114111)"
     " order by n.changed desc limit :most",
-    "tag": f"select n.tags, '' from note n where n.tags is not null and {_SEEN} order by n.changed desc limit :many",
-    "scope": f"select distinct n.scope, '' from note n where {_SEEN} order by 1 limit :most",
-    "source": f"select n.source, count(*) || ' notes' from note n where {_MEMORY} and {_SEEN} and n.source is not null"
-    " group by 1 order by count(*) desc limit :most",
+    "tag": f"select n.tags, '' from note n where n.tags is not null and {_IS_SEEN} order by n.changed desc limit :many",
+    "scope": f"select distinct n.scope, '' from note n where {_IS_SEEN} order by 1 limit :most",
+    "source": f"select n.source, count(*) || ' notes' from note n where {_IS_MEMORY} and {_IS_SEEN}"
+    " and n.source is not null group by 1 order by count(*) desc limit :most",
 }
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class NoteInfo(ValueObject):
-    """A note as the index holds it, without its text. Times are ISO 8601 UTC with `Z`."""
+    """A note as the index has it, without its text. Times are ISO 8601 in UTC, ending in `Z`.
+
+    front: the frontmatter as text.
+    header_json: the header as JSON. None if it is empty or nested too deeply.
+    suspicious: the names of the rules that saw injected instructions in the text.
+    provenance_json: the origin of the text as JSON. None for a file of another program.
+    """
 
     row: int
     project: str
@@ -103,11 +112,8 @@ class NoteInfo(ValueObject):
     links: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     front: str = ""
-    """The frontmatter as text."""
     header_json: str | None = None
-    """The header as JSON, where it was not nested too deep."""
     suspicious: tuple[str, ...] = ()
-    """The rules of the write gate that saw injected instructions in the text."""
     provenance_json: str | None = None
     _header: dict[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -115,29 +121,30 @@ class NoteInfo(ValueObject):
         return one_line_repr("NoteInfo", f"{self.project}/{self.path}", self.title)
 
     def may_say(self, keys: Iterable[str]) -> bool:
-        """False when no such key can be in the header: told without reading it."""
+        """Whether one of these keys may be in the header. It is not parsed, so True can be wrong."""
         text = self.header_json or self.front
-        # A list is asked for each of its notes, so no generator
+        # A loop is faster than a generator. This is called for each note of long lists.
         for key in keys:
             if key in text:
                 return True
+        # A key may be written with escapes.
         return "\\" in text
 
     @property
     def is_broken(self) -> bool:
-        """Whether its header cannot be read: people see it, and upkeep leaves it alone."""
+        """Whether its header cannot be read. Upkeep does not change such a note."""
         return warning_text(self.warnings, BAD_HEADER) is not None
 
     @property
     def header(self) -> dict[str, Any]:
-        """The header as written, parsed at first use: most listed notes never need it."""
+        """The header, parsed at first use, since most notes of a list never need it."""
         if self._header is None:
             self._header = header_of(self.front, self.header_json)
         return self._header
 
     @property
     def provenance(self) -> Provenance:
-        """Where the text comes from, as the channel said it came through."""
+        """The origin of the text, as recorded when it was written."""
         if self.provenance_json:
             return Provenance(**json.loads(self.provenance_json))
         return Provenance()
@@ -149,12 +156,17 @@ class NoteInfo(ValueObject):
 
 
 def header_of(front: str, header: str | None) -> dict[str, Any]:
-    """A header, read again from the frontmatter, or from the JSON of it; {} when it is no YAML."""
+    """Read a header from its JSON or, without that, from the frontmatter. {} if it is not YAML.
+
+    front: the frontmatter as text.
+    header: the header as JSON, or None.
+    """
     if header:
         return json.loads(header)
+    # Even an empty frontmatter has `---`.
     if len(front) < 4:
         return {}
-    # 4 ms, and most commands look at no header
+    # Importing it takes 4 ms, and most commands look at no header.
     from memoranda.note import frontmatter
 
     try:
@@ -164,19 +176,23 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
 
 
 def property_text(header: str | None) -> str:
-    """The searched text of a header given as JSON: its values, one a line.
+    """Return the values of a header as text to be searched, one on a line.
 
-    Keys that describe the note itself and not its contents are left out.
+    `{"status": "draft", "team": ["A", "B"], "type": "note"}` → `draft`, `A`, `B`. Keys that describe
+    the note and not its contents are left out.
+
+    header: the header as JSON, or None.
     """
     if header:
         values = json.loads(header)
     else:
         values = {}
     texts = [text for key, value in values.items() if key not in _NO_TEXT for text in _texts(value)]
-    return "\n".join(texts)[:_LONGEST_PROPERTIES]
+    return "\n".join(texts)[:_MAX_PROPERTY_CHARACTERS]
 
 
 def _texts(value: Any) -> list[str]:
+    """Return the texts and numbers in a header value, of lists and objects all inner ones."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -193,9 +209,9 @@ class Hit(ValueObject):
     note: the note.
     passage: a snippet of its text, at most 200 characters.
     score: higher is better.
-    why: short reasons.
-    line: the line where the passage starts, from 1.
-    shares: the part that each feature adds to the score, if an explanation was asked for.
+    why: short reasons why it was found.
+    line: the line where the passage starts, from 1. 0 if unknown.
+    shares: how much each feature adds to the score, if an explanation was requested.
     """
 
     note: NoteInfo
@@ -223,7 +239,11 @@ class NotesListed(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ScoredMemory(ValueObject):
-    """One memory found: `score` of two decimals, `matched` the tokens its text contains."""
+    """A memory found by a smart search.
+
+    score: rounded to two decimals; higher is better.
+    matched: the words of the query that its text contains.
+    """
 
     note: NoteInfo
     score: float
@@ -232,7 +252,12 @@ class ScoredMemory(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SmartResult(ValueObject):
-    """The best memories for a query; `total` is how many have a score above 0."""
+    """The result of a smart search.
+
+    tokens: the words of the query.
+    best: the best memories, the best first.
+    total: how many memories have a score above 0.
+    """
 
     tokens: list[str]
     best: list[ScoredMemory]
@@ -241,8 +266,12 @@ class SmartResult(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Hits(ValueObject):
-    """One page of a search: `total` notes match in all, or more where it `is_lower_bound`: beyond
-    10,000, and beyond the page, they are not counted. `relaxed` when AND found nothing."""
+    """One page of a search.
+
+    total: how many notes match in all.
+    relaxed: no note had all words of the query, so these have some of them.
+    is_lower_bound: more than `total` notes may match, because they were not all counted.
+    """
 
     hits: list[Hit]
     total: int
@@ -251,7 +280,7 @@ class Hits(ValueObject):
 
     @property
     def bound(self) -> dict[str, bool]:
-        """The mark that replies show beside a total that is a lower bound. Otherwise empty."""
+        """The field that replies show after a total that is a lower bound. {} for an exact total."""
         if self.is_lower_bound:
             return {"total_is_lower_bound": True}
         return {}
@@ -279,10 +308,10 @@ class Hits(ValueObject):
         return self.hits[index]
 
     def cut(self, characters: int) -> None:
-        """Leave the first hits whose titles and passages fit, at least one, the last one shortened
-        if need be.
+        """Keep the first hits whose titles and passages fit into so many characters, at least one.
 
-        What an earlier passage said is not said twice: such a hit keeps its place without it.
+        The last passage may be shortened. A passage that an earlier one contains is removed, but
+        its hit stays.
         """
         fitting_hits: list[Hit] = []
         flat_text = ""
@@ -292,18 +321,19 @@ class Hits(ValueObject):
             if flat in flat_text and hit.passage:
                 hit.passage = ""
                 hit.why.append("says the same as one above")
+            # A NUL, so that no passage matches across two
             flat_text += f"{flat}\0"
-            room -= min(len(hit.note.title), _TITLE)
+            room -= min(len(hit.note.title), _MAX_TITLE_CHARACTERS)
             if fitting_hits and room < len(hit.passage):
                 break
-            hit.passage = hit.passage[: max(room, 20)]
+            hit.passage = hit.passage[: max(room, _MIN_PASSAGE_CHARACTERS)]
             room -= len(hit.passage)
             fitting_hits.append(hit)
         self.hits = fitting_hits
 
 
 class NotePlace(NamedTuple):
-    """Where a note is: much less than what a `NoteInfo` says, for all notes of a home."""
+    """The place of a note. It is much smaller than a `NoteInfo`, for reading all notes of a home."""
 
     row: int
     id: str
@@ -318,9 +348,11 @@ class NotePlace(NamedTuple):
 class Edge(ValueObject):
     """A relation seen from one of its notes.
 
-    direction: `out` or `in`.
-    target: the text in the source for `out`; the title of the other note for `in`.
-    note: the note at the other end, if it exists.
+    direction: `out` if the note has the relation, `in` if it is the relation's target.
+    target: the target as written for `out`; the title of the other note for `in`.
+    state: `resolved`, `unwritten` or `ambiguous` (see `LinkTarget`).
+    note: the note at the other end. None unless `resolved`.
+    line: the line of the relation in its file.
     """
 
     type: str
@@ -334,7 +366,11 @@ class Edge(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Reached(ValueObject):
-    """A note found on a walk: `depth` steps away, through the relation type `via`."""
+    """A note found on a walk along relations.
+
+    depth: how many relations away it is.
+    via: the type of the last of these relations.
+    """
 
     note: NoteInfo
     depth: int
@@ -342,14 +378,17 @@ class Reached(ValueObject):
 
 
 def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
-    """The day a note is about or, without one, the day it was written in the reader's time zone."""
+    """Return the day that a note is about, as YYYY-MM-DD.
+
+    If it names no day, this is the day it was written, in time zone `zone`.
+    """
     if note.date:
         return note.date[:10]
     return local_day(note.created, zone)
 
 
 def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
-    """The note at `path` of `project` (exact), None when the index has none."""
+    """Return the note at exactly this path. None if the index has none."""
     row = db.execute(
         f"select {_SELECTED} from {_FROM} where p.name = ? and n.path = ?", (project, path)
     ).fetchone()
@@ -359,7 +398,7 @@ def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
 
 
 def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
-    """The notes of these rows by row; missing rows are left out."""
+    """Return the notes in these rows, by row. Rows without a note are missing."""
     note_rows = db.execute(
         f"select {_SELECTED} from {_FROM} where n.row in (select value from json_each(?))",
         (json.dumps(list(rows)),),
@@ -369,7 +408,7 @@ def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
 
 
 def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
-    """The notes of these rows, in the order given."""
+    """Return the notes in these rows, in the same order. Rows without a note are left out."""
     if rows:
         infos_by_row = infos(db, rows)
     else:
@@ -378,44 +417,51 @@ def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
 
 
 def observations(db: sqlite3.Connection, note: NoteInfo) -> list[Observation]:
-    """The note's observations in the order of the file."""
-    # 3 ms
+    """Return the note's observations in the order of the file."""
+    # Importing it takes 3 ms.
     from memoranda.note.grammar import scan
 
     front, text = text_of(db, note.row)
-    in_place = "select 1 from project where name = ? and size is not null"
+    # A project with a size is a single graph file (schema.sql).
+    is_graph_file = "select 1 from project where name = ? and size is not null"
     is_graph = (
-        note.project == "graph" or db.execute(in_place, (note.project,)).fetchone() is not None
+        note.project == "graph" or db.execute(is_graph_file, (note.project,)).fetchone() is not None
     )
     return scan(front + text, len(front), graph=is_graph)[0]
 
 
 def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
-    """A note's indexed text as (frontmatter, body), or two empty ones."""
+    """Return the text of a note as (frontmatter, body). Both are "" if the row has no note."""
     return db.execute("select front, text from text where row = ?", (row,)).fetchone() or ("", "")
 
 
 def iso(microseconds: int | None) -> Any:
-    """A stored time as ISO 8601 UTC with `Z`. None for null."""
+    """Turn a stored time into ISO 8601 in UTC, ending in `Z`. None stays None."""
     if microseconds is None:
         return None
     return f"{(_EPOCH + timedelta(microseconds=microseconds)).isoformat()}Z"
 
 
 def _texts_of(values: str | None) -> tuple[str, ...]:
+    """Read a list of texts from JSON. () for null."""
     if values:
         return tuple(json.loads(values))
     return ()
 
 
 def _hex(etag: bytes | str) -> str:
+    """Return an etag as text. A SHA-256 is stored as bytes, another etag as it is."""
     if isinstance(etag, bytes):
         return etag.hex()
     return etag
 
 
 class _Column(NamedTuple):
-    """Where a field of `NoteInfo` comes from: SQL, and what makes the field of the stored value."""
+    """The source of a field of `NoteInfo`.
+
+    sql: the column.
+    read: turns the stored value into the field. None if they are equal.
+    """
 
     sql: str
     read: Callable[[Any], Any] | None = None
@@ -455,9 +501,10 @@ NOTE_COLUMNS = {
     "suspicious": _Column("n.suspicious", _texts_of),
     "provenance_json": _Column("n.provenance"),
 }
-"""Of each field of `NoteInfo`, where it is read from."""
+"""The source of each field of `NoteInfo`."""
 _FIELDS = [field.name for field in fields(NoteInfo) if field.init]
 _SELECTED = column_list(NOTE_COLUMNS[name].sql for name in _FIELDS)
+# (position of a field, function that reads its stored value)
 _READERS = [
     (position, read)
     for position, name in enumerate(_FIELDS)
@@ -466,7 +513,7 @@ _READERS = [
 
 
 def _info(row: tuple[Any, ...]) -> NoteInfo:
-    """The note of a row of `_SELECTED`, whose columns are in the order of the fields."""
+    """Turn a row with the columns `_SELECTED` into a note."""
     values = list(row)
     for position, read in _READERS:
         values[position] = read(values[position])
@@ -476,24 +523,27 @@ def _info(row: tuple[Any, ...]) -> NoteInfo:
 def indexed(
     file: Path, kind: str, prefix: str, agent: str | None, limit: int
 ) -> list[tuple[str, str]]:
-    """At most `limit` values of a kind of `_SQL` that begin with `prefix`, each with a text.
+    """Return up to `limit` completions of `prefix`: (value, text about it).
 
-    Only notes that `agent` sees count. Empty if the index is missing or cannot be read.
+    file: an index, which need not exist. The result is empty if it cannot be read.
+    kind: `id`, `entity`, `tag`, `scope` or `source`.
+    agent: count only notes that this agent sees. None counts all.
     """
-    values = {"prefix": prefix, "agent": agent, "most": limit, "many": _LOOKED_AT}
+    values = {"prefix": prefix, "agent": agent, "most": limit, "many": _NOTES_WITH_TAGS}
     try:
-        # Then SQLite need not make files to read it
-        at_rest = not file.with_name(f"{file.name}-wal").exists()
-        if at_rest:
-            how = "mode=ro&immutable=1"
+        # Without a write-ahead log nobody is writing. `immutable` keeps SQLite from creating files.
+        is_unused = not file.with_name(f"{file.name}-wal").exists()
+        if is_unused:
+            options = "mode=ro&immutable=1"
         else:
-            how = "mode=ro"
+            options = "mode=ro"
         with closing(
-            sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=0.2)
+            sqlite3.connect(f"{file.absolute().as_uri()}?{options}", uri=True, timeout=0.2)
         ) as db:
-            rows = db.execute(_SQL[kind], values).fetchall()
+            rows = db.execute(_COMPLETIONS[kind], values).fetchall()
     except sqlite3.Error:
         return []
+    # Each row has the tags of one note.
     if kind == "tag":
         counts = Counter(chain.from_iterable(json.loads(tags) for tags, _ in rows))
         rows = [
@@ -504,10 +554,11 @@ def indexed(
 
 
 def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
-    """All rows of a table, [] when it is not there. The database is opened for reading only. Raises
-    ValueError.
+    """Return all rows of a table in a database of another program. [] if it has no such table.
+
+    The database is opened for reading only. Raises ValueError if it cannot be read.
     """
-    # 3 ms, which a shell would wait
+    # Importing it takes 3 ms, for which the completions of a shell would wait.
     from urllib.parse import quote
 
     try:
@@ -525,7 +576,7 @@ def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
 
 
 class Placed(Protocol):
-    """A note with an id and a place."""
+    """Any object with the id and the place of a note."""
 
     @property
     def id(self) -> str: ...
@@ -539,7 +590,7 @@ N = TypeVar("N", bound=Placed)
 
 
 def original_of(notes: Sequence[N]) -> N | None:
-    """The one of several notes of which all others are copies, or None."""
+    """Return the note of which all others are copies. None if there is no such note."""
     for note in notes:
         if all(other_note is note or _is_copy(other_note, note) for other_note in notes):
             return note
@@ -549,13 +600,13 @@ def original_of(notes: Sequence[N]) -> N | None:
 def _is_copy(note: Placed, original: Placed) -> bool:
     """Whether the file of `note` is a copy of `original` that a program for syncing folders made.
 
-    Such a copy is in the same folder, has the same id, and its name begins with the original's
-    name.
+    Such a copy is in the same folder and has the same id. Its name begins with the original's name,
+    as in `plan (conflict).md` and `plan.md`.
     """
     folder, _, name = note.path.rpartition("/")
     original_folder, _, original_name = original.path.rpartition("/")
-    own_identity = (note.id, note.project, folder)
-    if own_identity != (original.id, original.project, original_folder):
+    identity = (note.id, note.project, folder)
+    if identity != (original.id, original.project, original_folder):
         return False
     stem = without_suffix(original_name)
     return without_suffix(name) != stem and name.startswith(stem)

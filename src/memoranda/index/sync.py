@@ -293,7 +293,7 @@ def _apply_batch(
             if (
                 prepared_note is not None
                 and files is not None
-                and prepared_note.place[0] == loading.project
+                and prepared_note.place.project == loading.project
                 and prepared_note.stamp == files.source.stamp(path)
             ):
                 prepared_note.sign(

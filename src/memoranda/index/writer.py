@@ -1,4 +1,8 @@
-"""Putting notes into the index and taking them out, at a constant cost per note.
+"""Put notes into the index and take them out, at a constant cost per note.
+
+`prepare` computes all rows of a note without the database, `put` and `put_all` insert them. A
+full-text table can only delete a row if it gets exactly the words it was given. So `_Indexed` holds
+the fields from which these words can be computed again.
 
 Every function expects to run inside a transaction (`database.transaction`).
 """
@@ -48,17 +52,18 @@ if TYPE_CHECKING:
 # Characters of a text from which its passages are indexed, too.
 LONG_TEXT = 16_000
 PLACED = 4_000_000
-"""Characters from which on a note's passages are indexed by themselves, and up to which: a hit
-further on shows the note's beginning."""
-# Different words of a note that are searched, and different pairs of a run.
+"""Passages are indexed up to this character of a text. A hit further on shows the note's
+beginning."""
+# About how many different words of a note are searched, or pairs of letters in Chinese, Japanese
+# and Korean text. SQLite holds the words of one row in memory, and each takes longer than the one
+# before.
 WORDS = 100_000
 PAIRS = 150_000
-# About how many different words or CJK pairs of a note are searched. SQLite holds those of one row
-# in memory, and each takes longer than the one before.
-_STEP = 1 << 16
-# Stands between names of one column. No query can hold it, so no phrase reaches from one name into
-# the next. Facet tokens (filters.py) use other private characters.
-_APART = "\uf8fe"
+# How many characters are looked at before the words are counted again.
+_CHARACTERS_PER_COUNT = 1 << 16
+# Separates the names in one column. No query can contain it, so no phrase reaches from one name
+# into the next. Facet tokens (filters.py) use other private characters.
+_NAME_SEPARATOR = "\uf8fe"
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 # A permalink that was numbered because another note had its name.
@@ -79,19 +84,20 @@ _ROW_OF = {
     "superseded": "note",
     "claim": "note",
 }
-# The id of a project, the row of the next new note, that of the note at a path, and whether another
-# note has a permalink.
+# Selects the columns of `_Around`; for `is_known`, the row of the note at the path.
 _AROUND = (
     "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
     " exists (select 1 from note o where o.permalink = :permalink and +o.project = p.id and o.path <> :path)"
     " from project p left join note n on n.project = p.id and n.path = :path where p.name = :project"
 )
-_COUNTING = (
+# Adds to the number of notes in a folder.
+_ADD_TO_TALLY = (
     "insert into tally (project, scope, phase, category, folder, notes)"
     " values (:project, :scope, :phase, :category, :folder, :notes)"
     " on conflict do update set notes = notes + excluded.notes"
 )
-_TALLIED = (
+# The condition that selects the count of a folder to which the note in a row belongs.
+_IN_TALLY_OF_NOTE = (
     "folder = ? and (project, scope, phase, category) ="
     " (select project, scope, coalesce(phase, ''), coalesce(category, '') from note where row = ?)"
 )
@@ -101,9 +107,15 @@ _WITHOUT_INLINE = (GRAPH_PROJECT, KV_PROJECT)
 
 
 class _Indexed(NamedTuple):
-    """The part of a note in the index that is needed to take its words out again.
+    """The fields of a note from which its full-text words and its keys are computed.
 
-    The fields are named as in `_INDEXED_COLUMNS`.
+    own: whether the permalink is written in the frontmatter.
+    base: the permalink without its number, for a note that had to take a number. Else None.
+    aliases, header: JSON, or None if empty.
+    headings, tags: one on a line.
+    facet: the tokens by which filters find the note (filters.py).
+    passages: how many passages are indexed. 0 for a short note.
+    text: the part of the body that is searched.
     """
 
     row: int
@@ -121,7 +133,7 @@ class _Indexed(NamedTuple):
     header: str | None
 
 
-# Of each field of `_Indexed`, the column it is read from.
+# The column from which each field of `_Indexed` is read.
 _INDEXED_COLUMNS = {
     "row": "n.row",
     "path": "n.path",
@@ -140,12 +152,12 @@ _INDEXED_COLUMNS = {
 
 
 class _Around(NamedTuple):
-    """The state of the index at the place of a note that is to be written.
+    """The state of the index before a note is written.
 
-    project: the id of its project.
-    next_row: the row of the next new note.
-    is_known: whether the index has a note at its path.
-    is_taken: whether another note has its permalink.
+    project: the id of the note's project.
+    next_row: the row that a new note would get.
+    is_known: whether the index has a note at the same path.
+    is_taken: whether another note has the permalink.
     """
 
     project: int
@@ -155,7 +167,11 @@ class _Around(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage of a long note: where it begins and ends in the text, and its words."""
+    """A passage of a long note.
+
+    start, end: its bounds in the body, in characters.
+    words: its words as a full-text table gets them.
+    """
 
     start: int
     end: int
@@ -163,7 +179,10 @@ class Passage(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The properties by which `tally` counts a note, in addition to its folders."""
+    """The properties by which table `tally` counts a note, in addition to its folders.
+
+    phase, category: "" if the note has none.
+    """
 
     project: int
     scope: str
@@ -173,10 +192,13 @@ class Counted(NamedTuple):
 
 @dataclass(slots=True)
 class Prepared:
-    """The rows to store for a note, by table, without the column that names the note.
+    """A note as it is stored.
 
-    passages: the passages of a long note.
-    entity: the note, if it is an entity of the graph.
+    own: whether the permalink is written in the frontmatter.
+    tables: the rows by table, without the column that names the note (see `_ROW_OF`).
+    passages: the passages of a long note. Empty for others.
+    place: the properties by which the note is counted.
+    entity: the note, if it belongs to project `graph`. Else None.
     """
 
     path: str
@@ -196,10 +218,12 @@ class Prepared:
 
 
 def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> str:
-    """Indexes `note`, in place of what was at its (project, path). Returns its permalink.
+    """Index `note`, replacing any note at the same project and path. Return its permalink.
 
-    The row is new and the highest, unless `row` is given (a moved file keeps its place in the
-    order of change). A derived permalink may get a number: `_claimed`.
+    row: the row to use; a moved file keeps its row. None takes a new one, the highest, since the
+        order of rows is the order of change.
+
+    A derived permalink may get a number (see `_claimed`).
     """
     path = sqlite_text(note.path)
     wanted_permalink = sqlite_text(note.permalink)
@@ -219,22 +243,30 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
         old = None
     if old is not None:
         _take_out(db, note.project, old)
-    stays = old is not None and _stays(old, note)
-    permalink, base = (
-        (old.permalink, old.base) if old is not None and stays else (wanted_permalink, None)
-    )
+    permalink = wanted_permalink
+    base = None
+    keeps_permalink = old is not None and _keeps_permalink(old, note)
+    if old is not None and keeps_permalink:
+        permalink = old.permalink
+        base = old.base
     row = row or around.next_row
     _insert(db, [(row, prepare(note, stamp, project, permalink, base))])
-    if old is not None and not stays:
+    if old is not None and not keeps_permalink:
         _released(db, project, note.project, old.permalink)
-    if around.is_taken if old is None else not stays:
+    # A note that keeps its permalink changes no numbers. A note with a new path does so only if
+    # another note has the permalink.
+    if old is None:
+        may_change_numbers = around.is_taken
+    else:
+        may_change_numbers = not keeps_permalink
+    if may_change_numbers:
         _claimed(db, project, note.project, row, wanted_permalink, own_permalink)
         permalink = db.execute("select permalink from note where row = ?", (row,)).fetchone()[0]
     return permalink
 
 
 def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
-    """Return the state of the index at the place of a note. None if it does not have its project."""
+    """Return the state of the index before `note` is written. None if its project is new."""
     place = {
         "project": note.project,
         "path": sqlite_text(note.path),
@@ -248,43 +280,49 @@ def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
 
 
 def put_all(db: sqlite3.Connection, notes: Iterable[tuple[Note, Stamp]]) -> None:
-    """Index notes of different places, each in place of what was there; they get their permalinks.
+    """Index notes of different places, as `put` does. Set the permalink of each note.
 
-    Those whose permalink no other note wants are written together, some at a time.
+    Notes whose permalink no other note wants are written in groups, which is faster.
     """
-    together: list[tuple[int, Prepared]] = []
-    permalinks: set[tuple[str, str]] = set()
+    waiting_notes: list[tuple[int, Prepared]] = []
+    # (project, permalink) of the notes that waited
+    used_permalinks: set[tuple[str, str]] = set()
     for note, stamp in notes:
         around = _around(db, note)
-        place = (note.project, sqlite_text(note.permalink))
+        wanted_permalink = (note.project, sqlite_text(note.permalink))
         prepared = None
-        if around is not None and place not in permalinks and note.project != KV_PROJECT:
-            prepared = _undisputed(db, note, stamp, around)
+        is_free = wanted_permalink not in used_permalinks
+        # Only `put` forgets the expired entry at a path of project kv.
+        if around is not None and is_free and note.project != KV_PROJECT:
+            prepared = _prepare_undisputed(db, note, stamp, around)
         if around is None or prepared is None:
-            _insert(db, together)
-            together = []
+            # `put` must see all notes before this one.
+            _insert(db, waiting_notes)
+            waiting_notes = []
             note.permalink = put(db, note, stamp)
             continue
-        together.append((around.next_row + len(together), prepared))
-        # A numbered one, too, which the index does not have while its note waits
-        permalinks |= {place, (note.project, note.permalink)}
-        if len(together) == MOST_ROWS:
-            _insert(db, together)
-            together = []
-    _insert(db, together)
+        waiting_notes.append((around.next_row + len(waiting_notes), prepared))
+        # A note that keeps a numbered permalink uses this, too.
+        used_permalinks |= {wanted_permalink, (note.project, note.permalink)}
+        if len(waiting_notes) == MOST_ROWS:
+            _insert(db, waiting_notes)
+            waiting_notes = []
+    _insert(db, waiting_notes)
 
 
-def _undisputed(
+def _prepare_undisputed(
     db: sqlite3.Connection, note: Note, stamp: Stamp, around: _Around
 ) -> Prepared | None:
-    """The rows of a note that gets the permalink it wants, or keeps the one it had. What was at its
-    place is taken out. None for other notes, of which nothing is changed.
+    """Compute the rows of a note whose permalink changes no other note's permalink.
+
+    An older state of the note is taken out of the index. None, without any change, if the permalink
+    may need a number.
     """
     permalink = sqlite_text(note.permalink)
     base = None
     if around.is_known:
         old = _read(db, around.project, sqlite_text(note.path))
-        if old is None or not _stays(old, note):
+        if old is None or not _keeps_permalink(old, note):
             return None
         _take_out(db, note.project, old)
         permalink = old.permalink
@@ -296,31 +334,40 @@ def _undisputed(
     return prepared
 
 
-def _stays(old: _Indexed, note: Note) -> bool:
-    """Whether a note keeps the permalink that it had."""
+def _keeps_permalink(old: _Indexed, note: Note) -> bool:
+    """Whether a note that replaces `old` keeps its permalink, with its number if it has one."""
     wanted_permalink = sqlite_text(note.permalink)
     is_own_as_before = bool(old.own) == note.own_permalink
     return is_own_as_before and (old.base or old.permalink) == wanted_permalink
 
 
 class Loading:
-    """Many new notes of one project: while `threads`, one thread, writes some, the next ones are
-    prepared.
+    """Writes many new notes of one project in a thread, while the caller prepares the next ones.
+
+    Call `add` for each note, then `end` once.
     """
 
     def __init__(self, db: sqlite3.Connection, project: str, threads: Executor):
+        """Prepare to write notes of `project`.
+
+        threads: an executor with a single thread.
+        """
         self._db = db
         self._threads = threads
-        self._name, self.project = project, project_id(db, project)
+        self._name = project
+        self.project = project_id(db, project)
+        # The row of the next note.
         self._row = (
             1 + next(db.execute("select seq from sqlite_sequence where name = 'note'"), (0,))[0]
         )
+        # The notes that wait for their group to be full, with their rows.
         self._ready: list[tuple[int, Prepared]] = []
         self._writing: Future[None] | None = None
+        # (row, permalink, whether the frontmatter has it) of all notes.
         self._permalinks: list[tuple[int, str, bool]] = []
 
     def add(self, note: Prepared) -> None:
-        """Index a note; nothing may be at its path yet."""
+        """Index a note. The index must not have a note at its path."""
         self._ready.append((self._row, note))
         self._permalinks.append((self._row, note.permalink, note.own))
         self._row += 1
@@ -328,6 +375,7 @@ class Loading:
             self._write()
 
     def _write(self) -> None:
+        """Let the thread write the notes that wait, after those it writes now."""
         if self._writing is not None:
             self._writing.result()
         self._writing = self._threads.submit(_insert, self._db, self._ready)
@@ -341,8 +389,8 @@ class Loading:
         sql = "select permalink from note where permalink in ({}) and +project = ? group by 1 having count(*) > 1"
         permalinks = list({permalink for _, permalink, _ in self._permalinks})
         shared = set[str]()
-        for at in range(0, len(permalinks), 500):
-            part = permalinks[at : at + 500]
+        for start in range(0, len(permalinks), 500):
+            part = permalinks[start : start + 500]
             claimed_rows = self._db.execute(
                 sql.format(", ".join("?" * len(part))), (*part, self.project)
             )
@@ -353,7 +401,10 @@ class Loading:
 
 
 def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> bool:
-    """Whether the index has a note or an expired entry at one of these paths."""
+    """Whether the index may have a note or an expired entry at one of these paths.
+
+    In project kv, any expired entry counts.
+    """
     number = project_ids(db).get(project.casefold())
     if number is None:
         return False
@@ -365,7 +416,7 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
 
 
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
-    """Takes the note or expired entry out; False when the index has none there."""
+    """Take the note or expired entry at a path out of the index. False if there is none."""
     number = project_ids(db).get(project.casefold(), 0)
     old = _read(db, number, path)
     if old is None:
@@ -376,7 +427,7 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
 
 
 def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
-    """Notes a new stamp for a note whose bytes and time are the same."""
+    """Store a new stamp of a file whose content is the same."""
     db.execute(
         "update note set size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?"
         " where project = (select id from project where name = ?) and path = ?",
@@ -385,7 +436,7 @@ def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None
 
 
 def forget_project(db: sqlite3.Connection, project: str) -> None:
-    """Takes all notes of a project out, and the project itself."""
+    """Take all notes of a project out of the index, and the project."""
     number = project_ids(db).get(project.casefold(), 0)
     paths = db.execute("select path from note where project = ?", (number,)).fetchall()
     for (path,) in paths:
@@ -396,25 +447,26 @@ def forget_project(db: sqlite3.Connection, project: str) -> None:
 
 
 def project_id(db: sqlite3.Connection, name: str) -> int:
-    """The id of a project, which is added when it is new."""
+    """Return the id of a project. A new project is added."""
     row = db.execute("select id from project where name = ?", (name,)).fetchone()
-    return (
-        row or db.execute("insert into project (name) values (?) returning id", (name,)).fetchone()
-    )[0]
+    if row is None:
+        sql = "insert into project (name) values (?) returning id"
+        row = db.execute(sql, (name,)).fetchone()
+    number: int = row[0]
+    return number
 
 
 def prepare(
     note: Note, stamp: Stamp, project: int, permalink: str | None = None, base: str | None = None
 ) -> Prepared:
-    """Compute the index rows of a note.
+    """Compute the index rows of a note. The database is not needed.
 
     project: the id of its project.
-    permalink: another permalink than its own, if needed.
-
-    Everything else depends only on the note.
+    permalink: the permalink to store. None means the note's own.
+    base: the permalink without its number, if it has one. Else None.
     """
     is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
-    # An escape may make what SQLite cannot hold
+    # An escape in the header (`\\ud800`) may stand for a character that SQLite cannot store.
     if not is_valid or "\\u" in note.text or "\\U" in note.text:
         note = sqlite_value(note)
     body = note.text[note.body_at :]
@@ -463,9 +515,10 @@ def prepare(
 def _indexed(
     note: Note, text: str, extra: Inline, permalink: str | None = None, base: str | None = None
 ) -> _Indexed:
-    """The index fields of a note, without its facets and passages.
+    """Return the index fields of a note, without its facets and passages.
 
-    `text` is the part that is searched.
+    text: the part of the body that is searched.
+    extra: the tags and fields in that text.
     """
     return _Indexed(
         row=0,
@@ -485,7 +538,7 @@ def _indexed(
 
 
 def _all_tags(note: Note, extra: Inline) -> list[str]:
-    """The note's tags, those in its text, and the tags and categories of its observations."""
+    """Return the tags of a note's header, text and observations, and the observations' categories."""
     tags = [*note.tags, *extra.tags]
     for observation in note.observations:
         tags += observation.tags
@@ -495,7 +548,10 @@ def _all_tags(note: Note, extra: Inline) -> list[str]:
 
 
 def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut: bool) -> Row:
-    """The row of table `note`. `is_cut`: not all of the text is searched."""
+    """Return the row of table `note`.
+
+    is_cut: whether only a part of the text is searched. Then the note gets a warning.
+    """
     warnings = note.warnings
     if is_cut:
         cut = f"words after {len(known.text):,} characters are not searched. Split the note."
@@ -537,14 +593,14 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
 
 
 def _provenance_json(provenance: Provenance) -> str | None:
-    """The origin of a text as stored. None for a file of another program."""
+    """Return the origin of a text as JSON. None for a file that another program wrote."""
     if provenance.who == "file":
         return None
     return _json(provenance.row())
 
 
 def _text_row(note: Note, known: _Indexed, extra: Inline) -> Row:
-    """The row of table `text`."""
+    """Return the row of table `text`: the file's text, and the fields that are searched."""
     body = note.text[note.body_at :]
     return {
         "front": note.text[: note.body_at],
@@ -560,7 +616,7 @@ def _text_row(note: Note, known: _Indexed, extra: Inline) -> Row:
 
 
 def _merged_ids(note: Note) -> Iterable[str]:
-    """The ids of the notes that were merged into this one."""
+    """Return the ids of the notes that were merged into this one: `merged: a, b` → `a`, `b`."""
     merged = note.header.get("merged")
     if not merged:
         return ()
@@ -572,11 +628,14 @@ def _merged_ids(note: Note) -> Iterable[str]:
 
 
 def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
-    """Put new notes into the tables, each in its row."""
-    for table, name in _ROW_OF.items():
+    """Insert new notes into all tables.
+
+    notes: (row, note) of each.
+    """
+    for table, row_column in _ROW_OF.items():
         rows: list[dict[str, Any]] = []
         for row, note in notes:
-            rows += [{name: row, **columns} for columns in note.tables[table]]
+            rows += [{row_column: row, **columns} for columns in note.tables[table]]
         insert(db, table, rows)
     _insert_passages(db, notes)
     counted = Counter((note.place, folder) for _, note in notes for folder in _folders(note.path))
@@ -584,37 +643,38 @@ def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> No
         {**place._asdict(), "folder": folder, "notes": number}
         for (place, folder), number in counted.items()
     ]
-    db.executemany(_COUNTING, tallies)
+    db.executemany(_ADD_TO_TALLY, tallies)
     for row, note in notes:
         if note.entity is not None:
             entity_queries.put(db, note.entity, row, microseconds(note.entity.created))
 
 
 def _insert_passages(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
-    placed = [
-        (row * FIRST_PASSAGE + at, passage)
-        for row, note in notes
-        for at, passage in enumerate(note.passages)
-    ]
-    spans = [{"row": at, "start": each.start, "stop": each.end} for at, each in placed]
+    """Insert the passages of long notes. The row of a passage tells its note (`FIRST_PASSAGE`)."""
+    spans: list[Row] = []
+    words: list[Row] = []
+    for note_row, note in notes:
+        for row, passage in enumerate(note.passages, note_row * FIRST_PASSAGE):
+            spans.append({"row": row, "start": passage.start, "stop": passage.end})
+            words.append({"rowid": row, "body": passage.words})
     insert(db, "passage", spans)
-    insert(db, "passage_fts", [{"rowid": at, "body": each.words} for at, each in placed])
+    insert(db, "passage_fts", words)
 
 
 def _folders(path: str) -> list[str]:
-    """The folders above a note, "" (the project) among them."""
+    """Return the folders above a note, from the project: `a/b/c.md` → ``, `a`, `a/b`."""
     parts = path.split("/")[:-1]
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
 def _links(note: Note) -> list[Row]:
-    """The rows of table `link`: relations, then links that are not of them."""
+    """Return the rows of table `link`: the relations, then the header's links not among them."""
     linked_names = {relation.target for relation in note.relations if relation.type == "links_to"}
     further = [Relation("links_to", link) for link in note.links if link not in linked_names]
     in_graph = note.project == GRAPH_PROJECT
     rows = []
     for position, relation in enumerate([*note.relations, *further]):
-        # In a graph a name is not a path.
+        # In a graph a relation names an entity, so `../x` is not a path.
         is_name = relation.is_item and in_graph
         fold = key(relation.target) if is_name else link_key(relation.target, note.path)
         rows.append(
@@ -634,6 +694,7 @@ def _links(note: Note) -> list[Row]:
 
 
 def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
+    """Return the indexed fields of the note at a path. None if the index has no note there."""
     columns = column_list(_INDEXED_COLUMNS.values())
     row = db.execute(
         f"select {columns} from note n join text t on t.row = n.row"
@@ -648,63 +709,64 @@ def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
 
 @remembered
 def searched(text: str) -> str:
-    """The part of a note's text that is searched: all of it, or the beginning with about `WORDS`
-    words.
+    """Return the part of a text that is searched.
 
-    Only different words count.
+    This is the whole text, or its beginning with about `WORDS` different words. In Chinese,
+    Japanese and Korean, which have no spaces, pairs of letters are counted instead of words.
     """
-    seen_texts: set[str] = set()
-    for at in range(0, len(text) if len(text) > PAIRS else 0, _STEP):
-        part = text[at : at + _STEP].lower()
+    # A text with fewer characters cannot have too many words or pairs.
+    if len(text) <= PAIRS:
+        return text
+    different_words: set[str] = set()
+    for start in range(0, len(text), _CHARACTERS_PER_COUNT):
+        part = text[start : start + _CHARACTERS_PER_COUNT].lower()
+        # More than half of the part is text without spaces.
         is_cjk = not part.isascii() and sum(map(len, runs().findall(part))) * 2 > len(part)
-        seen_texts.update(map(add, part, part[1:]) if is_cjk else tokens(part))
-        if len(seen_texts) > (PAIRS if is_cjk else WORDS):
-            return text[: at + _STEP]
+        different_words.update(map(add, part, part[1:]) if is_cjk else tokens(part))
+        if len(different_words) > (PAIRS if is_cjk else WORDS):
+            return text[: start + _CHARACTERS_PER_COUNT]
     return text
 
 
 def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
-    """Deletes all rows of a note; the full-text tables have to be told the very words they were
-    given.
+    """Delete all rows of a note.
+
+    A full-text table has to get exactly the words that it was given, so they are computed again.
     """
     row = old.row
     for table, words in _words(project, old).items():
         take_words_out(db, table, row, words)
     if old.passages:
-        span = (row * FIRST_PASSAGE, row * FIRST_PASSAGE + old.passages - 1)
-        parts = db.execute(
-            "select row, start, stop from passage where row between ? and ?", span
+        passage_rows = (row * FIRST_PASSAGE, row * FIRST_PASSAGE + old.passages - 1)
+        spans = db.execute(
+            "select row, start, stop from passage where row between ? and ?", passage_rows
         ).fetchall()
         db.executemany(
             "insert into passage_fts (passage_fts, rowid, body) values ('delete', ?, ?)",
-            ((at, fts_text(old.text[start:stop])) for at, start, stop in parts),
+            ((passage, fts_text(old.text[start:stop])) for passage, start, stop in spans),
         )
-        db.execute("delete from passage where row between ? and ?", span)
+        db.execute("delete from passage where row between ? and ?", passage_rows)
     db.executemany(
         "delete from note_fold where fold = ? and note = ?",
         [(this_key, row) for this_key in _keys(project, old)],
     )
+    # The counts are found by the row of table `note`, so this row is deleted afterwards.
     for folder in _folders(old.path):
-        db.execute(f"update tally set notes = notes - 1 where {_TALLIED}", (folder, row))
-        db.execute(f"delete from tally where {_TALLIED} and notes = 0", (folder, row))
-    tables = (
-        "link where note",
-        "entity where note",
-        "merged where note",
-        "superseded where note",
-        "claim where note",
-        "feature where row",
-        "text where row",
-        "note where row",
-    )
-    for place in tables:
-        if place[:6] != "entity" or project == GRAPH_PROJECT:
-            db.execute(f"delete from {place} = ?", (row,))
+        place = (folder, row)
+        db.execute(f"update tally set notes = notes - 1 where {_IN_TALLY_OF_NOTE}", place)
+        db.execute(f"delete from tally where {_IN_TALLY_OF_NOTE} and notes = 0", place)
+    if project == GRAPH_PROJECT:
+        db.execute("delete from entity where note = ?", (row,))
+    for table in ("link", "merged", "superseded", "claim"):
+        db.execute(f"delete from {table} where note = ?", (row,))
+    for table in ("feature", "text", "note"):
+        db.execute(f"delete from {table} where row = ?", (row,))
 
 
 def foresee(note: Note, project: int) -> None:
-    """Compute the index rows of a note ahead, so that `remembered` functions know them when it is
-    written.
+    """Compute the index rows of a note in advance, so that writing it takes less time later.
+
+    `remembered` functions keep the results.
 
     project: the id that its project has or will get.
     """
@@ -712,19 +774,21 @@ def foresee(note: Note, project: int) -> None:
 
 
 def foresee_removal(note: Note) -> None:
-    """Work out the words that are taken out of the index with a note, for `remembered` functions
-    to know them."""
+    """Compute in advance the words that are deleted with a note, so that removing it takes less
+    time later. `remembered` functions keep the results.
+    """
     text = searched(note.text[note.body_at :])
     if len(text) >= LONG_TEXT:
-        for place in passages(text[:PLACED]):
-            fts_text(text[place.start : place.end])
+        for passage in passages(text[:PLACED]):
+            fts_text(text[passage.start : passage.end])
     extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
     _words(note.project, _indexed(note, text, extra))
 
 
 def _words(project: str, old: _Indexed) -> dict[str, Row]:
-    """The rows of a note in the full-text tables: of notes, of their names and of stems."""
+    """Return the row of a note in each full-text table, by table."""
     facet = old.facet
+    # Without its facets, more notes are the same to the remembered function.
     words = _words_without_facet(project, old._replace(facet=""))
     return {
         "note_fts": {**words.names, "body": words.body, "address": words.address, "facet": facet},
@@ -734,42 +798,50 @@ def _words(project: str, old: _Indexed) -> dict[str, Row]:
 
 
 class _Words(NamedTuple):
-    """The words by which a note is found, but for its facets, which tell who wrote it."""
+    """The words by which a note is found, without its facets.
+
+    names: columns `title`, `headings` and `tags`.
+    address: path, permalink and header values.
+    body: the text.
+    stemmed: the texts whose words are also found by their stems.
+    """
 
     names: dict[str, str]
     address: str
     body: str
     stemmed: tuple[str, ...]
-    """The texts whose stems count."""
 
 
 @remembered
 def _words_without_facet(project: str, old: _Indexed) -> _Words:
+    """Compute the words of a note. `old.facet` is empty."""
     titles = _names_apart("\n".join([old.title, *json.loads(old.aliases or "[]")]))
     headings = _names_apart(old.headings)
     tags = _names_apart(old.tags)
     address = old.path
-    tail = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
-    # The permalink says more than the path.
-    if not set(tokens(address.casefold())).issuperset(tokens(tail)):
-        address = f"{address}\n{tail}"
+    permalink = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
+    # A permalink that has only words of the path adds nothing.
+    if not set(tokens(address.casefold())).issuperset(tokens(permalink)):
+        address = f"{address}\n{permalink}"
     address = _names_apart(f"{address}\n{property_text(old.header)}")
     body = fts_text(old.text)
     if len(old.text) <= STEMMED:
-        begin = body
+        beginning = body
     else:
-        begin = fts_text(old.text[:STEMMED])
-    named = [column.replace(_APART, "\n") for column in (titles, headings, tags, address)]
+        beginning = fts_text(old.text[:STEMMED])
+    name_columns = (titles, headings, tags, address)
+    name_texts = [column.replace(_NAME_SEPARATOR, "\n") for column in name_columns]
     names = {"title": titles, "headings": headings, "tags": tags}
-    return _Words(names, address, body, (*named, begin))
+    return _Words(names, address, body, (*name_texts, beginning))
 
 
 def _names_apart(names: str) -> str:
-    """Names, one on a line, as a full-text column that no phrase is found in across two of them."""
-    return fts_text(names).replace("\n", f" {_APART} ")
+    """Turn names, one on a line, into a full-text column. No phrase matches across two names."""
+    return fts_text(names).replace("\n", f" {_NAME_SEPARATOR} ")
 
 
 def _keys(project: str, old: _Indexed) -> set[str]:
+    """Return the keys under which links find a note (table `note_fold`)."""
     return _keys_of(project, old.path, old.permalink, old.title, old.aliases, old.text)
 
 
@@ -782,9 +854,9 @@ def _keys_of(
 
 
 def _header_json(header: Mapping[str, Any]) -> str | None:
-    """The header as JSON, which is read ten times as fast as YAML.
+    """Return the header as JSON, which is read ten times as fast as YAML.
 
-    None if it is nested too deep.
+    None if it is empty or nested too deeply.
     """
     try:
         return _json(header)
@@ -793,6 +865,7 @@ def _header_json(header: Mapping[str, Any]) -> str | None:
 
 
 def _json(value: Any) -> str | None:
+    """Return a value as JSON. None if it is empty, which takes no room in the index."""
     if value:
         return _ENCODER.encode(value)
     return None
@@ -801,28 +874,38 @@ def _json(value: Any) -> str | None:
 def _claimed(
     db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own_permalink: bool
 ) -> None:
-    """Give `permalink` to the note `row`, and renumber the groups that this touches.
+    """Renumber the notes whose permalinks conflict with the permalink of note `row`.
 
     If several notes have one derived permalink (contract 000b, 4.1), the first path in code-point
-    order keeps it. The others get `-1`, `-2` ..., without the numbers that are the path or
-    frontmatter permalink of another note. The outcome does not depend on the order in which notes
-    came. A note with its own permalink never gives way.
+    order keeps it. The others get `plan-1`, `plan-2` and so on. A number is skipped if the result
+    is the path or frontmatter permalink of another note. The outcome does not depend on the order
+    in which notes are indexed. A permalink written in the frontmatter is never changed.
+
+    name: the name of `project`.
+    permalink: the permalink that the note would have without other notes.
+    own_permalink: whether it is written in the frontmatter.
     """
-    other_rows = db.execute(
+    other_notes = db.execute(
         "select own, base from note where permalink = ? and project = ? and row <> ?",
         (permalink, project, row),
     ).fetchall()
-    groups = {base or permalink for own_one, base in other_rows if not own_one}
-    if other_rows and not own_permalink:
-        groups.add(permalink)
-    for base in sorted(groups):
+    bases = {base or permalink for is_own, base in other_notes if not is_own}
+    if other_notes and not own_permalink:
+        bases.add(permalink)
+    for base in sorted(bases):
         _renumber(db, project, name, base)
 
 
 def _released(db: sqlite3.Connection, project: int, name: str, permalink: str) -> None:
-    """Free `permalink`, whose note is gone. Notes that had to give way may move up."""
+    """Renumber notes after the note with `permalink` is gone. Later numbers may move up.
+
+    Without `plan-1`, `plan-2` becomes `plan-1`. Without `plan`, `plan-1` becomes `plan`.
+    """
     numbered = _NUMBERED.fullmatch(permalink)
-    for base in (permalink, numbered[1]) if numbered else (permalink,):
+    bases = [permalink]
+    if numbered:
+        bases.append(numbered[1])
+    for base in bases:
         if db.execute(
             "select 1 from note where base = ? and project = ? limit 1", (base, project)
         ).fetchone():
@@ -830,8 +913,9 @@ def _released(db: sqlite3.Connection, project: int, name: str, permalink: str) -
 
 
 def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> None:
-    """Gives the notes of one derived permalink their numbers, and the link keys that follow from
-    them.
+    """Give the notes of one derived permalink their numbers, and the link keys made of them.
+
+    base: the permalink without a number.
     """
     members = db.execute(
         # `+`: else SQLite walks all notes of the project in the order of their paths
@@ -842,25 +926,30 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         " order by path",
         {"base": base, "project": project},
     ).fetchall()
+    # Notes for all agents are numbered first.
     members.sort(key=lambda member: member[3] != GLOBAL)
-    next_of: dict[str, int] = {}
-    # By another note's own or path-derived permalink
-    is_taken = (
+    # The next number to try, by scope.
+    next_numbers: dict[str, int] = {}
+    # Finds another note that has the permalink from its frontmatter or its path.
+    has_permalink = (
         "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?)"
         f" and scope in ('{GLOBAL}', ?) limit 1"
     )
     for row, path, current, scope in members:
-        # A note gives way to those in its own scope and of all agents: others are not to be told
-        # from its number.
-        start = max(next_of.get(scope, 0), next_of.get(GLOBAL, 0))
+        # A note gives way only to notes for all agents and to notes of its own scope. Else its
+        # number would show that an agent has a note which others must not see.
+        start = max(next_numbers.get(scope, 0), next_numbers.get(GLOBAL, 0))
         for number in count(start):
             if number:
                 permalink = f"{base}-{number}"
             else:
                 permalink = base
-            if db.execute(is_taken, (permalink, project, number > 0, scope)).fetchone() is None:
+            # Without a number, a permalink derived from a path is that of the notes here.
+            counts_paths = number > 0
+            values = (permalink, project, counts_paths, scope)
+            if db.execute(has_permalink, values).fetchone() is None:
                 break
-        next_of[scope] = number + 1
+        next_numbers[scope] = number + 1
         if permalink == current:
             continue
         old = _read(db, project, path)

@@ -1,7 +1,8 @@
-"""Who may come in over HTTP, and how often today, as rows of the ledger.
+"""Who may use the HTTP server, and how often they did today, as rows of the ledger.
 
-The rows of a section are a list (tokens, grants) or a mapping by key, as `serve/auth.py` has them.
-A section `visitors.codes` is the mapping `codes` in the mapping `visitors`.
+`serve/auth.py` reads and edits all of it as one JSON document, such as
+`{"tokens": [{"id": "t1", ...}], "visitors": {"codes": {"c1": {...}}}}`. In the ledger each element
+is a row (section, key, value): `("tokens", "t1", ...)`, `("visitors.codes", "c1", ...)`.
 """
 
 from __future__ import annotations
@@ -15,34 +16,39 @@ from typing import Any
 
 from memoranda.ledger.database import LedgerDatabase
 
-# Sections whose rows say their key themselves, as `id`.
+# Sections that are lists. An element's `id` is the key of its row.
 _LISTS = ("tokens", "grants")
-# Sections of sections.
+# Sections that contain sections.
 _NESTED = ("visitors", "oauth")
 
 Document = dict[str, Any]
-"""Everything: section -> its rows."""
+"""The whole document: section -> its elements, a list or a mapping by key."""
 
 
 class AccessRows:
-    """The rows of one home. Thread-safe."""
+    """Reads and writes the access rows of one home. Thread-safe."""
 
     def __init__(self, database: LedgerDatabase):
         self.database = database
         self._guard = threading.RLock()
         self._version = -1
-        self._known: Document = {}
+        # The document at `_version` of the database
+        self._document: Document = {}
 
     def all(self) -> Document:
-        """Everything, as it is now in the ledger; not to be changed. Raises StorageError."""
+        """Return the whole document, as it is in the ledger now. Raises StorageError.
+
+        Callers must not change it.
+        """
         with self._guard:
             version = self.database.version()
             if version != self._version:
-                self._known = _document_of(self._stored_rows())
+                self._document = _document_of(self._stored_rows())
                 self._version = version
-            return self._known
+            return self._document
 
     def _stored_rows(self) -> dict[tuple[str, str], str]:
+        """Return (section, key) -> JSON of all rows, in their order."""
         rows = self.database.rows("select section, key, value from access order by number")
         return {(row["section"], row["key"]): row["value"] for row in rows}
 
@@ -65,7 +71,7 @@ class AccessRows:
         before: Mapping[tuple[str, str], str],
         after: Mapping[tuple[str, str], str],
     ) -> None:
-        """Write what differs: rows that stay keep their order."""
+        """Delete and write only the rows that differ, so that the others keep their order."""
         removed_places = [place for place in before if place not in after]
         changed = [(*place, value) for place, value in after.items() if before.get(place) != value]
         connection.executemany("delete from access where section = ? and key = ?", removed_places)
@@ -76,7 +82,7 @@ class AccessRows:
         )
 
     def dump(self) -> bytes | None:
-        """Everything as JSON, None when there is nothing."""
+        """Return the whole document as JSON, None if it is empty."""
         document = self.all()
         if not document:
             return None
@@ -108,14 +114,17 @@ class AccessRows:
     # --- calls of a day
 
     def calls_of(self, who: str, day: str) -> int:
-        """How many calls were counted of somebody on a day."""
+        """Return how many calls were counted on a day (`2026-05-07`).
+
+        who: a key that the server gives every caller.
+        """
         row = self.database.row("select calls from day_calls where who = ? and day = ?", (who, day))
         if row is None:
             return 0
         return int(row["calls"])
 
     def count_call(self, who: str, day: str) -> None:
-        """Count a call. Raises StorageError."""
+        """Count a call on a day, as in `calls_of`. Raises StorageError."""
         sql = (
             "insert into day_calls (who, day, calls) values (:who, :day, 1) on conflict (who) do "
             "update set calls = case when day = :day then calls + 1 else 1 end, day = :day"
@@ -136,28 +145,29 @@ def parse_access(data: bytes) -> Document:
 
 
 def _document_of(rows: Mapping[tuple[str, str], str]) -> Document:
+    """Return the document of rows, (section, key) -> JSON (see the module)."""
     document: Document = {}
     for (section, key), text in rows.items():
         value = json.loads(text)
         if section in _LISTS:
             document.setdefault(section, []).append(value)
             continue
-        parts = section.split(".")
-        place = document
-        for part in parts:
-            place = place.setdefault(part, {})
-        place[key] = value
+        mapping = document
+        for part in section.split("."):
+            mapping = mapping.setdefault(part, {})
+        mapping[key] = value
     return document
 
 
 def _rows_of(document: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """Return the rows of a document, (section, key) -> JSON (see the module)."""
     rows: dict[tuple[str, str], str] = {}
-    for section, held in document.items():
+    for section, elements in document.items():
         if section in _LISTS:
-            rows |= {(section, str(value["id"])): json.dumps(value) for value in held}
+            rows |= {(section, str(value["id"])): json.dumps(value) for value in elements}
         elif section in _NESTED:
-            for kind, values in held.items():
-                rows |= _rows_of({f"{section}.{kind}": values})
+            for name, subsection in elements.items():
+                rows |= _rows_of({f"{section}.{name}": subsection})
         else:
-            rows |= {(section, key): json.dumps(value) for key, value in held.items()}
+            rows |= {(section, key): json.dumps(value) for key, value in elements.items()}
     return rows

@@ -1,4 +1,7 @@
-"""Which start of the machine this is."""
+"""Tells the starts (boots) of the machine apart.
+
+Files that were written before a restart may not have reached the disk.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 
 @cache
 def boot_id() -> str:
-    """A value that changes with every start of the machine."""
+    """Return a value that changes with every start of the machine, "" if the system has none."""
     if sys.platform == "darwin":
         import subprocess
 

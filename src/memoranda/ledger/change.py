@@ -1,6 +1,4 @@
-"""The values the ledger is made of: a change, what it did to each file, and the steps it is planned
-as.
-"""
+"""The values that the ledger stores: a change, and its effect on each file or folder (`Touched`)."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ from memoranda.sources.step import Step, StepKind
 from memoranda.value_object import ValueObject
 
 ERASE = "erase"
-"""The verb of a change that says that something was erased. Without details it takes the place of
-a change about it.
+"""The verb of a change that records an erasure. A change about an erased note is replaced by one
+with this verb and no details.
 """
 FOLD = "fold"
 """The verb of writing counts of reads into files: upkeep that nobody sees as a change
@@ -27,21 +25,24 @@ ORIGINS = "origins"
 """The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
 TAKEN_BACK = "taken_back"
-"""In the details of an undo: the numbers of the changes it took back, where they are several."""
+"""Key in the details of an undo that took back several changes: the list of their numbers."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Touched(ValueObject):
     """One file or folder that a change touched.
 
-    do: a StepKind, or ORIGINS. Of LINES, `file` is the absolute path of the file used in place,
-        `old` are the removed lines, and `new` describes the added ones (`LineChange`).
-    old, new: SHA-256 of the text before and after.
+    do: a StepKind, or ORIGINS.
+    project, path: the file or folder.
+    to: its new path, if it was moved.
+    old, new: SHA-256 of the text before and after. None if there was no file. For LINES, SHA-256 of
+        the removed lines, and of a description of the added ones (`LineChange`).
     mode: the file's mode before.
     scope: the scope of the note.
+    link: the target of a symlink.
     kept: whether the old text is kept.
-    root: the project's real folder, if other processes of the home would not look for it there.
-        Otherwise empty.
+    file: for LINES, the absolute path of the file used in place.
+    root: the project's real folder, if other processes of the home would look elsewhere. Else "".
     size: the size of the text after, in bytes.
     by: the origin of this text, in addition to what the change says (see `Change.provenance`).
     """
@@ -64,16 +65,18 @@ class Touched(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Change(ValueObject):
-    """One line of the ledger.
+    """One entry of the history: an edit of notes that is made and undone as a whole.
 
-    number, time, verb: which change it is, when it was made, and how.
-    project, path: what the change was about.
-    agent, face: who made it, and through which interface.
+    number: counts the changes of a home from 1.
+    time: when it was made (ISO 8601, UTC).
+    verb: the kind of edit, such as `edit` or `move`.
+    project, path: the place that the history lists it under.
+    agent, face: who made it, and through which interface. An agent of None is the owner.
     files: the files it touched.
-    undoes: the number of the change it takes back.
-    details: what the caller said about it, as words to texts and numbers.
-    run: the number of the first change of the same run of a job. For an undo, that it takes back
-        the whole run.
+    undoes: the number of the change that it takes back. None if it is not an undo.
+    details: further words of the caller, as keys with texts and numbers.
+    run: the number of the first change of the same run of a job. An undo of a whole run has the
+        number of that run.
     by: the client, session and tool it came through, if known.
     """
 
@@ -91,10 +94,16 @@ class Change(ValueObject):
     by: dict[str, str] | None = None
 
     def provenance(self, touched: Touched) -> Provenance:
-        """Where the text that this change wrote to the file comes from; also of lines of older
-        versions.
+        """Return the origin of the text that this change wrote to a file.
+
+        It follows from the agent and the verb. `by` of the change and of `touched` override it.
         """
-        who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
+        if self.agent is None:
+            who = "owner"
+            trust = "owner"
+        else:
+            who = f"agent:{self.agent}"
+            trust = "agent"
         if self.verb in IMPORTING:
             if not self.agent:
                 who = "import"
@@ -103,42 +112,38 @@ class Change(ValueObject):
         return Provenance(**words | (self.by or {}) | (touched.by or {}))
 
     def texts(self) -> Iterator[Touched]:
-        """The files whose text this change wrote, removed or moved."""
+        """Return the files whose text this change wrote, removed or moved."""
         return (
             file for file in self.files if file.do in (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE)
         )
 
     @property
     def root(self) -> str:
-        """The folder of its project, if other processes would not look for it there (see
-        `Touched`).
-
-        Otherwise empty.
-        """
+        """The `Touched.root` of its files that are in its own project, "" if they have none."""
         return next((file.root for file in self.files if file.project == self.project), "")
 
     def dump(self) -> bytes:
-        """The change as one JSON line; fields of a file with their default value are left out."""
+        """Return the change as one line of JSON. Fields of files with default values are left out.
+
+        `{"change":7,"time":...,"verb":"edit","project":"notes",...,"files":[{"do":"put",...}]}`
+        """
         row: dict[str, Any] = {"change": self.number, "time": self.time, "verb": self.verb}
         row |= {"project": self.project, "path": self.path, "agent": self.agent, "face": self.face}
-        more = {
+        optional_values = {
             "undoes": self.undoes,
             "details": self.details or None,
             "run": self.run,
             "by": self.by or None,
         }
-        row |= {key: value for key, value in more.items() if value is not None}
-        row["files"] = [
-            {name: value for name, usual in _FIELDS if (value := getattr(file, name)) != usual}
-            for file in self.files
-        ]
+        row |= {key: value for key, value in optional_values.items() if value is not None}
+        row["files"] = [_fields_of(file) for file in self.files]
         return _ENCODER.encode(row).encode() + b"\n"
 
 
 def undone_numbers(undoes: int | None, details: Any) -> list[int]:
-    """The numbers of the changes that an undo took back, from its `Change` fields.
+    """Return the numbers of the changes that an undo took back, from its `Change` fields.
 
-    For a run, its first number.
+    If it took back a whole run of a job, only the number of the run. Empty if it is not an undo.
     """
     if undoes is None:
         return []
@@ -147,12 +152,18 @@ def undone_numbers(undoes: int | None, details: Any) -> list[int]:
     return [undoes]
 
 
-_FIELDS = [(each.name, each.default) for each in fields(Touched)]
+_DEFAULTS = {touched_field.name: touched_field.default for touched_field in fields(Touched)}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
+def _fields_of(touched: Touched) -> dict[str, Any]:
+    """Return the fields of a value that differ from their defaults."""
+    values = {name: getattr(touched, name) for name in _DEFAULTS}
+    return {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+
+
 def touched_by(step: Step) -> Touched:
-    """The ledger's record of a step. Sets `etag` of a step with data."""
+    """Return the ledger's record of a step. Sets `step.etag`, the SHA-256 of the new text."""
     if step.data is not None:
         step.etag = sha256(step.data)
     old = None

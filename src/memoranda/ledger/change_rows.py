@@ -1,5 +1,6 @@
-"""A change and its steps as rows of the tables `change` and `step`. They are the same in ledger.db and
-in a PostgreSQL database; schema.sql says what each column is.
+"""Converts changes and their steps to and from rows of the tables `change` and `step`.
+
+The tables are the same in ledger.db and in a PostgreSQL database. schema.sql describes the columns.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ STEP_COLUMNS = (
 
 
 def insertion(table: str, columns: str) -> str:
-    """The statement that inserts a row by the names of its columns, which commas separate."""
+    """Return the SQL that inserts a row.
+
+    `insertion("step", "change, path")` is `insert into step (change, path) values (?, ?)`.
+    """
     marks = ", ".join("?" for _ in columns.split(", "))
     return f"insert into {table} ({columns}) values ({marks})"
 
@@ -30,7 +34,7 @@ class RowByName(Protocol):
 
 
 def change_values(change: Change) -> tuple[Any, ...]:
-    """The values of CHANGE_COLUMNS."""
+    """Return the values of CHANGE_COLUMNS for a change."""
     return (
         change.number,
         change.time,
@@ -47,7 +51,7 @@ def change_values(change: Change) -> tuple[Any, ...]:
 
 
 def step_values(touched: Touched) -> tuple[Any, ...]:
-    """The values of STEP_COLUMNS."""
+    """Return the values of STEP_COLUMNS for what a step did."""
     return (
         touched.do,
         touched.project,
@@ -67,7 +71,7 @@ def step_values(touched: Touched) -> tuple[Any, ...]:
 
 
 def change_of(row: RowByName) -> Change:
-    """The change of a row, without its steps."""
+    """Return the change of a row of `change`, without its steps."""
     return Change(
         row["number"],
         row["time"],
@@ -85,7 +89,7 @@ def change_of(row: RowByName) -> Change:
 
 
 def touched_of(row: RowByName) -> Touched:
-    """The effect of a step on a file or folder."""
+    """Return what a step did to a file or folder, from a row of `step`."""
     return Touched(
         row["do"],
         row["project"],
@@ -105,20 +109,24 @@ def touched_of(row: RowByName) -> Touched:
 
 
 def with_steps(rows: Iterable[RowByName], steps: Iterable[RowByName]) -> Iterator[Change]:
-    """The changes of rows, with their steps: both in the order of the changes."""
-    waiting = iter(steps)
-    step = next(waiting, None)
+    """Yield the changes of rows of `change`, with their steps.
+
+    steps: rows of `step`. Both are sorted by the number of the change. Steps of other changes are
+        skipped.
+    """
+    remaining_steps = iter(steps)
+    step = next(remaining_steps, None)
     for row in rows:
         change = change_of(row)
         while step is not None and step["change"] <= change.number:
             if step["change"] == change.number:
                 change.files.append(touched_of(step))
-            step = next(waiting, None)
+            step = next(remaining_steps, None)
         yield change
 
 
 def stored(path: str) -> str | bytes:
-    """A path of the system as SQLite takes it: as text, or as bytes if it is not valid Unicode."""
+    """Return a path as SQLite can store it: text, or bytes if it is not valid Unicode."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -127,7 +135,10 @@ def stored(path: str) -> str | bytes:
 
 
 def loaded(text: str | None) -> Any:
-    """Parse a JSON value. None for a damaged one, which `memory doctor` reports."""
+    """Parse the JSON of a column. None for null and for a damaged value.
+
+    `memory doctor` reports damaged values.
+    """
     if text is None:
         return None
     try:

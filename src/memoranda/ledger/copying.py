@@ -16,6 +16,7 @@ from memoranda.ledger.reads import ReadRow, add_reads
 
 @contextmanager
 def _open(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """Open the ledger at `path` in a mode of SQLite URIs, `ro` or `rw`. Raises StorageError."""
     try:
         name = f"file:{quote(str(path))}?mode={mode}"
         with closing(sqlite3.connect(name, uri=True, isolation_level=None)) as connection:
@@ -25,7 +26,7 @@ def _open(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def copy_ledger(source: Path, target: Path) -> None:
-    """Copy the ledger at `source` to `target`, as one file, as it is at one moment.
+    """Copy the ledger at `source`, which may be in use, to the single file `target`.
 
     Raises StorageError.
     """
@@ -37,8 +38,10 @@ def copy_ledger(source: Path, target: Path) -> None:
 
 
 def relocate_ledger(path: Path, old: str, new: str) -> bool:
-    """Name the folder `new` where the ledger at `path` names `old`, or a folder inside. Returns
-    whether it did. Raises StorageError.
+    """Replace the folder `old` by `new` in all paths of the ledger at `path`.
+
+    From `/home/a` to `/home/b`, the path `/home/a/notes` becomes `/home/b/notes`. Returns whether
+    there was such a path. Raises StorageError.
     """
     with _open(path, "rw") as connection:
         before = connection.total_changes
@@ -51,14 +54,14 @@ def relocate_ledger(path: Path, old: str, new: str) -> bool:
             )
         _relocate_spaces(connection, old, new)
         is_changed = connection.total_changes > before
-        # The files of a copy are synced with it
+        # These rows are about files that are not synced yet. The files of a copy are.
         for table in ("temp_folder", "pending_step", "unsynced"):
             connection.execute(f"delete from {table}")
         return is_changed
 
 
 def _relocate_spaces(connection: sqlite3.Connection, old: str, new: str) -> None:
-    """Name the folder `new` for spaces that are in `old`."""
+    """Replace the folder `old` by `new` in the homes of spaces, as `relocate_ledger` does."""
     sql = "select number, value from access where section = 'spaces'"
     for number, text in connection.execute(sql).fetchall():
         space = json.loads(text)
@@ -70,7 +73,10 @@ def _relocate_spaces(connection: sqlite3.Connection, old: str, new: str) -> None
 
 
 def put_reads(path: Path, reads: Mapping[str, ReadRow]) -> None:
-    """Make `reads` all that the ledger at `path`, which nobody uses, has. Raises StorageError."""
+    """Replace all read counts in the ledger at `path`, which no process has open.
+
+    Raises StorageError.
+    """
     with _open(path, "rw") as connection:
         connection.execute("begin")
         for table in ("read", "sent_read"):
@@ -80,7 +86,10 @@ def put_reads(path: Path, reads: Mapping[str, ReadRow]) -> None:
 
 
 def ledger_counts(path: Path) -> tuple[int, int]:
-    """How many changes and how many texts the ledger at `path` holds, large texts left out."""
+    """Return how many changes and how many texts the ledger at `path` holds.
+
+    Large texts, which are files beside it, are not counted.
+    """
     with _open(path, "ro") as connection:
         changes = connection.execute("select count(*) from change").fetchone()[0]
         texts = connection.execute("select count(*) from text").fetchone()[0]
@@ -88,7 +97,10 @@ def ledger_counts(path: Path) -> tuple[int, int]:
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether a change of the ledger at `path` could not be carried out; False without a ledger."""
+    """Whether some change of the ledger at `path` was set aside and is not carried out yet.
+
+    False if there is no ledger.
+    """
     if not path.exists():
         return False
     with _open(path, "ro") as connection:
@@ -96,7 +108,9 @@ def is_unfinished(path: Path) -> bool:
 
 
 def latest_changes(path: Path, limit: int) -> list[tuple[int, str, str, str]]:
-    """Number, verb, project and path of the latest changes, the newest first. Makes no file."""
+    """Return (number, verb, project, path) of the latest changes, newest first. Makes no file."""
+    # Without a write-ahead log nobody writes. Then SQLite may open the file as immutable, and makes
+    # no file beside it.
     is_closed = not path.with_name(f"{path.name}-wal").exists()
     with _open(path, "ro&immutable=1" if is_closed else "ro") as connection:
         sql = "select number, verb, project, path from change order by number desc limit ?"

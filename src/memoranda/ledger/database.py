@@ -1,4 +1,8 @@
-"""The file `ledger.db`: opening it, starting a new one if it is damaged, its transactions."""
+"""The SQLite file `ledger.db` of a home: opening it, its queries, its transactions.
+
+A damaged file is renamed to `ledger.db.damaged-1` and a new one begun. SQLite keeps recent changes
+in a second file, the write-ahead log `ledger.db-wal`.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,8 @@ VERSION = 4
 # Seconds to wait for another process that writes.
 _BUSY_SECONDS = 3.0
 _PRIVATE = 0o600
-# Bytes of a write-ahead log that is left for the next process to go on with.
-_SMALL_LOG = 256 << 10
+# A write-ahead log of at most this size is left to the next process.
+_SMALL_LOG_BYTES = 256 << 10
 _NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full",
@@ -45,8 +49,11 @@ class LedgerRefused(StorageError):
 class LedgerDatabase:
     """The ledger of one home at `path`. Thread-safe; every failure is a StorageError.
 
-    A damaged file is set aside and a new one begun: the notes are whole, `trouble` says that their
-    history is gone. Where nothing may be written, the file is read as it is.
+    A damaged file is set aside and a new one begun: the notes are whole, and `trouble` says that
+    their history is gone. On a disk that may not be written, the file is read as it is.
+
+    mutex: held during every use of the connection.
+    is_writable: whether the ledger can be written.
     """
 
     def __init__(self, path: Path):
@@ -58,16 +65,17 @@ class LedgerDatabase:
 
     @property
     def trouble(self) -> str:
-        """Why the history begins later than the notes, "" for nothing."""
-        aside = self._set_aside()
-        if aside:
+        """A sentence that says that a damaged ledger was set aside, "" if none was."""
+        damaged_files = self._damaged_files()
+        if damaged_files:
             return (
-                f"{aside[-1].name}: the ledger was damaged and set aside; the notes are whole, and "
-                "their history begins again"
+                f"{damaged_files[-1].name}: the ledger was damaged and set aside; the notes are "
+                "whole, and their history begins again"
             )
         return ""
 
-    def _set_aside(self) -> list[Path]:
+    def _damaged_files(self) -> list[Path]:
+        """Return the damaged files that were set aside, by name."""
         return sorted(self.path.parent.glob(f"{DAMAGED}*"))
 
     def refresh(self) -> None:
@@ -84,6 +92,10 @@ class LedgerDatabase:
             self._connection = connection
 
     def _open(self) -> sqlite3.Connection:
+        """Open the file for writing if possible, or else for reading.
+
+        A damaged file is replaced by a new one. Raises LedgerRefused.
+        """
         for suffix in _SUFFIXES:
             check_own(f"{self.path}{suffix}")
         try:
@@ -99,6 +111,7 @@ class LedgerDatabase:
             return self._open_read_only()
 
     def _open_writable(self) -> sqlite3.Connection:
+        """Open the file, or make it. Raises sqlite3.Error or OSError if it cannot be written."""
         make_private(self.path.parent)
         # SQLite makes the file, never this module: closing any descriptor of it would end the locks
         # of all connections of this process (POSIX), and another process would then delete the
@@ -119,7 +132,7 @@ class LedgerDatabase:
                 connection.executescript(
                     f"begin immediate; {script}; pragma user_version = {VERSION}; commit;"
                 )
-            # Whether it may be written is known after a first transaction
+            # Only a transaction shows whether the file may be written
             connection.execute("begin immediate")
             connection.execute("rollback")
         self.is_writable = True
@@ -146,14 +159,14 @@ class LedgerDatabase:
 
     def begin_again(self) -> None:
         """Set a damaged file aside."""
-        number = len(self._set_aside()) + 1
+        number = len(self._damaged_files()) + 1
         os.replace(self.path, self.path.with_name(f"{DAMAGED}-{number}"))
         for suffix in _SUFFIXES[1:]:
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.path}{suffix}")
 
     def refusal(self, error: sqlite3.Error) -> LedgerRefused:
-        """The error of our tree for an SQLite error. A damaged file is replaced by a new one."""
+        """Return the LedgerRefused for an SQLite error. A damaged file is replaced by a new one."""
         code = code_of(error)
         if code in _NOT_A_LEDGER:
             with self.mutex, suppress(OSError, sqlite3.Error):
@@ -180,10 +193,13 @@ class LedgerDatabase:
     def transaction(
         self, *, durable: bool = True, may_wait: bool = True, patience: float = 0.0
     ) -> Iterator[sqlite3.Connection]:
-        """One transaction, all or nothing; with `durable` it is on the disk on return.
+        """Run the block as one transaction. Yields the connection.
 
-        Without `may_wait` it is refused when another process writes for longer than `patience`, in
-        seconds. Raises StorageError, then nothing of it is there.
+        durable: whether the transaction is safe on the disk when the block ends.
+        may_wait: whether to wait some seconds for another process that writes. If not, only for
+            `patience` seconds.
+
+        Raises StorageError; then nothing of the transaction is in the file.
         """
         with self.mutex:
             connection = self._connection
@@ -243,8 +259,9 @@ class LedgerDatabase:
     def close(self) -> None:
         """Release the file.
 
-        SQLite would move a write-ahead log into the file at the last close, which waits for the
-        disk twice. A short log stays as it is: a reader that is still open keeps SQLite from it.
+        When its last connection closes, SQLite moves the write-ahead log into the file and waits
+        for the disk twice. To save that time with a short log, a reader that cannot write is
+        opened before, and closed last.
         """
         with self.mutex:
             if self.is_writable:
@@ -256,22 +273,24 @@ class LedgerDatabase:
                 reader.close()
 
     def _reader_of_short_log(self) -> sqlite3.Connection | None:
+        """Open a connection that only reads, if there is a short write-ahead log; else None."""
         with suppress(OSError, sqlite3.Error):
             size = os.stat(f"{self.path}-wal").st_size
-            if 0 < size <= _SMALL_LOG:
+            if 0 < size <= _SMALL_LOG_BYTES:
                 reader = _connect(f"file:{quote(str(self.path))}?mode=ro", uri=True)
                 reader.execute("select 1 from change limit 1").fetchone()
                 return reader
         return None
 
     def is_here(self) -> bool:
-        """Whether the open file is the one at `path`."""
+        """Whether the open file is still the one at `path`, and was not replaced."""
         with suppress(OSError):
             return os.stat(self.path).st_ino == self._inode
         return False
 
 
 def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
+    """Open a connection whose rows have named columns, and that begins no transaction itself."""
     connection = sqlite3.connect(
         name, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS, uri=uri
     )
@@ -280,7 +299,7 @@ def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
 
 
 def code_of(error: sqlite3.Error) -> int:
-    """The primary code of SQLite for an error, or 0."""
+    """Return the primary result code of an SQLite error, such as SQLITE_FULL. 0 if it has none."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
@@ -296,10 +315,10 @@ def is_damaged(path: Path) -> bool:
 
 
 def complaints(rows: Sequence[sqlite3.Row]) -> list[str]:
-    """The complaints among the rows of `CHECK`.
+    """Return the complaints among the rows of `CHECK`, whose only row is `ok` for a sound file.
 
     SQLite 3.40 wrongly reports NULL values for a table without rowid whose key columns are in
-    another order than in the table. Those are left out.
+    another order than in the table. These reports are left out.
     """
     lines = [" ".join(str(row[0]).split()) for row in rows]
     return [line for line in lines if line != "ok" and not line.startswith("NULL value in ")]

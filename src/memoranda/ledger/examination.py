@@ -1,5 +1,7 @@
-"""Finding damage of the ledger itself, for `memory doctor`: torn pages, texts that are missing or
-changed, lines that are lost or cannot be read. What can be fixed is fixed here.
+"""Finds and repairs damage of the ledger itself, for `memory doctor`.
+
+Damage is: pages of the file that SQLite cannot read, kept texts that are missing or changed, and
+rows of changes or steps that are lost or cannot be read.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from memoranda.ledger.change import ERASE
 from memoranda.ledger.database import CHECK, complaints
 from memoranda.ledger.history import History
 
-# Places that are named where one text belongs to several.
-_MOST_NAMED = 3
+# How many complaints or places a message names at most.
+_MAX_NAMED = 3
+_MAX_REASON_CHARACTERS = 200
 _UNREADABLE = (
     "select number from change where not json_valid(coalesce(details, 'null')) "
     "or not json_valid(coalesce(made_by, 'null'))"
@@ -54,8 +57,8 @@ class DamageKind(Enum):
 class Damage:
     """One problem of the ledger.
 
-    key: identifies it: a SHA-256 or a number.
-    text: describes it in words.
+    key: the SHA-256 of the damaged text, or the number of the damaged change. "" for PAGES.
+    text: a sentence that describes the problem.
     """
 
     kind: DamageKind
@@ -64,9 +67,11 @@ class Damage:
 
 
 def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
-    """Look at the whole ledger. It takes time in proportion to its size. Raises StorageError.
+    """Return all damage of the ledger. The time is in proportion to its size.
 
     has_all_texts: whether every kept text should be here, and not on a server.
+
+    Raises StorageError.
     """
     pages = _torn_pages(history)
     if pages:
@@ -78,8 +83,10 @@ def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
 
 
 def mend(history: History, damage: Damage) -> None:
-    """Repair one damage, if possible. The home's lock must be held. Raises
-    StorageError."""
+    """Remove one damage: forget the data that cannot be read, so that the rest can be used.
+
+    The home's lock must be held. Raises StorageError.
+    """
     if damage.kind is DamageKind.PAGES:
         history.database.begin_again()
         history.database.refresh()
@@ -112,15 +119,18 @@ def mend(history: History, damage: Damage) -> None:
 
 
 def _torn_pages(history: History) -> list[Damage]:
+    """Return one PAGES damage if SQLite complains about the file, else nothing."""
     complaint_lines = complaints(history.database.rows(CHECK))
     if not complaint_lines:
         return []
-    why = "; ".join(complaint_lines[:_MOST_NAMED])
-    text = f"the ledger is damaged ({why[:200]}): the notes are whole, their history is not"
+    why = "; ".join(complaint_lines[:_MAX_NAMED])
+    short_why = why[:_MAX_REASON_CHARACTERS]
+    text = f"the ledger is damaged ({short_why}): the notes are whole, their history is not"
     return [Damage(DamageKind.PAGES, "", text)]
 
 
 def _unreadable_lines(history: History) -> Iterator[Damage]:
+    """Yield the changes with invalid JSON, steps without their change, changes without steps."""
     rows = chain.from_iterable(map(history.database.rows, (_UNREADABLE, _UNREADABLE_STEPS)))
     numbers = {row["number"] for row in rows}
     for number in sorted(numbers):
@@ -136,6 +146,7 @@ def _unreadable_lines(history: History) -> Iterator[Damage]:
 
 
 def _damaged_texts(history: History) -> Iterator[Damage]:
+    """Yield the kept texts whose bytes do not have their SHA-256."""
     for digest in history.texts():
         try:
             history.text(digest, digest)
@@ -147,9 +158,11 @@ def _damaged_texts(history: History) -> Iterator[Damage]:
 
 
 def _missing_texts(history: History) -> Iterator[Damage]:
+    """Yield the texts that a step says are kept, and that exist neither as row nor as file."""
     large: set[str] = set()
     with suppress(FileNotFoundError):
-        large = set(os.listdir(os.path.dirname(history.object_path("0" * 64))))
+        folder = os.path.dirname(history.object_path("0" * 64))
+        large = set(os.listdir(folder))
     for row in history.database.rows(_WITHOUT_TEXT):
         digest = row["sha256"]
         if digest not in large:
@@ -158,12 +171,13 @@ def _missing_texts(history: History) -> Iterator[Damage]:
 
 
 def _places_of(history: History, digest: str) -> str:
+    """Say which files had a text: `main/note.md before change #7 and 2 more`."""
     rows = history.database.rows(_PLACES, (digest,))
     places = [f"{row['project']}/{row['path']} before change #{row['change']}" for row in rows]
     if not places:
         return "no change"
-    if len(places) > _MOST_NAMED:
-        count_of_others = f" and {len(places) - _MOST_NAMED} more"
+    if len(places) > _MAX_NAMED:
+        count_of_others = f" and {len(places) - _MAX_NAMED} more"
     else:
         count_of_others = ""
-    return ", ".join(places[:_MOST_NAMED]) + count_of_others
+    return ", ".join(places[:_MAX_NAMED]) + count_of_others

@@ -1,5 +1,7 @@
-"""Carrying out the steps of a change on disk, taking them back, and knowing which of them a writer
-that died had done.
+"""Carries out the steps of a change on disk, and takes them back when one fails.
+
+After a crash it finds out which steps the dead writer had done, and does the others. A step is one
+action on one file or folder (`sources/step.py`): put, remove, move, make or remove a folder, link.
 """
 
 from __future__ import annotations
@@ -23,30 +25,36 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 PARALLEL_WRITES = 16
-"""From this number of files on they are synced by as many threads: the disk does them faster
-together.
+"""How many threads sync files, from this number of files on: a disk joins waits that come together.
 """
 OPEN_FOLDERS = 200
-"""Folders a change keeps open at a time: a process may have but some hundred files open."""
+"""Folders that a change keeps open at a time: a process may open only some hundred files."""
+# How often a file that somebody else keeps saving is put back.
+_MAX_GIVE_BACKS = 100
 
 
 class Execution:
     """Carries out steps and remembers how to take them back.
 
+    For each step it calls `run`. Then `finish` makes them final, or `rollback` takes them back.
+
     holds_truth: whether the files are the only truth. Then a file that differs from the step's
-        `old` is a Conflict and stays. Otherwise the files are copies, and are simply replaced.
+        `old` is a Conflict and stays. False for copies of a server's notes, which are replaced.
     """
 
     def __init__(self, *, holds_truth: bool = True):
         self._holds_truth = holds_truth
+        # Open folders by (root, path), the one used last at the end
         self._folders: dict[tuple[str, str], Folder] = {}
+        # What `rollback` does: the name of an action of `_take_back`, and the step to take back
         self._reverse: list[tuple[str, Step]] = []
+        # Steps whose temporary file holds the replaced text until `finish`
         self._left: list[Step] = []
+        # Steps whose temporary file the disk would not remove
         self._refused: list[Step] = []
 
     def _folder(self, step: Step, path: str) -> Folder:
-        """Open the folder at `path` of the step's project, with a check, or return it if it is open
-        already.
+        """Return the open folder at `path` of the step's project; if need be, check and open it.
 
         Only the folders used last stay open.
         """
@@ -60,17 +68,22 @@ class Execution:
         return folder
 
     def _at(self, step: Step, path: str | None = None) -> tuple[Folder, str]:
-        """The open parent folder of `path`, by default the step's, and the name in it."""
-        parent, _, name = (step.path if path is None else path).rpartition("/")
+        """Return the open parent folder of a path, and the last name of the path.
+
+        path: in the step's project. None for the step's own path.
+        """
+        if path is None:
+            path = step.path
+        parent, _, name = path.rpartition("/")
         return self._folder(step, parent), name
 
     def _temp(self, step: Step) -> Entry:
-        """Where the temporary file of the step is."""
+        """Return the folder and name of the step's temporary file, which may not exist."""
         return Entry(self._folder(step, step.temp_folder).fd, step.temp)
 
     @contextmanager
     def opened(self, step: Step) -> Iterator[tuple[int, str]]:
-        """The open folder of the step's file, and its name there."""
+        """Yield the descriptor of the folder of the step's file, and the file's name in it."""
         folder, name = self._at(step)
         yield folder.fd, name
 
@@ -79,7 +92,7 @@ class Execution:
     def check(self, steps: Sequence[Step]) -> None:
         """Raise Conflict or Exists for a file that is not as it was read.
 
-        Steps at places that earlier ones touch are left to `run`.
+        A file that an earlier step of the change touches or moves is checked only by `run`.
         """
         touched = set[tuple[str, str]]()
         rearranged = set[str]()
@@ -95,6 +108,9 @@ class Execution:
                 rearranged.add(step.root)
 
     def _check_file(self, step: Step) -> None:
+        """Raise Conflict if the step's file differs from `step.old`, Exists if there should be
+        none.
+        """
         try:
             folder, name = self._at(step)
         except NotFound:
@@ -109,14 +125,17 @@ class Execution:
             return
         if status is None or not step.old.stamp.is_same_file(stamp_of(status)):
             raise self._conflict(step, folder, name)
-        # Its name or rights may have changed, or its text under its old time
-        if stamp_of(status) != step.old.stamp and (
-            read_file(name, folder.fd).etag != step.old.etag
-        ):
+        # Only the change time differs. A rename or new rights set it, but so does a program that
+        # changes the text and sets the old time: so the text is compared.
+        has_new_change_time = stamp_of(status) != step.old.stamp
+        if has_new_change_time and read_file(name, folder.fd).etag != step.old.etag:
             raise self._conflict(step, folder, name)
 
     def _conflict(self, step: Step, folder: Folder, name: str) -> Conflict:
-        """That something else is at the step's place than what was read."""
+        """Return the error that says what is at the step's place instead of the text that was read.
+
+        A text is named by the first 8 digits of its SHA-256.
+        """
         status = stat_in(name, folder.fd)
         now = "none"
         if status is not None and stat.S_ISREG(status.st_mode):
@@ -146,7 +165,7 @@ class Execution:
                 finally:
                     os.close(fd)
 
-        # The folders of one part are open at the same time
+        # A part has so few files that their folders can be open at the same time
         for first in range(0, len(puts), OPEN_FOLDERS):
             temps = [self._temp(step) for step in puts[first : first + OPEN_FOLDERS]]
             if threads is None or len(temps) < PARALLEL_WRITES:
@@ -159,10 +178,8 @@ class Execution:
     # --- on disk
 
     def run(self, step: Step) -> None:
-        """Carry out one step. Raises Conflict, Exists, NotFound, OSError; then it is not done.
-
-        A row of the ledger was set when the change was recorded.
-        """
+        """Carry out one step. Raises Conflict, Exists, NotFound, OSError; then it is not done."""
+        # A row of the ledger was set when the change was recorded
         if step.do == StepKind.SET:
             return
         if step.lines is not None:
@@ -172,7 +189,7 @@ class Execution:
         place = Entry(folder.fd, name)
         if step.do == StepKind.PUT:
             self._put(step, place, folder)
-            self._note_rename(step, place)
+            self._update_stamp(step, place)
         elif step.do == StepKind.REMOVE:
             self._remove(step, place, folder)
         elif step.do == StepKind.MOVE:
@@ -210,15 +227,17 @@ class Execution:
             exchange(temp, place)
         except (FileNotFoundError, FileExistsError):
             raise self._conflict(step, folder, place.name) from None
+        # Somebody may have saved between the check and the exchange
         if not self._is_old(step, temp):
             self._give_back(step, temp, place)
             raise self._conflict(step, folder, place.name)
         self._left.append(step)
         self._reverse.append(("exchange", step))
 
-    def _note_rename(self, step: Step, place: Entry) -> None:
-        """Take over the stamp that the file has under its new name, unless somebody saved there in
-        between.
+    def _update_stamp(self, step: Step, place: Entry) -> None:
+        """Set `step.stamp` to the stamp of the written file, whose change time the rename set.
+
+        If somebody saved another file there in between, `step.stamp` stays.
         """
         status = stat_in(place.name, place.folder)
         if status is None or step.stamp is None:
@@ -228,7 +247,7 @@ class Execution:
             step.stamp = stamp
 
     def _is_old(self, step: Step, temp: Entry) -> bool:
-        """Whether the file that came out is the one that was read."""
+        """Whether the file that was swapped out, now at `temp`, is the one that was read."""
         assert step.old is not None
         status = stat_in(temp.name, temp.folder)
         return status is not None and step.old.stamp.is_same_file(stamp_of(status))
@@ -238,14 +257,14 @@ class Execution:
 
         Repeat until the file that is swapped out is ours, since somebody may have saved again.
         """
-        for _ in range(100):
+        for _ in range(_MAX_GIVE_BACKS):
             exchange(temp, place)
             status = stat_in(temp.name, temp.folder)
             if status is None or step.stamp is None or status.st_ino == step.stamp.inode:
                 return
 
     def _remove(self, step: Step, place: Entry, folder: Folder) -> None:
-        """Take the file that was read out of its place; it goes in `finish`."""
+        """Rename the file to its temporary name. `finish` deletes it."""
         temp = self._temp(step)
         if not self._holds_truth:
             os.unlink(place.name, dir_fd=place.folder)
@@ -264,22 +283,27 @@ class Execution:
         self._reverse.append(("put back", step))
 
     def _move(self, step: Step, place: Entry) -> None:
+        """Move a file or folder from `place` to `step.to`. Raises Exists if that is taken."""
         target, new_name = self._at(step, step.to)
         target_status = stat_in(new_name, target.fd)
         if target_status is not None:
             source_status = stat_in(place.name, place.folder)
-            if (
-                source_status is None
-                or not os.path.samestat(source_status, target_status)
-                or step.path == step.to
-            ):
+            # On a disk that ignores case, `note.md` is found when it becomes `Note.md`
+            is_new_spelling = (
+                source_status is not None
+                and os.path.samestat(source_status, target_status)
+                and step.path != step.to
+            )
+            if not is_new_spelling:
                 raise Exists(step.to)
         move(place, Entry(target.fd, new_name))
         self._reverse.append(("rename", step))
-        if step.old is None:
+        is_folder = step.old is None
+        if is_folder:
             self._close_below(step.root, step.path)
 
     def _unlink(self, step: Step, place: Entry) -> None:
+        """Remove a symlink. Raises Conflict if something else is at its place."""
         status = stat_in(place.name, place.folder)
         if status is None or not stat.S_ISLNK(status.st_mode):
             raise Conflict(step.path, "a file" if status else "none", "a link")
@@ -287,23 +311,26 @@ class Execution:
         self._reverse.append((StepKind.SYMLINK, step))
 
     def _close_below(self, root: str, path: str) -> None:
-        """Folders opened below a moved or removed one are not where their names say any more."""
-        below = [
-            key
-            for key in self._folders
-            if key[0] == root and (key[1] == path or key[1].startswith(path + "/"))
-        ]
-        for key in below:
-            self._folders.pop(key).close()
+        """Close the folders at and below a folder that was moved or removed.
+
+        Their names have no longer anything to do with what they hold.
+        """
+        for folder_root, folder in list(self._folders):
+            is_inside = folder == path or folder.startswith(path + "/")
+            if folder_root == root and is_inside:
+                self._folders.pop((folder_root, folder)).close()
 
     def finish(self) -> None:
-        """Remove the files that were replaced or taken out: the steps stand."""
+        """Make the steps final: delete the files that they replaced or removed."""
         self.remove_temps(self._left)
         self._left.clear()
         self._reverse.clear()
 
     def remove_temps(self, steps: Iterable[Step]) -> None:
-        """Remove the temporary files of these steps, if they exist."""
+        """Remove the temporary files of these steps, if they exist.
+
+        Those that the disk refuses to remove are left to `remove_refused`.
+        """
         for step in steps:
             if step.lines is not None:
                 step.lines.write.cancel()
@@ -311,6 +338,7 @@ class Execution:
                 self._refused.append(step)
 
     def _has_removed(self, step: Step) -> bool:
+        """Remove the step's temporary file. Returns whether it is gone."""
         try:
             temp = self._temp(step)
             os.unlink(temp.name, dir_fd=temp.folder)
@@ -334,20 +362,22 @@ class Execution:
     def rollback(self) -> list[str]:
         """Take the steps back, last first. Returns the paths of files that could not be put back.
 
-        A failure does not stop the others; a folder that is no longer empty is kept.
+        If one cannot be taken back, the others still are.
         """
-        lost = []
+        lost_paths = []
         for action, step in reversed(self._reverse):
             try:
                 self._take_back(action, step)
             except (OSError, MemorandaError):
+                # A new folder stays if somebody has put a file there: nothing is lost
                 if action != StepKind.RMDIR:
-                    lost.append(step.path)
+                    lost_paths.append(step.path)
         self._reverse.clear()
         self._left.clear()
-        return lost
+        return lost_paths
 
     def _take_back(self, action: str, step: Step) -> None:
+        """Carry out one action of `_reverse`, which takes a step back."""
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
         match action:
@@ -383,21 +413,23 @@ class Execution:
     def resume(self, step: Step, touched: Touched, *, lost_power: bool = False) -> None:
         """Carry out one step of a dead writer unless it was done.
 
-        A file that is neither the old nor the new text was edited by somebody, and stays. With
-        `lost_power` a file that is missing or empty is one that had not reached the disk.
+        A file with neither the old nor the new text was edited by somebody, and stays.
+
+        lost_power: whether the machine stopped. Then a missing or empty file is one whose bytes had
+            not reached the disk, and it is written.
         """
         if step.do == StepKind.SET:
             return
+        # This sets `step.old` to the present file
         is_done = self._is_done(step, touched)
         if step.do in (StepKind.PUT, StepKind.REMOVE):
-            if step.old:
-                etag = step.old.etag
-            else:
-                etag = None
+            present_etag = None
+            if step.old is not None:
+                present_etag = step.old.etag
             is_unwritten = lost_power and (step.old is None or not step.old.data.strip(b"\0"))
-            has_old_text = etag == touched.old or is_unwritten
-            is_done = (is_done and not is_unwritten) or not has_old_text
-            is_done |= step.do == StepKind.REMOVE and step.old is None
+            has_old_text = present_etag == touched.old or is_unwritten
+            is_removed = step.do == StepKind.REMOVE and step.old is None
+            is_done = (is_done and not is_unwritten) or not has_old_text or is_removed
         if is_done:
             return
         if step.do == StepKind.PUT:
@@ -406,12 +438,13 @@ class Execution:
             self.run(step)
 
     def _write_again(self, step: Step, touched: Touched) -> None:
-        """Make sure that the temporary file has the new bytes. It may hold the old ones, or be
-        gone.
+        """Make sure that the temporary file has the new bytes.
 
-        Raises NotFound if the new bytes are lost.
+        After a crash it may be gone, or have the old bytes after an exchange. Raises NotFound if
+        the new bytes are lost.
         """
-        if step.data is not None:
+        is_in_ledger = step.data is not None
+        if is_in_ledger:
             self.remove_temps([step])
             self.write_temps([step])
             return
@@ -422,22 +455,26 @@ class Execution:
         step.stamp = file.stamp
 
     def is_overtaken(self, steps: Sequence[Step], files: Sequence[Touched]) -> bool:
-        """On recovery: whether no step was done yet and somebody changed a file since the dead
-        writer read it.
+        """Whether somebody edited a file after the dead writer read it, and no step was done yet.
+
+        Then the change is dropped in favour of the edit.
         """
         is_changed = False
         for step, touched in zip(steps, files, strict=True):
             if step.do == StepKind.SET:
                 continue
             if step.do in (StepKind.PUT, StepKind.REMOVE):
+                # A SHA-256, or None for a file that does not exist
+                present_etag = None
                 file = self._file(step)
-                if file:
-                    etag = file.etag
-                else:
-                    etag = None
-                if etag == (touched.new if step.do == StepKind.PUT else None):
+                if file is not None:
+                    present_etag = file.etag
+                new_etag = None
+                if step.do == StepKind.PUT:
+                    new_etag = touched.new
+                if present_etag == new_etag:
                     return False
-                is_changed = is_changed or etag != touched.old
+                is_changed = is_changed or present_etag != touched.old
                 continue
             try:
                 if self._is_done(step, touched):
@@ -448,7 +485,7 @@ class Execution:
         return is_changed
 
     def _file(self, step: Step) -> File | None:
-        """The present file at the step's place. None if none exists."""
+        """Read the present file at the step's place, None if it does not exist."""
         with suppress(NotFound):
             folder, name = self._at(step)
             if stat_in(name, folder.fd) is not None:
@@ -456,7 +493,11 @@ class Execution:
         return None
 
     def _is_done(self, step: Step, touched: Touched) -> bool:
-        """On recovery: whether the dead writer had come past this step."""
+        """Whether the dead writer had done this step, by what is on the disk now.
+
+        For PUT and REMOVE, `step.old` becomes the present file. Raises NotFound if the folder of
+        something new does not exist yet.
+        """
         try:
             folder, name = self._at(step)
         except NotFound:
@@ -471,9 +512,12 @@ class Execution:
             else:
                 step.old = None
             return step.old is not None and step.old.etag == touched.new
-        makes = step.do in (StepKind.MKDIR, StepKind.SYMLINK)
-        if status is None or makes:
-            return makes == (status is not None)
+        makes_something = step.do in (StepKind.MKDIR, StepKind.SYMLINK)
+        if makes_something:
+            return status is not None
+        # All other steps take something away from this place
+        if status is None:
+            return True
         if step.do == StepKind.REMOVE:
             step.old = read_file(name, folder.fd)
             return step.old.etag != touched.old
@@ -484,14 +528,17 @@ class Execution:
         return self._is_moved(step, touched)
 
     def _is_moved(self, step: Step, touched: Touched) -> bool:
-        """Whether the destination holds what was to go there; the source may have been made again."""
+        """Whether the dead writer had moved the file or folder to the step's destination.
+
+        The source may exist all the same, since somebody may have saved a new file there.
+        """
         try:
             target, name = self._at(step, step.to)
         except NotFound:
             return False
         status = stat_in(name, target.fd)
         if status is not None and touched.old is None:
-            # Where it was copied, a part of it may be there still
+            # If the folder was moved by a copy, some of its old files may be left
             folder, old_name = self._at(step)
             clear_moved(Entry(folder.fd, old_name), Entry(target.fd, name))
         if status is None or touched.old is None or not stat.S_ISREG(status.st_mode):
@@ -506,7 +553,7 @@ class Execution:
 
 
 def mode_of(step: Step) -> int:
-    """The mode of the file a `put` makes."""
+    """Return the mode of the file that a PUT step makes: its own, the replaced file's, or 0600."""
     if step.mode is not None:
         return step.mode
     if step.old:

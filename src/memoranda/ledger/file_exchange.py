@@ -1,9 +1,9 @@
-"""Putting a new file in place of an old one without burying what somebody just saved there.
+"""Puts a new file in place of an old one without losing what somebody just saved there.
 
-An editor may save between the moment a file was looked at and the moment it is replaced. So the two
-files are exchanged in one call of the system, and the caller looks at what came out. Where the
-system or the file system cannot exchange, the old file is taken out first, then the new one is put
-in: whatever anybody saved is always in one of the two places.
+An editor may save between the moment a file was looked at and the moment it is replaced. So one
+system call exchanges the two files, and the caller looks at the file that came out. Some file
+systems cannot exchange. There, the old file is renamed first, and then the new one takes its place.
+Either way, a saved text is always in one of the two places.
 """
 
 from __future__ import annotations
@@ -35,8 +35,12 @@ class Entry(NamedTuple):
 
 @cache
 def _system_call() -> Rename | None:
-    """The call of the C library that renames with flags, or None."""
-    # 4 ms, and a note that is new needs none of it
+    """Return the function of the C library that renames with flags, None if it has none.
+
+    The function returned takes two pairs (folder descriptor, name) and flags. It returns 0 or an
+    errno.
+    """
+    # Loading takes 4 ms, and a new note does not need it
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)
@@ -71,38 +75,42 @@ def exchange(new: Entry, place: Entry) -> None:
     """
     rename = _system_call()
     if rename is not None:
-        names = os.fsencode(new.name), os.fsencode(place.name)
-        number = rename(new.folder, names[0], place.folder, names[1], _EXCHANGE)
-        if number == 0:
+        new_name = os.fsencode(new.name)
+        old_name = os.fsencode(place.name)
+        error_number = rename(new.folder, new_name, place.folder, old_name, _EXCHANGE)
+        if error_number == 0:
             return
-        if number not in _NO_EXCHANGE:
-            raise OSError(number, os.strerror(number), place.name)
+        if error_number not in _NO_EXCHANGE:
+            raise OSError(error_number, os.strerror(error_number), place.name)
     exchange_by_steps(new, place)
 
 
 def exchange_by_steps(new: Entry, place: Entry) -> None:
     """Exchange two files like `exchange`, with plain renames.
 
-    The name is free for a moment in between.
+    For a moment no file has the name `place`.
     """
-    out = Entry(new.folder, f"{new.name}{_TAKEN_OUT}")
-    _rename(place, out)
+    old_file = Entry(new.folder, f"{new.name}{_TAKEN_OUT}")
+    _rename(place, old_file)
     try:
         put_new(new, place)
     except FileExistsError:
-        # A newer file is there: what was taken out is older than that
-        _rename(out, new)
+        # Somebody saved a newer file at `place`, so the old file does not return there
+        _rename(old_file, new)
         raise
     except OSError:
-        _rename(out, place)
+        _rename(old_file, place)
         raise
-    _rename(out, new)
+    _rename(old_file, new)
 
 
 def put_new(new: Entry, place: Entry) -> bool:
-    """Give the file `new` the name `place`, which must be free. Returns whether its old name is
-    gone. Raises FileExistsError, OSError.
+    """Rename the file `new` to `place`, which must be free.
+
+    Returns whether the old name is gone: the disk may refuse to remove it. Raises FileExistsError,
+    OSError.
     """
+    # A rename would replace a file at `place`; a link fails
     try:
         os.link(
             new.name,
@@ -124,6 +132,7 @@ def put_new(new: Entry, place: Entry) -> bool:
 
 
 def _put_new_without_links(new: Entry, place: Entry) -> None:
+    """Rename `new` to `place` after a look whether `place` is free. Raises FileExistsError."""
     try:
         os.lstat(place.name, dir_fd=place.folder)
     except FileNotFoundError:

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from memoranda.errors import MemorandaError
 from memoranda.sources.step import Step, StepKind
 
-# Files are synced after so many changes, or after so many seconds.
+# Files are synced after this number of changes, or after this number of seconds.
 CHANGES = 64
 SECONDS = 0.8
-# Files synced at once: a disk joins the waits of several.
+# How many threads sync files, from this number of files on: a disk joins waits that come together.
 _PARALLEL = 16
-# How often the thread finds nothing to do before it ends.
-_IDLE_ROUNDS = 20
+# The thread ends after it found nothing to do this often in a row.
+_MAX_IDLE_ROUNDS = 20
 # The system's errors for a path that is no longer the same file or folder.
 _PASSED_OVER = {
     errno.ENOENT,
@@ -34,25 +34,33 @@ _PASSED_OVER = {
 
 
 class FileSync:
-    """Syncs files in a thread; `synced` hears of the numbers of the changes whose files are safe.
+    """Syncs files in a thread. Thread-safe.
 
-    Thread-safe. `trouble` is what the disk said when it refused.
+    synced: called with the numbers of the changes whose files are safe on the disk now.
+    trouble: the error when the disk refused, "" for none.
     """
 
     def __init__(self, synced: Callable[[Sequence[int]], None]):
         self._synced = synced
+        # Held while the lists below are read or written, and during a whole sync
         self._guard = threading.Lock()
         self._syncing = threading.Lock()
+        # Changes that are not synced yet, and the absolute paths of their files and folders
         self._numbers: list[int] = []
         self._places: set[str] = set()
         self._wake = threading.Event()
         self._is_closed = False
         self._thread: threading.Thread | None = None
+        # The process that started the thread: after a fork, the new process has none
         self._process = 0
         self.trouble = ""
 
     def add(self, numbers: Iterable[int], places: Iterable[str]) -> None:
-        """Note changes whose files, at these absolute paths, should be synced."""
+        """Have changes synced soon.
+
+        numbers: the changes.
+        places: the absolute paths of their files and folders (`places_of`).
+        """
         with self._guard:
             self._numbers += numbers
             self._places.update(places)
@@ -71,25 +79,27 @@ class FileSync:
             self._wake.set()
 
     def _run(self) -> None:
-        idle = 0
-        while not self._is_closed and idle < _IDLE_ROUNDS:
+        """Sync what was added, until the object is closed or nothing was added for a while."""
+        idle_rounds = 0
+        while not self._is_closed and idle_rounds < _MAX_IDLE_ROUNDS:
             self._wake.wait(SECONDS)
             self._wake.clear()
             if self.sync():
-                idle = 0
+                idle_rounds = 0
             else:
-                idle = idle + 1
-            if idle == _IDLE_ROUNDS:
+                idle_rounds += 1
+            if idle_rounds == _MAX_IDLE_ROUNDS:
                 with self._guard:
+                    # `add` may have come since the last look, and it trusts a running thread
                     if not self._numbers:
                         self._thread = None
                         return
-                    idle = 0
+                    idle_rounds = 0
 
     def sync(self) -> bool:
-        """Sync what is noted, now. Returns whether there was anything.
+        """Sync all added changes now. Returns whether there were any.
 
-        What the disk refuses stays noted in the ledger.
+        If the disk refuses, the ledger keeps the changes as unsynced, and `trouble` says why.
         """
         with self._syncing:
             with self._guard:
@@ -114,7 +124,10 @@ class FileSync:
 
 
 def places_of(steps: Iterable[Step]) -> set[str]:
-    """The absolute paths whose bytes or entries these steps changed."""
+    """Return the absolute paths of the files and folders that these steps changed.
+
+    For a PUT of `/home/notes/a.md`: that file and the folder `/home/notes`.
+    """
     places = set[str]()
     for step in steps:
         if step.do in (StepKind.SET, StepKind.LINES):

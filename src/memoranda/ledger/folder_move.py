@@ -1,7 +1,7 @@
-"""Moving a file or folder that the system cannot rename (EXDEV).
+"""Moves a file or folder, by a copy if the system cannot rename it (EXDEV).
 
-Either the two places are on different file systems, or the folder is in a lower layer of overlayfs,
-as in containers.
+It cannot if the two places are on different file systems, or if the folder is in a lower layer of
+overlayfs, as in containers.
 
 The copy is made under a temporary name beside the destination, synced, and renamed into place as
 one. Only then is the original removed, file by file, if it is unchanged. A file that
@@ -21,8 +21,8 @@ from memoranda.sources.base import Stamp
 from memoranda.sources.files import stamp_of, stat_in
 from memoranda.sources.layout import TEMP_PREFIX
 
-# The name of a copy under way. There is one writer, and who completes the work of one that died
-# begins the copy again.
+# The name of an unfinished copy. One name is enough: there is one writer, and after its death the
+# copy is made again from the beginning.
 _COPY = f"{TEMP_PREFIX}moving"
 # A link in the place of a folder or a file is never followed.
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -45,11 +45,14 @@ def move(old: Entry, new: Entry) -> None:
 
 
 def _move_by_copy(old: Entry, new: Entry) -> None:
+    """Copy `old` to `new`, then remove `old`. Raises as `move`."""
     copy = Entry(new.folder, _COPY)
     _remove_all(copy)
     try:
         stamps = _copy(old, copy, "")
-        if "" in stamps:
+        # A folder has no stamp itself, a file has the only one, under ""
+        is_file = "" in stamps
+        if is_file:
             put_new(copy, new)
         else:
             os.rename(copy.name, new.name, src_dir_fd=copy.folder, dst_dir_fd=new.folder)
@@ -57,7 +60,7 @@ def _move_by_copy(old: Entry, new: Entry) -> None:
         _remove_all(copy)
         raise
     os.fsync(new.folder)
-    if "" not in stamps:
+    if not is_file:
         _remove_copied(old, new, "", stamps)
         return
     status = stat_in(old.name, old.folder)
@@ -68,8 +71,11 @@ def _move_by_copy(old: Entry, new: Entry) -> None:
 
 
 def _copy(old: Entry, new: Entry, path: str) -> dict[str, Stamp]:
-    """Copy a file, link or folder whole, and sync it. Returns the stamps of what was copied, by
-    path; a folder has none itself.
+    """Copy a file, link or folder with all its contents, and sync the copy.
+
+    path: where `old` is below the folder that is moved, "" for that folder itself.
+
+    Returns the stamp of every file and link by its path, such as `{"/a/note.md": ...}`.
     """
     status = os.stat(old.name, dir_fd=old.folder, follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
@@ -95,6 +101,7 @@ def _copy(old: Entry, new: Entry, path: str) -> dict[str, Stamp]:
 
 
 def _copy_file(old: Entry, new: Entry) -> Stamp:
+    """Copy one file with its mode and times, and sync the copy. Returns the stamp of `old`."""
     from shutil import copyfileobj
 
     source = os.open(old.name, _FILE, dir_fd=old.folder)
@@ -113,8 +120,9 @@ def _copy_file(old: Entry, new: Entry) -> Stamp:
 
 
 def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) -> None:
-    """Remove the files that were copied from `old`. One that is newer than its copy replaces it at
-    `new`.
+    """Remove the files that were copied from `old`. A file that was saved since replaces its copy.
+
+    path, stamps: as in `_copy`, and as it returned them.
     """
     status = stat_in(old.name, old.folder)
     if status is None:
@@ -146,20 +154,20 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
 
 
 def clear_moved(old: Entry, new: Entry) -> None:
-    """Remove from `old` the files that `new` has with the same bytes.
+    """Remove those files below `old` whose copies below `new` have the same bytes.
 
-    They are left there if a writer died after it had put the copy in place.
+    A writer that died after it had put the copy in place left them.
     """
     status = stat_in(old.name, old.folder)
-    moved = stat_in(new.name, new.folder)
-    if status is None or moved is None:
+    copy_status = stat_in(new.name, new.folder)
+    if status is None or copy_status is None:
         return
-    if stat.S_ISREG(status.st_mode) and stat.S_ISREG(moved.st_mode):
-        is_same_file = os.path.samestat(status, moved)
+    if stat.S_ISREG(status.st_mode) and stat.S_ISREG(copy_status.st_mode):
+        is_same_file = os.path.samestat(status, copy_status)
         if not is_same_file and _bytes_of(old) == _bytes_of(new):
             os.unlink(old.name, dir_fd=old.folder)
         return
-    if not (stat.S_ISDIR(status.st_mode) and stat.S_ISDIR(moved.st_mode)):
+    if not (stat.S_ISDIR(status.st_mode) and stat.S_ISDIR(copy_status.st_mode)):
         return
     source = os.open(old.name, _FOLDER, dir_fd=old.folder)
     try:

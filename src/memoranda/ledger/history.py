@@ -1,5 +1,7 @@
-"""The history: changes, the texts they replaced, and where every text comes from, as queries and
-transactions on the ledger.
+"""The history of a home, as queries and transactions on the ledger.
+
+It has the changes, the steps of each change, the texts they replaced (by SHA-256), and the origin
+of every text: who wrote it, through which program. A purge forgets old changes and keeps origins.
 """
 
 from __future__ import annotations
@@ -50,14 +52,16 @@ from memoranda.sources.layout import PRIVATE, Layout
 from memoranda.sources.step import StepKind
 from memoranda.value_object import FrozenValueObject
 
-# Then a text is copied where a link would do.
+# Errors of systems that cannot link a file beside the ledger. Then it is copied.
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 LARGE = 1 << 20
 """Bytes from which on a text is kept as a file beside the ledger."""
-# Rows of the first read: most callers need a few, so the next parts grow.
-_FIRST_PART = 16
-# Changes read at a time, first and at most: often only the latest is wanted.
-_PART = 512
+# Changes read at first: most callers need only the latest. Each further part is twice as large.
+_FIRST_PART_ROWS = 16
+# Changes read at a time at most.
+_MAX_PART_ROWS = 512
+# Greater than the number of any change.
+_ABOVE_ALL_NUMBERS = 1 << 62
 _CHANGE = insertion("change", CHANGE_COLUMNS)
 _STEP = insertion("step", f"change, position, {STEP_COLUMNS}")
 _ORIGIN = (
@@ -86,8 +90,8 @@ _REFERENCE = (
 _TEXTS_AT_A_TIME = 50
 # Changes looked at together when they are purged.
 _PURGED_AT_A_TIME = 10_000
-# Characters of a time that tell day and second.
-_TO_THE_SECOND = len("2026-05-07T10:00:00")
+# Characters of a time up to its seconds.
+_SECOND_LENGTH = len("2026-05-07T10:00:00")
 # The undos that may have taken a change back: by its number, its run, or a list of numbers.
 _UNDOS_OF = (
     "select number, undoes, run, details from change where undoes = :number "
@@ -106,7 +110,12 @@ _ALL_WRITERS = (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PlacedStep(FrozenValueObject):
-    """A step with its place in the history: change `number`, by `verb`, at `position` in it."""
+    """A step and where it is in the history.
+
+    number, verb: the change that the step is a part of.
+    position: the index of the step among the steps of that change.
+    touched: what the step did to a file or folder.
+    """
 
     number: int
     position: int
@@ -124,6 +133,7 @@ class History:
         self._layout = layout
         self.database = database
         self.review_rows = ReviewRows(database, str(layout.private))
+        # The value of `last`, and the version of the database that it was read from
         self._last: int | None = None
         self._version = -1
 
@@ -143,30 +153,33 @@ class History:
         return self._last
 
     def changes(self, *, origins: bool = False, before: int | None = None) -> Iterator[Change]:
-        """All changes, newest first, or those numbered `before` this; with `origins` the one that
-        keeps where the texts of purged ones come from.
+        """Yield all changes, newest first.
+
+        before: only changes below this number. None for all.
+        origins: whether change 0 follows, which has the origins of texts of purged changes.
         """
         yield from self._read_back("select * from change where number < ?", (), before)
         if origins:
             yield from self._origins()
 
     def changes_by(self, agent: str, *, before: int | None = None) -> Iterator[Change]:
-        """The changes an agent made, newest first, or those numbered `before` this."""
+        """Yield the changes that an agent made, newest first, all or below the number `before`."""
         sql = "select * from change where number < ? and agent = ?"
         yield from self._read_back(sql, (agent,), before)
 
     def changes_besides(self, face: str) -> Iterator[Change]:
-        """The changes that came through anything except this interface, newest first."""
+        """Yield the changes that came through any other interface than this one, newest first."""
         sql = "select * from change where number < ? and face is not ?"
         yield from self._read_back(sql, (face,))
 
     def changes_at(
         self, project: str, path: str, *, after: int = 0, before: int | None = None
     ) -> Iterator[Change]:
-        """The changes numbered `after` this, and `before` that, that may be about the file at a
-        place, newest first.
+        """Yield the changes that may be about the file at a place, newest first.
 
-        Moves of folders of the project are among them, whatever folder it is.
+        Every move of a folder of the project is included, since the file may have been inside.
+
+        after, before: only changes between these two numbers, without the two themselves.
         """
         sql = (
             "select * from change where number < ? and number > ? and (number in ("
@@ -179,8 +192,10 @@ class History:
         yield from self._read_back(sql, (after, *place, *place, project, *place), before)
 
     def steps_at(self, path: str, absolute: str) -> Iterator[PlacedStep]:
-        """The steps at this path of any project, newest first, then those whose file is `absolute`
-        in a folder elsewhere.
+        """Yield the steps from or to a file, newest first in each of two parts.
+
+        First come the steps at `path` in any project. Then come the steps on the file `absolute`
+        in projects that have a folder outside of the home.
         """
         for where in ("s.path = :path", "s.dest = :path and s.dest <> ''"):
             yield from self._placed(f"{where} order by s.change desc", {"path": path})
@@ -191,9 +206,12 @@ class History:
                 yield from self._placed(f"{where} order by s.change desc", below)
 
     def _roots_above(self, absolute: str) -> list[Any]:
-        """The folders elsewhere, as they are stored, that a path is in."""
-        # Each folder is looked up in the index after the one before, since few occur among many
-        # steps.
+        """Return the project folders outside of the home that contain a path, as they are stored.
+
+        A folder is text, or bytes if its name is not valid Unicode (`stored`).
+        """
+        # Millions of steps have few different folders. So the query jumps from one folder to the
+        # next in the index, instead of reading all steps.
         sql = (
             "with recursive known (root) as (select min(root) from step where root <> '' union all "
             "select (select min(root) from step where root <> '' and root > known.root) "
@@ -203,8 +221,9 @@ class History:
         return [root for root in roots if absolute.startswith(f"{os.fsdecode(root)}/")]
 
     def steps_with_id(self, project: str, id_begin: str) -> Iterator[PlacedStep]:
-        """The steps on memories of a project whose files are named by an id that begins with these
-        8 digits, newest first.
+        """Yield the steps on memories of a project with this beginning of an id, newest first.
+
+        id_begin: 8 digits, as in the file name `short-title-0a1b2c3d.md`.
         """
         where = f"{_NAMED_BY_ID} and s.project = ? order by s.change desc"
         for step in self._placed(where, (id_begin, project)):
@@ -212,12 +231,15 @@ class History:
                 yield step
 
     def with_name_id(self, id_begin: str, before: int) -> list[int]:
-        """The numbers, below `before`, of changes with a step on a file named by this id."""
+        """Return the numbers below `before` of changes with a step on a file named by this id.
+
+        id_begin: as in `steps_with_id`.
+        """
         sql = f"select distinct s.change from step s where {_NAMED_BY_ID} and s.change < ?"
         return [row["change"] for row in self.database.rows(sql, (id_begin, before))]
 
     def numbers_at(self, project: str, path: str, before: int) -> list[int]:
-        """The numbers, below `before`, of changes with a step from or to a place."""
+        """Return the numbers below `before` of changes with a step from or to a place."""
         sql = (
             "select change from step where path = :path and project = :project and change < :before "
             "union select change from step where dest = :path and dest <> '' "
@@ -227,7 +249,7 @@ class History:
         return [row["change"] for row in self.database.rows(sql, values)]
 
     def numbers_of_folder_moves(self, project: str, before: int) -> list[int]:
-        """The numbers, below `before`, of changes that moved a folder of a project."""
+        """Return the numbers below `before` of changes that moved a folder of a project."""
         sql = (
             "select distinct change from step "
             "where project = ? and do = 'move' and old is null and change < ?"
@@ -235,7 +257,7 @@ class History:
         return [row["change"] for row in self.database.rows(sql, (project, before))]
 
     def files_made_by(self, agent: str) -> Iterator[PlacedStep]:
-        """The steps by which an agent wrote a file where none was, oldest first."""
+        """Yield the steps by which an agent made a new file, oldest first."""
         where = (
             "s.change in (select number from change where agent = ?) "
             "and s.do = 'put' and s.old is null order by s.change, s.position"
@@ -243,7 +265,12 @@ class History:
         yield from self._placed(where, (agent,))
 
     def next_departure(self, project: str, path: str, after: int) -> int | None:
-        """The number of the first change `after` this that moved, removed or made a file there."""
+        """Return the number of the first change that moved, removed or made the file at a place.
+
+        after: only changes above this number.
+
+        None if there is no such change.
+        """
         sql = (
             "select min(change) as number from step where path = ? and project = ? and change > ? "
             "and (do in ('move', 'remove') or (do = 'put' and old is null))"
@@ -254,7 +281,7 @@ class History:
         return row["number"]
 
     def was_made(self, project: str, path: str, before: int) -> bool:
-        """Whether a change `before` this made the file at a place, or moved one there."""
+        """Whether a change below the number `before` made the file at a place, or moved one there."""
         sql = (
             "select 1 from step where path = :path and project = :project and change < :before "
             "and do = 'put' and old is null "
@@ -265,28 +292,34 @@ class History:
         return self.database.row(sql, values) is not None
 
     def numbers_about(self, verb: str, project: str, path: str) -> list[int]:
-        """The numbers of changes by a verb that are listed under a place."""
+        """Return the numbers of changes with this verb that are listed under a place."""
         sql = "select number from change where project = ? and path = ? and verb = ?"
         return [row["number"] for row in self.database.rows(sql, (project, path, verb))]
 
     def numbers_private(self) -> list[int]:
-        """The numbers of changes of the ledger's own rows: answers and requests."""
+        """Return the numbers of changes of the ledger's own rows: answers and requests."""
         sql = f"select distinct change from step where project = '{PRIVATE}'"
         return [row["change"] for row in self.database.rows(sql)]
 
     def numbers_in_place(self, is_meant: Callable[[str], bool]) -> list[int]:
-        """The numbers of changes of those files used in place, by absolute path, that are meant."""
-        rows = self.database.rows("select distinct file from step where file <> ''")
+        """Return the numbers of changes of some files used in place.
+
+        is_meant: whether the file with this absolute path is one of them.
+        """
+        file_rows = self.database.rows("select distinct file from step where file <> ''")
         sql = "select distinct change from step where file = ? and file <> ''"
         numbers: list[int] = []
-        for row in rows:
-            if is_meant(os.fsdecode(row["file"])):
-                found_rows = self.database.rows(sql, (row["file"],))
-                numbers += [found_row["change"] for found_row in found_rows]
+        for file_row in file_rows:
+            if is_meant(os.fsdecode(file_row["file"])):
+                step_rows = self.database.rows(sql, (file_row["file"],))
+                numbers += [step_row["change"] for step_row in step_rows]
         return numbers
 
     def places_of(self, project: str) -> list[tuple[str, str]]:
-        """(path, root) of every file of a project the history has a text of."""
+        """Return (path, root) of every file of a project that was written, removed or moved.
+
+        A moved file is there with both of its paths.
+        """
         where = "from step where project = :project and do in ('put', 'remove', 'move')"
         sql = (
             f"select path, root {where} union select dest, root {where} and dest <> '' "
@@ -296,8 +329,9 @@ class History:
         return [(row["path"], os.fsdecode(row["root"])) for row in rows]
 
     def has_steps_below(self, project: str, path: str) -> bool:
-        """Whether a change was about something in a folder."""
-        # "0" follows "/"
+        """Whether a change touched something below a folder."""
+        # "0" is the character after "/": between the two are exactly the paths that begin with
+        # the folder
         sql = "select 1 from step where path > ? and path < ? and project = ? limit 1"
         return self.database.row(sql, (f"{path}/", f"{path}0", project)) is not None
 
@@ -311,10 +345,9 @@ class History:
         return bool(self.database.rows(sql, {"project": project, "path": path}))
 
     def folded_into(self, digest: str, after: int) -> str | None:
-        """The text that a text became when read counts were written into it, by a change after
-        `after`.
+        """Return the SHA-256 of the text that `digest` became when read counts were written into it.
 
-        None if that did not happen.
+        None if no change above the number `after` did that.
         """
         sql = (
             "select s.new from step s join change c on c.number = s.change where s.old = ? "
@@ -326,21 +359,27 @@ class History:
         return row["new"]
 
     def undone_by(self, change: Change) -> int | None:
-        """The number of the undo that took a change back, None while the change counts.
+        """Return the number of the undo that took a change back, None while the change counts.
 
-        An undo that was itself taken back leaves its change as it was.
+        An undo that was undone does not count: if change 8 undoes change 7 and change 9 undoes
+        change 8, change 7 counts again.
         """
-        taken_by = self._undos_around(change)
-        undone: dict[int, int] = {}
-        for undo in sorted(taken_by, reverse=True):
-            if undo not in undone:
-                for number in taken_by[undo]:
-                    undone.setdefault(number, undo)
-        return undone.get(change.number)
+        undone_by_undo = self._undos_around(change)
+        # number of a change -> number of the undo that counts
+        undos: dict[int, int] = {}
+        # An undo can be undone only by a later one, so the latest certainly counts
+        for undo in sorted(undone_by_undo, reverse=True):
+            if undo not in undos:
+                for number in undone_by_undo[undo]:
+                    undos.setdefault(number, undo)
+        return undos.get(change.number)
 
     def _undos_around(self, change: Change) -> dict[int, list[int]]:
-        """The undos of a change, the undos of those and so on: number -> what they took back."""
-        taken_by: dict[int, list[int]] = {}
+        """Find the undos of a change, the undos of these undos and so on.
+
+        Returns: number of an undo -> numbers of the changes that it undoes.
+        """
+        undone_by_undo: dict[int, list[int]] = {}
         waiting = [(change.number, change.run)]
         visited = {change.number}
         while waiting:
@@ -348,15 +387,16 @@ class History:
             for row in self.database.rows(_UNDOS_OF, {"number": number, "run": run}):
                 if not _takes_back(row, number):
                     continue
-                taken_by.setdefault(row["number"], []).append(number)
+                undone_by_undo.setdefault(row["number"], []).append(number)
                 if row["number"] not in visited:
                     visited.add(row["number"])
                     waiting.append((row["number"], row["run"]))
-        return taken_by
+        return undone_by_undo
 
     def placed_steps(self, project: str, path: str) -> list[PlacedStep]:
-        """The steps that wrote, removed or moved the file at a place, or moved a folder above it to
-        or from there, oldest first.
+        """Return the steps that wrote, removed or moved the file at a place, oldest first.
+
+        A step that moved a folder is included if the place is below its old or its new path.
         """
         is_above = "(substr(:path, 1, length(s.{0}) + 1) = s.{0} || '/')"
         conditions = (
@@ -373,32 +413,33 @@ class History:
         return [steps[key] for key in sorted(steps)]
 
     def steps_of(self, number: int) -> list[PlacedStep]:
-        """The steps of one change, in their order."""
+        """Return the steps of one change, in their order."""
         return [*self._placed("s.change = ? order by s.position", (number,))]
 
     def has_private_steps(self) -> bool:
-        """Whether any step was on a file that not everybody might see."""
+        """Whether any step was on a file that only some agents may see."""
         sql = f"select 1 from step where scope <> '{GLOBAL}' limit 1"
         return self.database.row(sql) is not None
 
     def _placed(
         self, where: str, values: Sequence[Any] | Mapping[str, Any]
     ) -> Iterator[PlacedStep]:
+        """Yield the steps `s` for which the SQL condition `where` holds."""
         sql = f"select s.*, c.verb from step s join change c on c.number = s.change where {where}"
         for row in self.database.rows(sql, values):
             yield PlacedStep(row["change"], row["position"], row["verb"], touched_of(row))
 
     def changes_of_run(self, run: int) -> list[Change]:
-        """The changes of one run of a job, newest first."""
+        """Return the changes of one run of a job, newest first."""
         return [*self._read_back("select * from change where number < ? and run = ?", (run,))]
 
     def change(self, number: int) -> Change | None:
-        """The change with this number. None if none exists."""
+        """Return the change with this number, None if it does not exist."""
         rows = self.database.rows("select * from change where number = ?", (number,))
         return next(iter(self._with_steps(rows)), None)
 
     def last_before(self, time: str) -> int:
-        """The number of the last change before a time (ISO 8601, UTC); 0 for none."""
+        """Return the number of the last change before a time (ISO 8601, UTC), 0 if there is none."""
         row = self.database.row("select max(number) as last from change where time < ?", (time,))
         if row is not None:
             return row["last"] or 0
@@ -409,30 +450,38 @@ class History:
     ) -> Iterator[Change]:
         """Yield the changes of a query, newest first.
 
-        They are read in parts, since others may write in between.
+        They are read in parts, and other processes may write between two parts.
+
+        sql: a query on `change` whose first parameter is the number that all are below.
+        values: its other parameters.
+        before: only changes below this number. None for all.
         """
         if before is None:
-            number = 1 << 62
+            number = _ABOVE_ALL_NUMBERS
         else:
             number = before
-        part = _FIRST_PART
+        part_rows = _FIRST_PART_ROWS
         while True:
             rows = self.database.rows(
-                f"{sql} order by number desc limit ?", (number, *values, part)
+                f"{sql} order by number desc limit ?", (number, *values, part_rows)
             )
             yield from self._with_steps(rows)
-            if len(rows) < part:
+            if len(rows) < part_rows:
                 return
             number = rows[-1]["number"]
-            part = min(2 * part, _PART)
+            part_rows = min(2 * part_rows, _MAX_PART_ROWS)
 
     def _with_steps(self, rows: Sequence[Row]) -> list[Change]:
+        """Return the changes of rows, which are sorted newest first, with their steps."""
         changes = [change_of(row) for row in rows]
         by_number = {change.number: change for change in changes}
         if not changes:
             return []
-        if len(changes) == 1 + changes[0].number - changes[-1].number:
-            where = f"change between {changes[-1].number} and {changes[0].number}"
+        newest = changes[0].number
+        oldest = changes[-1].number
+        has_no_gaps = len(changes) == 1 + newest - oldest
+        if has_no_gaps:
+            where = f"change between {oldest} and {newest}"
         else:
             where = f"change in ({','.join(map(str, by_number))})"
         sql = f"select * from step where {where} order by change, position"
@@ -441,28 +490,31 @@ class History:
         return changes
 
     def _origins(self) -> Iterator[Change]:
+        """Yield change 0 if texts of purged changes have an origin: its files are these texts."""
         rows = self.database.rows("select * from origin order by project, path")
         if rows:
             files = [_origin_of(row) for row in rows]
-            moments = [(touched.by or {}).get("time", "") for touched in files]
+            times = [(touched.by or {}).get("time", "") for touched in files]
             project = files[0].project
-            yield Change(0, min(moments), ORIGINS, project, "", None, None, files)
+            yield Change(0, min(times), ORIGINS, project, "", None, None, files)
 
     # --- where texts come from
 
     def writer_at(self, project: str, path: str, etag: str) -> Provenance | None:
-        """The origin of the text with this SHA-256: the latest change that wrote it at this place.
+        """Return the origin of the text with this SHA-256.
 
-        If none did, the latest that wrote it anywhere. None if no change wrote it.
+        It is the latest change that wrote the text at this place, or else the latest that wrote it
+        anywhere. None if no change wrote it.
         """
-        anywhere: Provenance | None = None
+        latest_anywhere: Provenance | None = None
         for row in self.database.rows(_ALL_WRITERS, (etag,)):
             provenance = _writer_of(row).provenance(touched_of(row))
             if (row["project"], row["path"]) == (project, path):
                 return provenance
-            anywhere = anywhere or provenance
-        if anywhere is not None:
-            return anywhere
+            latest_anywhere = latest_anywhere or provenance
+        if latest_anywhere is not None:
+            return latest_anywhere
+        # The change may be purged; then its origin is kept
         sql = "select * from origin where new = ? order by project = ? and path = ? desc"
         origin = self.database.row(sql, (etag, project, path))
         if origin is not None:
@@ -470,7 +522,10 @@ class History:
         return None
 
     def writer_of(self, etag: str) -> Provenance | None:
-        """Where this text comes from, by the latest change that wrote it anywhere."""
+        """Return the origin of the text with this SHA-256, from the latest change that wrote it.
+
+        None if no change wrote it.
+        """
         return self.writer_at("", "", etag)
 
     # --- recording
@@ -506,17 +561,20 @@ class History:
         connection.executemany(_ORIGIN, rows)
 
     def append(self, change: Change, *, durable: bool = True) -> None:
-        """Record a change that changes no file; durable on return, unless told otherwise."""
+        """Record a change that changes no file. With `durable` it is on the disk on return."""
         with self.database.transaction(durable=durable) as connection:
             self.record(connection, [change])
 
     def append_all(self, changes: Sequence[Change]) -> None:
-        """Record changes that are safe elsewhere."""
+        """Record changes that a server has, too: so without a wait for the disk."""
         with self.database.transaction(durable=False) as connection:
             self.record(connection, changes)
 
     def retract(self, numbers: Iterable[int]) -> None:
-        """Remove changes that were not made after all, with the texts that only they kept."""
+        """Remove changes that could not be made, with the texts that only they kept.
+
+        numbers: the latest first, since each restores the rows from before it.
+        """
         self._last = None
         unreferenced = list[str]()
         with self.database.transaction() as connection:
@@ -536,23 +594,23 @@ class History:
         self._remove_large(unreferenced)
 
     def _put_rows_back(self, connection: Connection, number: int) -> None:
-        """Make the rows of the ledger what they were before a change."""
+        """Restore the answers and requests that a change replaced."""
         sql = "select * from step where change = ? and do = ? order by position"
         rows = connection.execute(sql, (number, StepKind.SET)).fetchall()
         self.review_rows.take_back(connection, [touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
-        """Put these changes, in the order of their numbers, in place of all."""
+        """Replace the whole history by these changes, which are in the order of their numbers."""
         with self.database.transaction(durable=False) as connection:
             for table in ("change", "step", "origin"):
                 connection.execute(f"delete from {table}")
             self.record(connection, changes)
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
-        """Replace changes by those with the same numbers, and forget the origins of texts.
+        """Replace some changes, and forget the origins of some texts.
 
-        revised: the new changes by number.
-        lost: the places of these texts, (project, path, root).
+        revised: number of a change -> the change to have in its place.
+        lost: (project, path, root) of the files whose texts lose their origin.
         """
         with self.database.transaction() as connection:
             for number, change in revised.items():
@@ -567,12 +625,15 @@ class History:
     # --- texts
 
     def object_path(self, digest: str) -> str:
-        """Where the text with this SHA-256 is, if it is a large one."""
+        """Return the path of the file that has the text with this SHA-256, if it is a large one."""
         return os.path.join(self._layout.texts, digest)
 
     def keep_large(self, old: File, name: str, folder: int) -> None:
-        """Keep the text of file `name` in the open `folder` beside the ledger, durable on return.
-        Raises OSError.
+        """Keep a large text as a file beside the ledger, durable on return. Raises OSError.
+
+        old: the text.
+        name, folder: the file that has it, and the descriptor of its folder. It is linked if
+            possible, so that its bytes need no copy.
         """
         place = self.object_path(old.etag)
         make_private(self._layout.texts)
@@ -581,7 +642,7 @@ class History:
             self._sync_text(place)
         except FileExistsError:
             if not self._is_sound(old.etag):
-                # A program that kept that file open may have written into it, so it may differ.
+                # The kept file is a link, so a program may have written into it later
                 os.unlink(place)
                 write_file(place, old.data)
         except OSError as error:
@@ -613,11 +674,12 @@ class History:
         return digest
 
     def keep_bytes(self, data: bytes, *, durable: bool = True) -> str:
-        """Keep a text, durable on return unless told otherwise. Returns its SHA-256."""
+        """Keep a text and return its SHA-256. With `durable` it is on the disk on return."""
         with self.database.transaction(durable=durable) as connection:
             return self.keep_text(connection, data)
 
     def _is_sound(self, digest: str) -> bool:
+        """Whether the file of the large text with this SHA-256 exists and is undamaged."""
         try:
             self._large_text(digest, digest)
         except (NotFound, StorageError):
@@ -630,7 +692,12 @@ class History:
         return row is not None or os.path.exists(self.object_path(digest))
 
     def text(self, digest: str, path: str) -> bytes:
-        """The kept text with this SHA-256. Raises NotFound, StorageError when it is damaged."""
+        """Return the kept text with this SHA-256.
+
+        path: the file that errors name.
+
+        Raises NotFound, and StorageError when the text is damaged.
+        """
         row = self.database.row("select data from text where sha256 = ?", (digest,))
         if row is None:
             return self._large_text(digest, path)
@@ -640,6 +707,7 @@ class History:
         raise StorageError(path, "its kept text is damaged")
 
     def _large_text(self, digest: str, path: str) -> bytes:
+        """Read the kept text that is a file beside the ledger. Raises as `text`."""
         try:
             fd = open_own(self.object_path(digest), os.O_RDONLY)
         except FileNotFoundError:
@@ -655,30 +723,33 @@ class History:
         return data
 
     def forget_text(self, digest: str) -> None:
-        """Drop a kept text, which is damaged."""
+        """Delete a kept text that is damaged."""
         with self.database.transaction(durable=False) as connection:
             connection.execute("delete from text where sha256 = ?", (digest,))
         with suppress(FileNotFoundError):
             os.unlink(self.object_path(digest))
 
     def texts(self) -> Iterator[str]:
-        """The texts that are kept, by SHA-256."""
+        """Yield the SHA-256 of every kept text: first of small ones, then of large ones."""
         sql = "select sha256 from text where sha256 > ? order by sha256 limit ?"
-        yield from (row["sha256"] for row in self._in_parts(sql, _PART))
+        yield from (row["sha256"] for row in self._in_parts(sql, _MAX_PART_ROWS))
         with suppress(FileNotFoundError):
             yield from sorted(os.listdir(self._layout.texts))
 
     def texts_with_data(self) -> Iterator[tuple[str, bytes]]:
-        """The texts that are kept in the ledger, by SHA-256. A damaged one is there as it is.
+        """Yield (SHA-256, text) of the texts in the ledger, also of damaged ones.
 
-        Large ones are files beside the ledger.
+        Large texts are left out: they are files beside the ledger.
         """
         sql = "select sha256, data from text where sha256 > ? order by sha256 limit ?"
         for row in self._in_parts(sql, _TEXTS_AT_A_TIME):
             yield row["sha256"], bytes(row["data"])
 
     def _in_parts(self, sql: str, size: int) -> Iterator[Row]:
-        """The rows of a query that begins after a text, `size` at a time: a home may have millions."""
+        """Yield the rows of a query on `text`, read `size` at a time: a home may have millions.
+
+        sql: its parameters are the SHA-256 that all are above, and the number of rows.
+        """
         digest = ""
         while rows := self.database.rows(sql, (digest, size)):
             yield from rows
@@ -689,31 +760,28 @@ class History:
     def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
         """Forget changes older than `before`, and texts that nothing refers to any more.
 
-        living: gives the SHA-256 of the texts whose origin is kept. The origins of texts in folders
-            elsewhere are kept, too.
+        living: returns the SHA-256 of the texts whose origin is kept, called only if needed. The
+            origins of texts in folders outside of the home are kept, too.
 
         Returns how many changes were forgotten. The latest change always stays, so that numbers go
         on.
         """
         last = self.last
-        old = [
-            row["number"]
-            for row in self.database.rows(
-                "select number, time from change where number < ? and time <= ? "
-                "and number not in (select change from unsynced)",
-                (last, f"{stamp(before)[:_TO_THE_SECOND]}~"),
-            )
-            if parse_stamp(row["time"]) < before
-        ]
-        if not old:
-            self.sweep()
-            return 0
-        self._forget(set(old), self._origins_of(set(old), living()))
+        # SQL compares texts, so it only narrows the changes down to the second: "~" follows every
+        # character that a time may have after its seconds. Python compares the exact times.
+        rows = self.database.rows(
+            "select number, time from change where number < ? and time <= ? "
+            "and number not in (select change from unsynced)",
+            (last, f"{stamp(before)[:_SECOND_LENGTH]}~"),
+        )
+        old_numbers = {row["number"] for row in rows if parse_stamp(row["time"]) < before}
+        if old_numbers:
+            self._forget(old_numbers, self._origins_of(old_numbers, living()))
         self.sweep()
-        return len(old)
+        return len(old_numbers)
 
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
-        """Take changes out, and keep where texts come from of which only they told."""
+        """Delete changes, and keep these origins of texts."""
         rows = [(number,) for number in numbers]
         with self.database.transaction() as connection:
             self._insert_origins(connection, origins)
@@ -721,7 +789,11 @@ class History:
             connection.executemany("delete from change where number = ?", rows)
 
     def _origins_of(self, purged: Collection[int], living: Collection[str]) -> list[Touched]:
-        """Where the texts come from of which only purged changes tell."""
+        """Return the origins of texts that no change but the purged ones would have.
+
+        purged: the numbers of the changes.
+        living: the SHA-256 of the texts whose origin is kept.
+        """
         origins = list[Touched]()
         for first in range(min(purged), max(purged) + 1, _PURGED_AT_A_TIME):
             values = (first, first + _PURGED_AT_A_TIME - 1)
@@ -743,7 +815,7 @@ class History:
         return origins
 
     def sweep(self) -> int:
-        """Remove the texts of `unreferenced`. Returns how many."""
+        """Delete the texts that `unreferenced` returns. Returns how many they were."""
         unreferenced = self.unreferenced()
         if unreferenced:
             with self.database.transaction() as connection:
@@ -758,7 +830,7 @@ class History:
                 os.unlink(self.object_path(digest))
 
     def unreferenced(self) -> list[str]:
-        """The kept texts no change refers to, by SHA-256."""
+        """Return the SHA-256 of the kept texts that no change refers to."""
         rows = self.database.rows(
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
             f"and not exists (select 1 from step where new = t.sha256 and do = '{StepKind.LINES}')"
@@ -767,14 +839,14 @@ class History:
         large: list[str] = []
         with suppress(FileNotFoundError):
             large = sorted(os.listdir(self._layout.texts))
-        return digests + [digest for digest in large if not self._is_needed(digest)]
+        return digests + [digest for digest in large if not self._is_referenced(digest)]
 
-    def _is_needed(self, digest: str) -> bool:
+    def _is_referenced(self, digest: str) -> bool:
         """Whether a change refers to a kept text."""
         return self.database.row(_REFERENCE, {"digest": digest}) is not None
 
     def referenced(self) -> set[str]:
-        """The texts that changes refer to, by SHA-256."""
+        """Return the SHA-256 of the texts that changes refer to, kept or not."""
         rows = self.database.rows(
             "select old as digest from step where old is not null "
             f"union select new from step where do = '{StepKind.LINES}' and new is not null"
@@ -788,19 +860,21 @@ def _is_referenced(connection: Connection, digest: str) -> bool:
 
 
 def _takes_back(undo: Row, number: int) -> bool:
-    """Whether an undo took a change back; the run of both is known to be the same, if it has one."""
+    """Whether an undo from the rows of `_UNDOS_OF` took back the change with this number."""
+    # The query returns undos of a run only for changes of that run
     if undo["run"] is not None:
         return True
     return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
 
 
 def _writer_of(row: Row) -> Change:
-    """The change of a step, without its files."""
+    """Return the change of a row of `_ALL_WRITERS` or `_LAST_WRITERS`, without its files."""
     by = loaded(row["by_caller"])
     return Change(row["change"], row["at"], row["verb"], "", "", row["agent"], row["face"], by=by)
 
 
 def _origin_of(row: Row) -> Touched:
+    """Return the origin that a row of the table `origin` has."""
     return Touched(
         ORIGINS,
         row["project"],

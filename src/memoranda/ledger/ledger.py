@@ -73,30 +73,38 @@ HOME_TEMP = lazy_pattern(
     r"|dream-report\.json-(?=\d+-[0-9a-f]{8})"
     r"|config\.yaml-|erasing-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
 )
-"""What is written beside a list, the configuration, a report or vectors before it takes the place
-of the file it is named after; the number is that of the process."""
-# The temporary file of a step; the first number is that of the process.
+"""The name of a temporary file beside a list, the configuration, a report or vectors, such as
+`.config.yaml-4711`. Its group is the number of the process that wrote it. It is written whole, then
+takes the place of the file it is named after."""
+# The temporary file of a step, as `temp_mark` and `place_temps` name it; the group is the number of
+# the process.
 _TEMP = lazy_pattern(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
 _PENDING_STEP = (
     "insert into pending_step (change, position, root, temp, temp_folder, mode, data) "
     "values (?, ?, ?, ?, ?, ?, ?)"
 )
-_WAITING = "change-"
+# A change that was set aside is named by its number: `change-17`.
+_WAITING_PREFIX = "change-"
 
 
 class Ledger:
-    """Lock, ledger and files of the home folder. Thread-safe through its lock."""
+    """Writes the notes of one home: takes its lock, records each change, exchanges the files.
+
+    Thread-safe through its lock.
+    """
 
     holds_truth = True
-    """Whether the notes on disk are the memory: what is not as it was read is a Conflict, what is
-    written is synced.
+    """Whether the notes on disk are the only truth. Then a file that differs from the text that was
+    read is a Conflict, and written files are synced. False where they are copies of a server's.
     """
 
     def __init__(self, layout: Layout, clock: Clock):
         self.layout = layout
         self._clock = clock
         self._boot = boot_id()
-        self._is_looked_through = False
+        # Whether this process has looked for changes that an earlier boot left unfinished
+        self._has_looked_through = False
+        # (root, path) of the folders that the table `temp_folder` has already
         self._temp_folders: set[tuple[str, str]] = set()
         self.queue = ChangeQueue()
         """The changes that wait to be made together."""
@@ -116,6 +124,7 @@ class Ledger:
                 self._open_parts()
 
     def _open_parts(self) -> None:
+        """Open the parts that use the database, and complete the work of a writer that died."""
         self.reads = self._open_reads()
         self.review_rows = ReviewRows(self.database, str(self.layout.private))
         self.paused_rows = PausedRows(self.database)
@@ -160,31 +169,37 @@ class Ledger:
         return Reads(self.database, self._clock)
 
     def writing(self) -> AbstractContextManager[object]:
-        """The lock that a process must hold to change notes. Raises the errors of the lock."""
+        """Return the lock that a process must hold to change notes.
+
+        Entering it raises the errors of `HomeLock`.
+        """
         return self.lock
 
     def follow(self) -> str:
-        """See what other machines changed, at the begin of every call. Returns why that may be
-        missing here, "" for nothing. In a folder there is nothing to do."""
+        """Fetch the changes of other machines, at the beginning of every call.
+
+        Returns the reason why some may be missing here, "" when none is. A home that is only a
+        folder has nothing to fetch.
+        """
         return ""
 
     def erased(self) -> bool:
-        """Whether something was erased on another machine and may be in what is derived here
+        """Whether another machine erased something that the index here may still hold
         (`Layout.erased`).
         """
         return False
 
     def lag(self) -> int | None:
-        """How many changes committed by others are missing here. None if that is unknown.
+        """Return how many changes that other machines committed are missing here.
 
-        Raises DatabaseRefused.
+        None if that is unknown. Raises DatabaseRefused.
         """
         return 0
 
     def trouble(self) -> str:
-        """The trouble with the storage of the notes.
+        """Describe the trouble with the storage of the notes, "" if all is well.
 
-        Empty if all is well. Raises DatabaseRefused.
+        Raises DatabaseRefused.
         """
         trouble = self.database.trouble
         if not trouble and "file_sync" in vars(self):
@@ -192,19 +207,22 @@ class Ledger:
         return trouble
 
     def runs_jobs(self) -> bool:
-        """Whether the upkeep is done here, and not on another machine."""
+        """Whether this process does the upkeep of the home, and not another machine."""
         return True
 
     def try_to_recover(self) -> None:
-        """Complete what a crashed writer left, if the lock is free: a writer that is alive needs no
-        help, and in a read-only home nothing can be done."""
+        """Complete the changes that a crashed writer left, if the lock is free.
+
+        A writer that is alive needs no help, and in a read-only home nothing can be done.
+        """
+        # Entering the lock completes them (`_entered`)
         with suppress(Busy, OSError, StorageError), waits_at_most(0.5), self.lock:
             pass
 
     def close(self) -> None:
         """Sync what is left and release the files; the home stays as it is."""
         with ExitStack() as closing:
-            # The last that is pushed here is done first; what one of them refuses keeps none open
+            # The callback that is pushed last runs first. If one raises, the others run, too.
             closing.callback(self.lock.close)
             closing.callback(self.database.close)
             if "_threads" in vars(self):
@@ -224,12 +242,16 @@ class Ledger:
     ) -> Change:
         """Carry out the steps that `plan` returns as one change: all or nothing, durable on return.
 
-        `plan` is called with the lock held, where nobody else writes. `about` and `more`: see
-        `plan`. Raises Conflict when a file is not as read, Exists when a destination is taken,
-        StorageError when the disk refuses, and what `plan` raises; then nothing changed.
+        `plan` is called with the lock held, where nobody else writes.
 
-        Who may share the wait for the disk with others, plans a change by `plan` and has it made
-        with theirs: `wait`, `make_waiting`. There is no other way a byte of a note changes.
+        about, more: the arguments of the method `plan`.
+
+        Raises Conflict when a file is not as read, Exists when a destination is taken,
+        StorageError when the disk refuses, and the errors of `plan`. Then nothing changed.
+
+        A caller that may share the wait for the disk with others uses three methods instead:
+        `plan` its change, `wait`, and later `make_waiting`. There is no other way a byte of a note
+        changes.
         """
         with self.writing():
             planned = self.plan(verb, plan(), about=about, **more)
@@ -252,11 +274,11 @@ class Ledger:
         by: dict[str, str] | None = None,
         folded: Mapping[str, ReadRow] | None = None,
     ) -> PlannedChange:
-        """A change to make of these steps. It gets its number when it is made.
+        """Return a change that consists of these steps. It gets its number when it is made.
 
-        about: (project, path) that it is listed under.
-        run: as in `Change`; 0 begins a run.
-        folded: reads that the new headers will count.
+        about: the (project, path) that the history lists it under.
+        agent, face, undoes, details, run, by: as in `Change`. A run of 0 begins a run.
+        folded: the reads that the new headers count, by path. They are subtracted from the ledger.
         """
         from memoranda.ledger.change import Change
 
@@ -265,13 +287,19 @@ class Ledger:
         return PlannedChange(change, [*steps], folded or {})
 
     def make_waiting(self) -> None:
-        """Make the changes that wait, as `make`. The lock must be held; others may have it then."""
+        """Make the changes in the queue, as `make` does. The lock must be held.
+
+        The hold that `wait` took ends, so that the lock is free after its last user.
+        """
         changes = self.queue.take_all()
         self.lock.let_go()
         self.make(changes)
 
     def wait(self, planned: PlannedChange) -> None:
-        """Have a change wait for others. The lock must be held, and is held on."""
+        """Put a change into the queue, to be made together with others.
+
+        The lock must be held. It stays held until `make_waiting`.
+        """
         if not self.queue.changes:
             self.lock.keep()
         self.queue.add(planned)
@@ -279,7 +307,8 @@ class Ledger:
     def make(self, changes: Sequence[PlannedChange]) -> None:
         """Make changes durable with one wait for the disk. The lock must be held.
 
-        Each is made as a whole, or has an `error` and nothing of it is there: as `write` raises.
+        Each change is made as a whole. Or its `error` is set, to an exception that `write` would
+        raise, and no part of it is made.
         """
         from memoranda.ledger.execution import Execution
         from memoranda.ledger.file_sync import places_of
@@ -304,10 +333,10 @@ class Ledger:
 
     def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
         """Record the changes in the ledger. A refused change leaves nothing there."""
-        folders = set[tuple[str, str]]()
+        planned_folders = set[tuple[str, str]]()
         for planned in changes:
             try:
-                self._prepare(execution, planned, folders)
+                self._prepare(execution, planned, planned_folders)
             except (OSError, MemorandaError) as error:
                 self._refuse(execution, planned, error)
         prepared = accepted(changes)
@@ -318,6 +347,8 @@ class Ledger:
         except (OSError, MemorandaError) as error:
             for planned in prepared:
                 self._refuse(execution, planned, error)
+                # One change of several may be the only one to fail, so each is tried alone. But a
+                # change that may have been made after all must not be made twice.
                 is_unknown = isinstance(error, (OutcomeUnknown, NotPutBack))
                 planned.may_go_alone = len(changes) > 1 and not is_unknown
 
@@ -334,14 +365,15 @@ class Ledger:
             planned.error = error
 
     def _prepare(
-        self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
+        self, execution: Execution, planned: PlannedChange, planned_folders: set[tuple[str, str]]
     ) -> None:
-        """Look whether the files are as they were read, and write the new bytes beside them.
+        """Check that the files are as they were read, and write the new bytes beside them.
 
-        `folders` are those that changes before it make.
+        planned_folders: the (root, path) of the folders that earlier changes of this batch will
+            make. The folders of this change are added.
         """
         planned.check()
-        steps = [*missing_folders(planned.steps, folders), *planned.steps]
+        steps = [*missing_folders(planned.steps, planned_folders), *planned.steps]
         planned.steps = steps
         self._place_temps(steps)
         execution.check(steps)
@@ -349,23 +381,25 @@ class Ledger:
         if planned.lines is not None:
             planned.lines.write.prepare()
         self._keep_large_texts(execution, steps)
-        folders |= {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
+        planned_folders |= {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
 
     def _place_temps(self, steps: Sequence[Step]) -> None:
-        """Say where the temporary files of steps will be."""
+        """Set where the temporary files of steps will be, and record their folders."""
         place_temps(steps, temp_mark(self.history.last + 1))
-        self._note_temp_folders(steps)
+        self._record_temp_folders(steps)
 
     def _apply_all(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
-        """Carry out recorded changes on disk. Where one cannot be, it and those after it are taken
-        back: numbers go on without gaps.
+        """Carry out recorded changes on disk.
+
+        If one fails, that change and all after it are removed from the ledger again. So the numbers
+        of changes have no gaps.
         """
         for position, planned in enumerate(changes):
             try:
                 for step in planned.steps:
                     execution.run(step)
             except Unconfirmed as error:
-                # It is in the file
+                # The line is in the file and only its sync failed: the change counts as made
                 planned.error = error
             except (OSError, MemorandaError) as error:
                 self._take_back(execution, changes[position:], error)
@@ -380,7 +414,10 @@ class Ledger:
         changes: Sequence[PlannedChange],
         error: OSError | MemorandaError,
     ) -> None:
-        """Take changes back of which the first could not be carried out."""
+        """Remove changes from the ledger again, since the first could not be carried out.
+
+        Every change gets the error of the first. The others may be tried again one by one.
+        """
         first = changes[0]
         first.error = self._rolled_back(execution, changes, error)
         for planned in changes[1:]:
@@ -393,54 +430,58 @@ class Ledger:
         changes: Sequence[PlannedChange],
         error: OSError | MemorandaError,
     ) -> MemorandaError:
-        """Undo the part of the first change that was carried out, and remove all changes from the
-        ledger.
+        """Undo the steps of the first change that were carried out, and remove all changes from
+        the ledger.
 
-        Returns the error to raise.
+        Returns the error to raise: `error`, or NotPutBack if some files could not be put back.
         """
-        planned = changes[0]
-        lost = execution.rollback()
-        steps = chain.from_iterable(change.steps for change in changes)
+        first = changes[0]
+        lost_places = execution.rollback()
+        steps = chain.from_iterable(planned.steps for planned in changes)
         execution.remove_temps(list(steps))
         try:
-            self.history.retract([change.change.number for change in reversed(changes)])
-            for change in changes:
-                self.reads.add_back(change.folded)
+            self.history.retract([planned.change.number for planned in reversed(changes)])
+            for planned in changes:
+                self.reads.add_back(planned.folded)
         except LedgerRefused:
-            lost.append("the ledger, by which the change may still be made")
-        if lost:
+            lost_places.append("the ledger, by which the change may still be made")
+        if lost_places:
             if isinstance(error, OSError):
                 why = reason(error)
             else:
                 why = str(error)
-            return NotPutBack(planned.about, f"{why}; not put back: {', '.join(lost)}")
+            return NotPutBack(first.about, f"{why}; not put back: {', '.join(lost_places)}")
         if isinstance(error, OSError):
-            return refusal(planned.about, error)
+            return refusal(first.about, error)
         return error
 
     def _keep_large_texts(self, execution: Execution, steps: Sequence[Step]) -> None:
-        """Have what is too large for the ledger, or may not be in it, safe beside it."""
+        """Make those texts durable as files that the ledger will not hold.
+
+        A new text is too large, or may leave no trace in the ledger: its temporary file is synced.
+        A replaced text is too large: it is linked beside the ledger.
+        """
         from memoranda.ledger.execution import PARALLEL_WRITES
         from memoranda.ledger.file_sync import sync_places
         from memoranda.ledger.history import LARGE
 
-        beside = [step for step in steps if step.do == StepKind.PUT and not _is_in_ledger(step)]
-        if beside:
-            if len(beside) >= PARALLEL_WRITES:
+        puts = [step for step in steps if step.do == StepKind.PUT and not _is_in_ledger(step)]
+        if puts:
+            if len(puts) >= PARALLEL_WRITES:
                 threads = self._threads
             else:
                 threads = None
-            execution.sync_temps(beside, threads)
-            sync_places({os.path.join(step.root, step.temp_folder) for step in beside})
+            execution.sync_temps(puts, threads)
+            sync_places({os.path.join(step.root, step.temp_folder) for step in puts})
         for step in steps:
             if _keeps_old(step) and step.old is not None and len(step.old.data) >= LARGE:
                 with execution.opened(step) as (folder, name):
                     self.history.keep_large(step.old, name, folder)
 
     def _record(self, changes: Sequence[PlannedChange]) -> None:
-        """Commit changes in the ledger: that is the promise.
+        """Commit changes in the ledger. From then on they survive a crash.
 
-        A change whose rows have been changed by others gets an `error` instead.
+        If others changed the rows that a change sets, its `error` becomes a Conflict instead.
         """
         number = self.history.last
         batch = number + 1
@@ -459,6 +500,10 @@ class Ledger:
     def _record_change(
         self, connection: Connection, planned: PlannedChange, number: int, batch: int
     ) -> None:
+        """Insert the rows of one change.
+
+        batch: the number of the first change that is committed together with this one.
+        """
         from memoranda.ledger.change import touched_by
 
         change = planned.change
@@ -488,34 +533,39 @@ class Ledger:
         self.lines.begin(connection, change.number, lines)
 
     def _record_step(self, connection: Connection, number: int, position: int, step: Step) -> None:
+        """Insert the replaced text of a step, and the row by which it can be carried out again."""
         from memoranda.ledger.history import LARGE
 
         if _keeps_old(step) and step.old is not None and len(step.old.data) < LARGE:
             row = (step.old.etag, step.old.data)
             connection.execute("insert or ignore into text (sha256, data) values (?, ?)", row)
-        values = (
-            number,
-            position,
-            step.root,
-            step.temp,
-            step.temp_folder,
-            step.mode if step.mode is not None or step.old is None else step.old.mode,
-            step.data if _is_in_ledger(step) else None,
-        )
+        # Without a mode of its own, a step gives the new file the mode of the replaced one
+        mode = step.mode
+        if mode is None and step.old is not None:
+            mode = step.old.mode
+        new_text = None
+        if _is_in_ledger(step):
+            new_text = step.data
+        values = (number, position, step.root, step.temp, step.temp_folder, mode, new_text)
         connection.execute(_PENDING_STEP, values)
 
-    def _note_temp_folders(self, steps: Sequence[Step]) -> None:
-        """Note where temporary files will be before they exist."""
-        rows = {(step.root, step.temp_folder): step.project for step in steps if step.temp}
-        new = {key: project for key, project in rows.items() if key not in self._temp_folders}
-        if not new:
+    def _record_temp_folders(self, steps: Sequence[Step]) -> None:
+        """Record where temporary files will be, before they exist.
+
+        After a crash, leftover files are looked for there (`_remove_temps`).
+        """
+        folders = {(step.root, step.temp_folder): step.project for step in steps if step.temp}
+        new_folders = {
+            key: project for key, project in folders.items() if key not in self._temp_folders
+        }
+        if not new_folders:
             return
         with self.database.transaction(durable=False) as connection:
             connection.executemany(
                 "insert or ignore into temp_folder (project, root, path) values (?, ?, ?)",
-                [(project, *key) for key, project in new.items()],
+                [(project, *key) for key, project in new_folders.items()],
             )
-        self._temp_folders |= new.keys()
+        self._temp_folders |= new_folders.keys()
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -527,7 +577,10 @@ class Ledger:
         return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
 
     def _note_synced(self, numbers: Sequence[int]) -> None:
-        """Forget the steps that would write these files again: they are safe on disk."""
+        """Delete the rows by which these changes could be carried out again.
+
+        Their files are safe on disk now. Changes that were set aside keep their rows.
+        """
         rows = [(number,) for number in numbers]
         with self.database.transaction(durable=False) as connection:
             for table in ("pending_step", "unsynced"):
@@ -548,10 +601,16 @@ class Ledger:
         return self.database.row("select 1 from line_change limit 1") is not None
 
     def _entered(self, has_died: bool) -> None:
-        """Complete the work of a dead writer, or of a power failure, now that the lock is taken."""
+        """Complete the changes that a crash or a power failure interrupted.
+
+        `HomeLock` calls this whenever it was taken.
+
+        has_died: whether the process that held the lock last died with it.
+        """
         is_same_file = self.database.is_here()
         self.database.refresh()
         if not is_same_file:
+            # The new file has none of the rows
             self._temp_folders.clear()
         if not self.database.is_writable:
             return
@@ -559,14 +618,14 @@ class Ledger:
             self.lines.recover()
         if has_died:
             self._recover()
-        elif not self._is_looked_through:
+        elif not self._has_looked_through:
             self._look_through()
-        if not self._is_looked_through and self.layout.has_former_files():
+        if not self._has_looked_through and self.layout.has_former_files():
             self._take_over()
-        self._is_looked_through = True
+        self._has_looked_through = True
 
     def _take_over(self) -> None:
-        """Have in the ledger what the version before kept in files."""
+        """Move into the ledger what an earlier version of memoranda kept in files."""
         from memoranda.ledger.takeover import Damaged, take_over, take_over_review
 
         take_over(self.layout, self.database)
@@ -575,7 +634,10 @@ class Ledger:
                 take_over_review(self.layout, self.database, kind)
 
     def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
-        """The owner's answers or the agents' requests, by key. Raises StorageError."""
+        """Return the owner's answers (kind ANSWER) or the agents' requests (REQUEST), by key.
+
+        Raises StorageError.
+        """
         if self._is_in_file(kind):
             from memoranda.ledger.takeover import take_over_review
 
@@ -584,19 +646,19 @@ class Ledger:
         return self.review_rows.all(kind)
 
     def _is_in_file(self, kind: str) -> bool:
-        """Whether a version before left a file of these rows."""
+        """Whether an earlier version left a file with the rows of this kind."""
         from memoranda.ledger.takeover import review_files
 
         return review_files(self.layout)[kind][0].exists()
 
     def review_value(self, kind: str, key: str) -> dict[str, Any] | None:
-        """One answer or request, None for none. Raises StorageError."""
+        """Return the answer or request with this key, None if none exists. Raises StorageError."""
         if self._is_in_file(kind):
             return self.review_values(kind).get(key)
         return self.review_rows.value(kind, key)
 
     def session(self, client: str, name: str) -> SessionRows:
-        """The record of what a session of a client was given."""
+        """Return the record of which notes a session of a client was given."""
         from memoranda.ledger.sessions import SessionRows
 
         return SessionRows(self.database, client, name)
@@ -608,9 +670,9 @@ class Ledger:
         forget_sessions(self.database)
 
     def _look_through(self) -> None:
-        """Complete the changes left by another boot, and sync the changes of this boot.
+        """Complete changes from before a restart of the machine, and sync the changes since then.
 
-        Once per process.
+        Every process does this once.
         """
         rows = self.database.rows("select change, boot from unsynced order by change")
         if any(row["boot"] != self._boot for row in rows):
@@ -622,7 +684,10 @@ class Ledger:
             self.file_sync.add(numbers, places_of(self._pending(numbers)))
 
     def _recover(self) -> None:
-        """Carry out what the ledger has and the disk may not have, and remove temporary files."""
+        """Carry out the recorded changes that the disk may lack, and remove temporary files.
+
+        A change that cannot be carried out now is set aside.
+        """
         from memoranda.ledger.file_sync import places_of, sync_places
 
         rows = self.database.rows(
@@ -647,11 +712,17 @@ class Ledger:
         self._remove_temps()
 
     def _finish(self, number: int, *, lost_power: bool) -> None:
-        """Carry out one change. Raises MemorandaError, OSError when a file is out of reach."""
+        """Carry out those steps of one recorded change that are not done yet.
+
+        lost_power: whether the machine stopped since then, so that written files may be empty.
+
+        Raises MemorandaError, OSError when a file is out of reach.
+        """
         from memoranda.ledger.execution import Execution
 
         change = self.history.change(number)
         steps = self._pending([number])
+        # Without all of its rows the change cannot be carried out as a whole
         if change is None or len(steps) != len(change.files):
             return
         for step in steps:
@@ -659,6 +730,7 @@ class Ledger:
                 raise NotFound(step.path, step.project)
         execution = Execution()
         try:
+            # Somebody edited a file before the first step: the edit wins, as in a Conflict
             if not lost_power and execution.is_overtaken(steps, change.files):
                 self.history.retract([number])
                 return
@@ -670,7 +742,7 @@ class Ledger:
             execution.close()
 
     def _pending(self, numbers: Iterable[int]) -> list[Step]:
-        """The steps of changes as they were planned."""
+        """Return the steps of changes as they were planned, from the rows of the ledger."""
         from memoranda.sources.step import Step
 
         steps = list[Step]()
@@ -697,32 +769,38 @@ class Ledger:
         return steps
 
     def _remove_temps(self) -> None:
-        """Remove what writers that died wrote beside files."""
+        """Remove the temporary files of this process and of processes that died."""
         for row in self.database.rows("select root, path from temp_folder"):
             folder = os.path.join(row["root"], row["path"])
             with suppress(OSError):
                 for name in os.listdir(folder):
                     match = _TEMP.fullmatch(name)
-                    if match and (int(match[1]) == os.getpid() or not is_alive(int(match[1]))):
+                    if match is None:
+                        continue
+                    process = int(match[1])
+                    if process == os.getpid() or not is_alive(process):
                         os.unlink(os.path.join(folder, name))
 
     def _set_aside(self, number: int) -> None:
-        """Leave a change that cannot be carried out now (an unmounted project) to doctor."""
+        """Leave a change to `memory doctor` that cannot be carried out now, as on an unmounted
+        disk.
+        """
         with self.database.transaction() as connection:
             connection.execute("insert or ignore into waiting (change) values (?)", (number,))
 
     def set_aside(self) -> list[str]:
-        """The changes that could not be carried out when they were found, the oldest first."""
+        """Return the names of the changes that were set aside, oldest first: `["change-17"]`."""
         rows = self.database.rows("select change from waiting order by change")
-        return [f"{_WAITING}{row['change']}" for row in rows]
+        return [f"{_WAITING_PREFIX}{row['change']}" for row in rows]
 
     def retry(self, name: str) -> None:
-        """Carry out a change that was set aside. The lock must be held. Raises MemorandaError; then
-        it still waits.
+        """Carry out the change with this name from `set_aside`. The lock must be held.
+
+        Raises MemorandaError; then the change is still set aside.
         """
         from memoranda.ledger.file_sync import places_of, sync_places
 
-        number = int(name.removeprefix(_WAITING))
+        number = int(name.removeprefix(_WAITING_PREFIX))
         try:
             self._finish(number, lost_power=False)
         except OSError as error:
@@ -735,7 +813,10 @@ class Ledger:
     # --- forgetting
 
     def erasing(self) -> str | None:
-        """The plan of an erasure that is running, or whose process died. None if none exists."""
+        """Return the plan of an erasure that is running, or whose process died.
+
+        None if there is no such erasure.
+        """
         row = self.database.row("select plan from erasing")
         if row is None:
             return None
@@ -757,16 +838,17 @@ class Ledger:
         return self.history.purge(before, living)
 
     def purge_deleted(self) -> tuple[str, ...]:
-        """Remove what was deleted from the storage of the notes, after `wipe`. The lock must be
-        held.
+        """Remove deleted data from a server that stores the notes, after `wipe`.
 
-        Returns sentences about copies that are out of reach. Raises StorageError.
+        The lock must be held. Returns sentences about copies that are out of reach; a home that is
+        only a folder has none. Raises StorageError.
         """
         return ()
 
     def wipe(self) -> None:
-        """Leave nothing of what was deleted in the ledger's files. The lock must be held. Raises
-        StorageError.
+        """Remove every trace of deleted data from the ledger's files.
+
+        The lock must be held. Raises StorageError.
         """
         self.file_sync.sync()
         rows = self.database.rows("select root, path from temp_folder")
@@ -783,12 +865,21 @@ class Ledger:
         self.database.scrub()
 
 
-def missing_folders(steps: Sequence[Step], made: Collection[tuple[str, str]]) -> list[Step]:
-    """Steps that make the folders these steps need and that are not there, nor `made` before."""
+def missing_folders(
+    steps: Sequence[Step], planned_folders: Collection[tuple[str, str]]
+) -> list[Step]:
+    """Return MKDIR steps for the folders that these steps need and that do not exist, parents
+    first.
+
+    A step that puts `a/b/note.md` needs the folders `a` and `a/b`.
+
+    planned_folders: the (root, path) of folders that earlier changes make; they get no step.
+    """
     from memoranda.sources.step import Step
 
     missing: dict[tuple[str, str], Step] = {}
-    known = {*made, *((step.root, step.path) for step in steps if step.do == StepKind.MKDIR)}
+    made_by_steps = {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
+    known = {*planned_folders, *made_by_steps}
     for step in steps:
         if step.do not in (StepKind.PUT, StepKind.MOVE, StepKind.SYMLINK):
             continue
@@ -805,15 +896,17 @@ def missing_folders(steps: Sequence[Step], made: Collection[tuple[str, str]]) ->
 
 
 def _is_safe_in_file(planned: PlannedChange) -> bool:
-    """Whether the file that gets the change is enough to wait for: one line more, synced with its
-    file. Of several, some could come alone.
+    """Whether the change is durable without a sync of the ledger.
+
+    That is a single line added to a file used in place: the file is synced, and one line is there
+    or not. Of several lines, a crash could leave some.
     """
     lines = planned.lines
     return lines is not None and not lines.old and len(lines.added) == 1
 
 
 def _keeps_old(step: Step) -> bool:
-    """Whether the text the step replaces is kept."""
+    """Whether the history keeps the text that the step replaces."""
     return (
         step.old is not None
         and step.kept
@@ -822,27 +915,36 @@ def _keeps_old(step: Step) -> bool:
 
 
 def _is_in_ledger(step: Step) -> bool:
-    """Whether the ledger has the new text until the file is synced: not of what leaves no text."""
+    """Whether the ledger holds the step's new text until the file is synced.
+
+    A large text stays out, and so does a text that may leave no trace (`Step.is_passing`).
+    """
     from memoranda.ledger.history import LARGE
 
     return not step.is_passing and step.data is not None and len(step.data) < LARGE
 
 
 def temp_mark(number: int) -> str:
-    """The beginning of the names of temporary files, for a batch whose first change has this
-    number.
+    """Return the beginning of the names of a batch's temporary files.
+
+    It has the prefix, the process, the number of the first change and a random mark, as in
+    `.tmp-4711-17-9f86d081` for change 17.
     """
     return f"{TEMP_PREFIX}{os.getpid()}-{number}-{os.urandom(4).hex()}"
 
 
 def place_temps(steps: Sequence[Step], mark: str, first: int = 0) -> None:
-    """Give each step that replaces or removes a file its temporary file, numbered from `first`."""
+    """Set folder and name of the temporary file of each step that replaces or removes a file.
+
+    The name is `mark` and the position of the step, counted from `first`: `MARK-0`, `MARK-1`. The
+    folder is the file's own if that exists, and otherwise the next one above it.
+    """
     is_rearranged = any(step.do in (StepKind.MOVE, StepKind.RMDIR) for step in steps)
     for number, step in enumerate(steps, first):
         if step.do not in (StepKind.PUT, StepKind.REMOVE):
             continue
         folder = step.path.rpartition("/")[0]
-        # A folder that is moved or removed may not hold what comes out
+        # A folder that is moved or removed must not hold a temporary file
         while folder and (is_rearranged or not os.path.isdir(os.path.join(step.root, folder))):
             folder = folder.rpartition("/")[0]
         step.temp_folder = folder

@@ -1,8 +1,8 @@
-"""The records of steps `lines`, which change files used in place, in the ledger.
+"""Records changes of lines in files used in place, such as a graph file of another program.
 
-With the change it gets the lines that go and come, and a record of how the file is written. A
-record that is found when the home's lock is taken is of a writer that died: lines that came only in
-part are completed, and a change that had not begun is taken out of the ledger.
+The ledger keeps the removed and the new lines, and a record of how the file is written. The record
+is deleted once the lines are in the file. So a record that is found later is of a writer that died:
+lines that were written in part are completed, and a change that had not begun is deleted.
 """
 
 from __future__ import annotations
@@ -23,18 +23,28 @@ from memoranda.sources.step import Step, StepKind
 if TYPE_CHECKING:
     from memoranda.sources.line_change import LineChange
 
-_BYTES = "utf-8", "surrogateescape"
+# The arguments of `encode` and `decode` that keep any bytes in a JSON text.
+_ANY_BYTES = ("utf-8", "surrogateescape")
 
 
 class LineChanges:
-    """The changes of lines of one home. For the holder of the home's lock."""
+    """Records, completes and reads the changes of lines of one home.
+
+    The home's lock must be held.
+    """
 
     def __init__(self, history: History):
         self._history = history
         self._database = history.database
 
     def touched_by(self, connection: Connection, step: Step) -> list[Touched]:
-        """Keep the lines of a step. Returns the records of the step. Raises StorageError."""
+        """Keep the texts of a step in the history. Returns what the step touched.
+
+        The last value has the removed lines (`old`) and a description of the new ones (`new`). If
+        the file may be overwritten in place, a first value has its whole old text.
+
+        Raises StorageError.
+        """
         lines = step.lines
         assert lines is not None
         touched = Touched(
@@ -55,24 +65,33 @@ class LineChanges:
         return [replace(touched, old=whole, new=None, size=0), touched]
 
     def begin(self, connection: Connection, number: int, lines: LineChange) -> None:
-        """Record how the lines of a change get into their file."""
+        """Record how the lines of a change get into their file, before they are written.
+
+        number: the change.
+        """
         write = lines.write
         record = {
             "place": lines.place,
             "size": write.size,
             "inode": write.inode,
-            "data": write.data.decode(*_BYTES),
+            "data": write.data.decode(*_ANY_BYTES),
         }
         values = (number, json.dumps(record).encode())
         connection.execute("insert into line_change (change, record) values (?, ?)", values)
 
     def end(self, number: int) -> None:
-        """The lines of a change are in their file. Raises StorageError."""
+        """Delete the record of `begin`: the lines of the change are in their file.
+
+        Raises StorageError.
+        """
         with self._database.transaction(durable=False) as connection:
             connection.execute("delete from line_change where change = ?", (number,))
 
     def keep(self, touched: Touched, lines: KeptLines) -> Touched:
-        """The step with only these lines kept of it. Raises StorageError."""
+        """Return what a step touched, with only these lines kept in the history.
+
+        Raises StorageError.
+        """
         old = b"".join(line for _, line, _ in lines.replaced)
         numbers = [number for number, _, _ in lines.replaced]
         new = _new_lines(numbers, [line for _, _, line in lines.replaced], lines.added)
@@ -81,7 +100,7 @@ class LineChanges:
             return replace(touched, old=digest, new=self._history.keep_text(connection, new))
 
     def recover(self) -> None:
-        """Complete or take back what a writer that died left."""
+        """Complete the changes of a writer that died, or delete those that it had not begun."""
         for row in self._database.rows("select * from line_change order by change"):
             try:
                 self._complete(row["change"], json.loads(row["record"]))
@@ -90,12 +109,18 @@ class LineChanges:
                 continue
 
     def _complete(self, number: int, record: dict[str, object]) -> None:
-        # Most homes never need it
+        """Complete one change, or delete it if nothing of it was written.
+
+        record: as `begin` stored it.
+        """
+        # Most homes never need this module
         from memoranda.sources.locked_file import LockedFile
 
         file = LockedFile(Path(str(record["place"])))
-        data = str(record["data"]).encode(*_BYTES)
+        data = str(record["data"]).encode(*_ANY_BYTES)
         inode = int(str(record["inode"]))
+        # A `size` is recorded for an append, `data` for an append and for writing in place. With
+        # neither, a new file was renamed over the old one: it is there or not, by its inode.
         if record["size"] is not None:
             is_made = file.complete_append(int(str(record["size"])), data, inode)
         elif data:
@@ -109,35 +134,40 @@ class LineChanges:
             self._history.retract([number])
 
     def _whole_before(self, number: int) -> bytes:
-        """The text of the file before a change that writes it in place."""
+        """Return the whole text of the file before a change that writes it in place."""
         change = self._history.change(number)
         if change is None:
             return b""
         return self._history.text(change.files[0].old or "", change.path)
 
     def kept(self, touched: Touched) -> KeptLines:
-        """The lines of a change, from the history.
+        """Return the lines of a change from the history.
 
-        Raises NotFound, StorageError if they are gone or damaged.
+        touched: the last value of `touched_by` for the change.
+
+        Raises NotFound if they are gone, StorageError if they are damaged.
         """
         row = json.loads(self._history.text(touched.new or "", touched.path))
         if touched.old:
             old = self._history.text(touched.old, touched.path)
         else:
             old = b""
-        lines: list[bytes] = []
+        old_lines: list[bytes] = []
         if old:
-            lines = [line + b"\n" for line in old.removesuffix(b"\n").split(b"\n")]
-        new = [line.encode(*_BYTES) for line in row["new"]]
-        added = [line.encode(*_BYTES) for line in row["added"]]
-        return KeptLines(list(zip(row["at"], lines, new, strict=True)), added)
+            old_lines = [line + b"\n" for line in old.removesuffix(b"\n").split(b"\n")]
+        new = [line.encode(*_ANY_BYTES) for line in row["new"]]
+        added = [line.encode(*_ANY_BYTES) for line in row["added"]]
+        return KeptLines(list(zip(row["at"], old_lines, new, strict=True)), added)
 
 
 def _new_lines(numbers: Sequence[int], new: Iterable[bytes], added: Iterable[bytes]) -> bytes:
-    """The new and added lines, as the history stores them."""
+    """Return the new and added lines as JSON, as the history stores them.
+
+    `{"at": [3], "new": ["line 3 after the change"], "added": ["a line at the end"]}`
+    """
     row = {
         "at": numbers,
-        "new": [line.decode(*_BYTES) for line in new],
-        "added": [line.decode(*_BYTES) for line in added],
+        "new": [line.decode(*_ANY_BYTES) for line in new],
+        "added": [line.decode(*_ANY_BYTES) for line in added],
     }
     return json.dumps(row).encode()

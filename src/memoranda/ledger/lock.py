@@ -1,8 +1,9 @@
 """The one lock of all writers of a home.
 
-It is a `flock` on the home's private folder: a lock file could be deleted, and a second one beside
-it would let a second writer in. The file `lock` inside only says who holds it. A holder that ends
-clears its line, so a line that is found when the lock is taken is of a writer that died.
+It is a `flock` on the home's private folder. A lock file could be deleted, and a new one in its
+place would let a second writer in. The file `lock` in the folder has one line that names the
+holder. A holder that ends clears the line. So a line that is found when the lock is taken is of a
+writer that died.
 """
 
 from __future__ import annotations
@@ -27,27 +28,32 @@ from memoranda.sources.files import (
 )
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# The number of the process that holds the lock, at the beginning of its file.
+# The beginning of the holder's line, with the number of its process.
 _PID = re.compile(rb"(\d+) ")
 # The file keeps its size, so that no other process sees half a line.
 _NOBODY = b" " * (SIGNATURE - 1) + b"\n"
 
 
 class HomeLock:
-    """A thread lock within the process and `flock` on `folder` between processes. Re-entrant.
+    """A thread lock within the process, and a `flock` on `folder` between processes. Re-entrant.
 
-    `entered` runs each time the lock goes from free to held, before the caller does anything; its
-    argument says whether the writer before may have died at work. Raises Busy, OSError.
+    entered: called each time the lock goes from free to held, before the caller does anything. Its
+        argument says whether the writer before may have died at work.
+
+    Entering raises Busy, OSError, and the errors of `entered`.
     """
 
     def __init__(self, folder: Path, entered: Callable[[bool], None]):
         self._folder = folder
-        self._holder = folder / HOLDER
+        self._holder_file = folder / HOLDER
         self._threads = ThreadLock()
+        # How often the lock is entered and not left yet, by this thread
         self._depth = 0
         self._entered = entered
+        # Descriptors of the folder and of the holder's file, None while they are not open
         self._fd: int | None = None
-        self._note: int | None = None
+        self._holder_fd: int | None = None
+        # Whether the holder's line stays at the end, as if the process had died
         self._is_torn = False
 
     def __enter__(self) -> HomeLock:
@@ -70,6 +76,7 @@ class HomeLock:
             self._threads.__exit__()
 
     def _take(self) -> None:
+        """Take the `flock` and call `entered`. Raises Busy, OSError."""
         while True:
             if self._fd is None:
                 self._fd = os.open(self._folder, _FOLDER)
@@ -85,73 +92,80 @@ class HomeLock:
             raise
 
     def _sign(self) -> bool:
-        """Say who holds the lock. Returns whether the writer before may have died at work."""
+        """Write the holder's line. Returns whether the writer before may have died at work."""
         try:
-            if self._note is None or not is_at(self._note, self._holder):
-                self._close_note()
-                is_new = not self._holder.exists()
-                self._note = open_own(self._holder)
-                # Somebody deleted what a dead writer would have left
+            if self._holder_fd is None or not is_at(self._holder_fd, self._holder_file):
+                self._close_holder_file()
+                is_new = not self._holder_file.exists()
+                self._holder_fd = open_own(self._holder_file)
+                # If somebody deleted the file, the line of a dead writer may be lost with it
                 has_died = is_new
             else:
                 has_died = False
-            has_died |= os.pread(self._note, SIGNATURE, 0).strip() != b""
-            os.pwrite(self._note, signature(), 0)
+            has_died |= os.pread(self._holder_fd, SIGNATURE, 0).strip() != b""
+            os.pwrite(self._holder_fd, signature(), 0)
         except OSError as error:
-            if error.errno == errno.ENODEV:
-                # Something else than a file has its name
+            is_not_a_file = error.errno == errno.ENODEV
+            if is_not_a_file:
                 raise
-            # Nothing may be written here: nobody is told who holds the lock
+            # Nothing may be written here, so there is no line, and no writer that could have died
             return False
         return has_died
 
     def _release(self) -> None:
+        """Clear the holder's line and give the `flock` up."""
         assert self._fd is not None
-        if self._note is not None and not self._is_torn:
+        if self._holder_fd is not None and not self._is_torn:
             with suppress(OSError):
-                os.pwrite(self._note, _NOBODY, 0)
+                os.pwrite(self._holder_fd, _NOBODY, 0)
         self._is_torn = False
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def leave_torn(self) -> None:
-        """Record that the work was interrupted, so that the next holder of the lock checks it."""
+        """Keep the holder's line when the lock is released, as if this process had died.
+
+        So the next holder completes the work that was interrupted.
+        """
         self._is_torn = True
 
     def died(self) -> bool:
-        """Whether a writer died at work and nobody has taken the lock since; may be asked by
-        anybody.
+        """Whether a writer died at work and nobody has taken the lock since.
+
+        The lock need not be held.
         """
         try:
-            if self._note is None:
-                self._note = open_own(self._holder, os.O_RDONLY)
-                written = os.pread(self._note, SIGNATURE, 0)
-                self._close_note()
+            if self._holder_fd is None:
+                self._holder_fd = open_own(self._holder_file, os.O_RDONLY)
+                written = os.pread(self._holder_fd, SIGNATURE, 0)
+                self._close_holder_file()
             else:
-                written = os.pread(self._note, SIGNATURE, 0)
+                written = os.pread(self._holder_fd, SIGNATURE, 0)
         except OSError:
             return False
         match = _PID.match(written)
         if match is None:
             return False
-        is_ours = int(match[1]) == os.getpid()
-        return not is_alive(int(match[1])) or (is_ours and self._depth == 0)
+        process = int(match[1])
+        # A dead process may have had our number
+        is_of_namesake = process == os.getpid() and self._depth == 0
+        return is_of_namesake or not is_alive(process)
 
     def keep(self) -> None:
-        """Hold it on when the holder leaves, until some holder calls `let_go`."""
+        """Keep the lock held when the holder leaves, until a holder calls `let_go`."""
         self._depth += 1
 
     def let_go(self) -> None:
-        """Take `keep` back. The lock is free as soon as the holder leaves."""
+        """End `keep`. The lock is free as soon as the holder leaves."""
         self._depth -= 1
 
-    def _close_note(self) -> None:
-        if self._note is not None:
-            os.close(self._note)
-            self._note = None
+    def _close_holder_file(self) -> None:
+        if self._holder_fd is not None:
+            os.close(self._holder_fd)
+            self._holder_fd = None
 
     def close(self) -> None:
         """Release the folder."""
-        self._close_note()
+        self._close_holder_file()
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

@@ -1,4 +1,4 @@
-"""Agents the owner paused, as rows of the ledger."""
+"""The agents that the owner paused, as rows of the ledger. A paused agent may change nothing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ _PAUSE = "insert or ignore into paused (agent) values (?)"
 
 
 class PausedRows:
-    """The paused agents of one home. Thread-safe. All methods raise StorageError."""
+    """Reads and sets which agents of one home are paused.
+
+    Thread-safe. All methods raise StorageError.
+    """
 
     def __init__(self, database: LedgerDatabase):
         self._database = database
 
     def names(self) -> list[str]:
-        """Their names."""
+        """Return the names of the paused agents, sorted."""
         rows = self._database.rows("select agent from paused order by agent")
         return [row["agent"] for row in rows]
 

@@ -1,6 +1,7 @@
-"""Changes to make, and the queue in which callers wait for the disk together (docs/concurrency.md).
+"""Changes that are planned and not made yet, and the queue in which they wait.
 
-Each change is accepted or refused on its own.
+All changes in the queue are made with one wait for the disk (docs/concurrency.md). Each of them is
+accepted or refused on its own.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
     from memoranda.sources.line_change import LineChange
     from memoranda.sources.step import Step
 
-# Changes and bytes of one transaction, so that the first caller does not wait long.
 MOST_CHANGES = 64
 MOST_BYTES = 4 << 20
 MOST_SECONDS = 0.1
-"""What waits at most: changes, bytes of their files, and how long the first of them."""
-# The permalink that a note's header gives it.
+"""Limits of the queue, so that the first caller does not wait long: the number of changes, the bytes
+of their files, and the seconds since the first change came."""
+# The permalink in a note's header.
 _PERMALINK = re.compile(rb"^permalink:[ \t]*(\S+)", re.MULTILINE)
-# Bytes in which a permalink is looked for.
-_HEADER = 4096
+# A header is looked for in this number of bytes.
+_HEADER_BYTES = 4096
 
 
 def _nothing() -> None:
@@ -41,9 +42,12 @@ def _nothing() -> None:
 class PlannedChange:
     """A change with its steps, before it is made and after.
 
-    `check` may refuse it right before it is recorded; `show` is called once its files are on disk.
-    `error` says why it was not made. `may_go_alone` tells that it was refused because of others, so
-    it is worth another try.
+    folded: the reads that the new headers count, by path (`Ledger.plan`).
+    check: called right before the change is recorded. It raises an error to refuse the change.
+    show: called with the change once its files are on disk.
+    error: why the change was not made. None if it was made, or not tried yet.
+    may_go_alone: whether the change failed together with others, and may succeed if tried alone.
+    is_over: set when the change is made or refused.
     """
 
     change: Change
@@ -57,7 +61,7 @@ class PlannedChange:
 
     @property
     def about(self) -> str:
-        """The place to name where it is refused."""
+        """The file or project that an error about this change names."""
         lines = self.lines
         if lines is not None:
             return os.path.basename(lines.place)
@@ -65,45 +69,52 @@ class PlannedChange:
 
     @property
     def lines(self) -> LineChange | None:
-        """The change of the lines of a file used in place. A change that has one does nothing
-        else."""
+        """The change of lines in a file used in place, None if there is none.
+
+        A change of lines has no other steps.
+        """
         return next((step.lines for step in self.steps if step.lines is not None), None)
 
     @property
     def is_simple(self) -> bool:
-        """Whether it only writes and removes files, so that it can wait beside others."""
+        """Whether it only writes and removes files, so that it can wait with other changes."""
         return not self.folded and all(
             step.do in (StepKind.PUT, StepKind.REMOVE) for step in self.steps
         )
 
     @property
     def size(self) -> int:
-        """The bytes of the files it writes."""
+        """The number of bytes that it writes."""
         return sum(len(step.data or b"") for step in self.steps)
 
     def claims(self) -> set[tuple[str, str]]:
-        """The files, and the addresses of new notes, that no other waiting change may touch."""
+        """Return keys of the files and permalinks that no other waiting change may use.
+
+        Such as `{("/home/main", "notes/a.md"), ("permalink", "main/a")}`, all in lower case.
+        """
         claims = {(step.root, step.path.casefold()) for step in self.steps}
         for step in self.steps:
             if step.data is not None and step.old is None:
-                match = _PERMALINK.search(step.data[:_HEADER])
+                match = _PERMALINK.search(step.data[:_HEADER_BYTES])
                 if match is not None:
                     claims.add(("permalink", match[1].decode("utf-8", "replace").casefold()))
         return claims
 
 
 class ChangeQueue:
-    """The changes that wait. For the thread that is inside the home."""
+    """The changes that wait to be made together. Only the holder of the home's lock may use it."""
 
     def __init__(self) -> None:
         self.changes: list[PlannedChange] = []
+        # The claims and the size in bytes of all changes together
         self._claims: set[tuple[str, str]] = set()
         self._bytes = 0
+        # When the first change came, in seconds of `time.monotonic`
         self._begun = 0.0
 
     @property
     def is_full(self) -> bool:
-        """Whether what waits should be made now."""
+        """Whether the waiting changes have reached a limit and should be made now."""
         return bool(self.changes) and (
             len(self.changes) >= MOST_CHANGES
             or self._bytes >= MOST_BYTES
@@ -111,11 +122,11 @@ class ChangeQueue:
         )
 
     def takes(self, planned: PlannedChange) -> bool:
-        """Whether a change can wait beside the others."""
+        """Whether a change can wait with the others, because no two touch the same file."""
         return planned.is_simple and self._claims.isdisjoint(planned.claims())
 
     def add(self, planned: PlannedChange) -> None:
-        """Have a change wait."""
+        """Add a change to the queue."""
         if not self.changes:
             self._begun = time.monotonic()
         self.changes.append(planned)
@@ -132,7 +143,11 @@ class ChangeQueue:
 
 
 def end(changes: Iterable[PlannedChange], *, made: bool) -> None:
-    """Wake the callers that wait for these changes. If not `made`, the writer was interrupted."""
+    """Wake the callers that wait for these changes.
+
+    made: whether the writer got to the end. If not, it was interrupted, and every change without an
+        error gets NotPutBack.
+    """
     for planned in changes:
         if not made and planned.error is None:
             planned.error = NotPutBack(
@@ -142,5 +157,5 @@ def end(changes: Iterable[PlannedChange], *, made: bool) -> None:
 
 
 def accepted(changes: Sequence[PlannedChange]) -> list[PlannedChange]:
-    """Those of the changes that were not refused so far."""
+    """Return the changes that were not refused so far."""
     return [planned for planned in changes if planned.error is None]

@@ -1,8 +1,8 @@
-"""How often notes were read and when they were last used, unless headers say it already.
+"""Counts how often notes are read, and when they were last used, in the table `read`.
 
-A read does not rewrite the note: it is a row here. The counts shown are the sums of the header's
-and these. Upkeep folds these counts into headers, in the transaction of the change that writes the
-headers.
+A read does not rewrite the note. Users are shown the sum of the count in the note's header and the
+count here. Upkeep folds the counts: it adds them to the headers, and subtracts them here in the same
+transaction.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from memoranda.clock import Clock
 from memoranda.errors import StorageError
 from memoranda.ledger.database import LedgerDatabase
 
-# Keys that are asked for by name; for more, all rows are read.
-_MOST_KEYS = 500
+# Up to this number of keys, rows are asked for by key. For more keys, all rows are read.
+_MAX_KEYS_IN_QUERY = 500
 _ADD = (
     "insert into read (key, count, read_at, used_at, restarted) values (?, ?, ?, ?, ?) "
     "on conflict (key) do update set "
@@ -38,10 +38,10 @@ _SUBTRACT = (
 _CLEAR = "delete from read where count = 0 and used_at = 0 and restarted = 0"
 
 
-# Seconds a read waits for another process that writes, so that others see it at once.
-_PATIENCE = 0.1
-# Seconds for which no read waits again once one waited in vain: the other process may be stopped.
-_IMPATIENT_FOR = 5.0
+# A read waits this long for another process that writes, so that others see the count at once.
+_PATIENCE_SECONDS = 0.1
+# After a wait in vain, no read waits again for this time: the other process may be stopped.
+_IMPATIENT_SECONDS = 5.0
 
 
 class ReadRow(NamedTuple):
@@ -50,7 +50,7 @@ class ReadRow(NamedTuple):
     times: how often it was read.
     read_at: when it was last read.
     used_at: when it was last used.
-    restarted: whether a database must forget its count.
+    restarted: 1 if counting began again with this row: earlier counts must be forgotten.
     """
 
     times: int = 0
@@ -60,18 +60,22 @@ class ReadRow(NamedTuple):
 
 
 class Reads:
-    """The reads of one home. Thread-safe.
+    """Counts and returns the reads of one home. Thread-safe.
 
-    A read is never refused, and not held up for long: while somebody else keeps the ledger, it waits
-    in memory for the next one, or for `close`.
+    Counting never fails and hardly waits. While another process writes the ledger, a count stays in
+    memory, and is written with the next one or by `close`.
+
+    A key names a note.
     """
 
     def __init__(self, database: LedgerDatabase, clock: Clock):
         self._database = database
         self._clock = clock
         self._guard = threading.Lock()
+        # (key, reads) that are not in the ledger yet
         self._waiting: list[tuple[str, ReadRow]] = []
         self._has_written = False
+        # Until this time of `time.monotonic`, no read waits for another process
         self._impatient_until = 0.0
 
     # --- counting
@@ -81,43 +85,52 @@ class Reads:
         self._add([(key, ReadRow(times, int(self._clock().timestamp())))])
 
     def note_use(self, keys: Iterable[str], moment: datetime) -> None:
-        """Note that these were used at `moment`."""
+        """Record that the notes with these keys were used at `moment`."""
         second = int(moment.timestamp())
         self._add([(key, ReadRow(used_at=second)) for key in keys])
 
     def restart(self, *keys: str) -> None:
-        """Forget the reads of these: other notes begin in their place."""
+        """Forget the reads of these keys, since new notes have taken the place of the old ones."""
         known_rows = self.rows(keys)
         self._add([(key, ReadRow(restarted=1)) for key in dict.fromkeys(keys) if key in known_rows])
 
     def _add(self, rows: Iterable[tuple[str, ReadRow]]) -> None:
+        """Count these reads, and write them if the ledger is free."""
         with self._guard:
             self._waiting += rows
         self._write(may_wait=False)
 
     def _write(self, *, may_wait: bool) -> None:
-        """Have what waits in the ledger, if it can be written. A full disk costs the counts alone."""
+        """Write the waiting reads to the ledger, if possible. Otherwise they go on waiting.
+
+        may_wait: whether to wait for another thread or process that writes.
+        """
         if time.monotonic() < self._impatient_until:
             patience = 0.0
         else:
-            patience = _PATIENCE
-        wait_for = -1 if may_wait else patience
-        if not self._waiting or not self._database.mutex.acquire(timeout=wait_for):
+            patience = _PATIENCE_SECONDS
+        # For `acquire`, -1 means without a limit
+        timeout = -1 if may_wait else patience
+        if not self._waiting or not self._database.mutex.acquire(timeout=timeout):
             return
         try:
             with self._guard:
                 rows = self._waiting
                 self._waiting = []
-            if not self._is_written(rows, may_wait, patience):
-                self._impatient_until = time.monotonic() + _IMPATIENT_FOR
+            if not self._has_stored(rows, may_wait, patience):
+                self._impatient_until = time.monotonic() + _IMPATIENT_SECONDS
                 with self._guard:
                     self._waiting = [*rows, *self._waiting]
         finally:
             self._database.mutex.release()
 
-    def _is_written(
+    def _has_stored(
         self, rows: Iterable[tuple[str, ReadRow]], may_wait: bool, patience: float
     ) -> bool:
+        """Store reads in one transaction. Returns whether that succeeded.
+
+        patience: seconds to wait for another process, unless `may_wait`.
+        """
         if not self._database.is_writable:
             return False
         try:
@@ -132,14 +145,14 @@ class Reads:
         return True
 
     def _forget_restarted(self, connection: Connection) -> None:
-        """Forget which counts began again: only a home with a database needs to remember that."""
+        """Clear the marks `restarted`. Only a home with a server sends them on, and overrides this."""
         connection.execute("update read set restarted = 0 where restarted = 1")
         connection.execute(_CLEAR)
 
     # --- asking
 
     def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:
-        """The reads of these keys, or of all. Reads of other processes are included."""
+        """Return the reads by key, also of other processes. `keys` of None means all."""
         rows = self._written_rows(keys)
         for key, row in [*self._waiting]:
             if keys is None or key in keys:
@@ -147,13 +160,14 @@ class Reads:
         return rows
 
     def _written_rows(self, keys: Collection[str] | None) -> dict[str, ReadRow]:
+        """Return the reads by key that are in the ledger, without the waiting ones."""
         return {
             row["key"]: ReadRow(row["count"], row["read_at"], row["used_at"], row["restarted"])
             for row in self._stored_rows(keys)
         }
 
     def _stored_rows(self, keys: Collection[str] | None) -> Iterable[Row]:
-        if keys is None or len(keys) > _MOST_KEYS:
+        if keys is None or len(keys) > _MAX_KEYS_IN_QUERY:
             return self._database.rows("select * from read")
         marks = ",".join("?" * len(keys))
         return self._database.rows(
@@ -161,23 +175,23 @@ class Reads:
         )
 
     def counts(self, keys: Collection[str] | None = None) -> Counter[str]:
-        """The number of reads by key, of these keys or of all."""
+        """Return the number of reads by key. `keys` of None means all."""
         return Counter({key: row.times for key, row in self.rows(keys).items() if row.times})
 
     def used(self, keys: Collection[str] | None = None) -> dict[str, int]:
-        """When each key was last used, in seconds since 1970."""
+        """Return when each key was last used, in seconds since 1970. `keys` of None means all."""
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
     def whole(self) -> dict[str, ReadRow]:
-        """All reads that a fold may take away.
+        """Return all reads that a fold may subtract, by key.
 
-        For a copy of a database, the reads on all machines.
+        In a home with a server, they are the reads on all machines.
         """
         self.flush()
         return self._written_rows(None)
 
     def stamp(self) -> tuple[int, int]:
-        """Two numbers that change with each read that is counted or folded."""
+        """Return two numbers of which one changes with each read that is counted or folded."""
         row = self._database.row(
             "select total(count) as reads, max(max(read_at), max(used_at)) as latest from read"
         )
@@ -201,7 +215,7 @@ class Reads:
         self._add(folded.items())
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Leave nothing of these keys. Raises StorageError."""
+        """Delete everything about these keys. Raises StorageError."""
         self.flush()
         forgotten = {*keys}
         with self._guard:
@@ -216,12 +230,15 @@ class Reads:
         self._write(may_wait=True)
 
     def close(self) -> None:
-        """Write what waits."""
+        """Write the waiting reads."""
         self.flush()
 
 
 def parse_log(data: bytes) -> Iterator[tuple[str, ReadRow]]:
-    """The reads in the lines of an access log, which earlier versions kept, in order."""
+    """Yield (key, reads) from the lines of an access log, which earlier versions wrote.
+
+    `3 KEY` means three reads, `@1767225600 KEY` a use at that second, `0 KEY` a restart.
+    """
     for line in data.decode("utf-8", "replace").split("\n"):
         value, _, key = line.partition(" ")
         if not key:
@@ -240,6 +257,7 @@ def add_reads(connection: Connection, rows: Iterable[tuple[str, ReadRow]]) -> No
 
 
 def sum_of(before: ReadRow, later_row: ReadRow) -> ReadRow:
+    """Return two rows of one key as one: the sum of counts, the later of moments."""
     if later_row.restarted:
         return later_row
     return ReadRow(
@@ -251,5 +269,5 @@ def sum_of(before: ReadRow, later_row: ReadRow) -> ReadRow:
 
 
 def _text(key: str) -> str:
-    """A key as SQLite accepts it: half a surrogate pair is not valid text."""
+    """Return a key as SQLite accepts it: `?` in place of half a surrogate pair."""
     return key.encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""The owner's answers and the agents' requests: rows that a step `set` of a change writes.
+"""The owner's answers to review questions, and the agents' requests, as rows of the ledger.
 
-So an answer is part of a change like a text: it exists if and only if the change does, and undo
-takes it back.
+A step SET of a change writes such a row. So the row exists if and only if the change does, and an
+undo restores the value before. The path of the step is `answer/KEY` or `request/KEY`.
 """
 
 from __future__ import annotations
@@ -31,32 +31,38 @@ def is_row(project: str, path: str) -> bool:
 
 
 def row_place(path: str) -> tuple[str, str]:
-    """The kind and the key of the row that the path of a step names."""
+    """Return the kind and the key of the row at a step's path.
+
+    `answer/3f2a` is `("answer", "3f2a")`.
+    """
     kind, _, key = path.partition("/")
     return kind, key
 
 
 class ReviewRows:
-    """The rows of one home."""
+    """Reads, plans and writes the answers and requests of one home.
+
+    folder: the private folder of the home, which is the root of the steps.
+    """
 
     def __init__(self, database: LedgerDatabase, folder: str):
         self._database = database
         self._folder = folder
 
     def all(self, kind: str) -> dict[str, dict[str, Any]]:
-        """The values of all rows of a kind, by key. Raises StorageError."""
+        """Return the values of all rows of a kind, by key. Raises StorageError."""
         rows = self._database.rows("select key, value from review where kind = ?", (kind,))
         return {row["key"]: json.loads(row["value"]) for row in rows}
 
     def value(self, kind: str, key: str) -> dict[str, Any] | None:
-        """The value of one row, or None. Raises StorageError."""
+        """Return the value of one row, None if it does not exist. Raises StorageError."""
         data = self.bytes_at(f"{kind}/{key}")
         if data is None:
             return None
         return json.loads(data)
 
     def bytes_at(self, path: str) -> bytes | None:
-        """The value of the row at this path of a step, as bytes, or None."""
+        """Return the JSON of the row at a step's path, None if it does not exist."""
         sql = "select value from review where kind = ? and key = ?"
         row = self._database.row(sql, row_place(path))
         if row is None:
@@ -64,21 +70,21 @@ class ReviewRows:
         return str(row["value"]).encode()
 
     def paths(self) -> list[str]:
-        """The paths of all rows."""
+        """Return the paths of all rows, such as `answer/3f2a`."""
         rows = self._database.rows("select kind, key from review order by kind, key")
         return [f"{row['kind']}/{row['key']}" for row in rows]
 
     # --- steps
 
     def step(self, kind: str, key: str, value: Any, *, kept: bool = True) -> Step:
-        """The step that gives a row this value. None removes the row."""
+        """Return the step that gives a row this value. None removes the row."""
         data = None
         if value is not None:
             data = json.dumps(value).encode()
         return self.step_at(f"{kind}/{key}", data, kept=kept)
 
     def step_at(self, path: str, data: bytes | None, *, kept: bool = True) -> Step:
-        """The step that gives a row these bytes. None removes the row."""
+        """Return the step that gives the row at `path` this JSON. None removes the row."""
         from memoranda.sources.step import Step, StepKind
 
         before = self.bytes_at(path)
@@ -107,7 +113,7 @@ class ReviewRows:
             self.put(connection, step.path, step.data)
 
     def put(self, connection: Connection, path: str, data: bytes | None) -> None:
-        """Set the row at `path` to these bytes. None removes it."""
+        """Set the row at `path` to this JSON. None removes it."""
         place = row_place(path)
         if data is None:
             connection.execute("delete from review where kind = ? and key = ?", place)
@@ -116,7 +122,10 @@ class ReviewRows:
         connection.execute(sql, (*place, data.decode()))
 
     def store(self, path: str, data: bytes | None) -> None:
-        """Make the row at `path` what another machine says it is. Raises StorageError."""
+        """Set the row at `path` to the JSON that another machine wrote. None removes it.
+
+        Raises StorageError.
+        """
         with self._database.transaction(durable=False) as connection:
             self.put(connection, path, data)
 
@@ -134,11 +143,12 @@ class ReviewRows:
             self.put(connection, touched.path, None if row is None else bytes(row["data"]))
 
     def paths_naming(self, names: Sequence[str]) -> list[str]:
-        """The paths of rows whose key has one of these names in it."""
+        """Return the paths of rows whose key contains one of these names."""
         return [path for path in self.paths() if any(name in row_place(path)[1] for name in names)]
 
 
 def _name_of(data: bytes | None) -> str:
+    """Return the first digits of the SHA-256 of a value, by which an error names it."""
     if data is None:
         return "none"
     return sha256(data)[:8]

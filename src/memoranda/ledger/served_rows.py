@@ -1,8 +1,7 @@
-"""A record of what agents received: which notes were read, found or told, to whom, when, and the
-request.
+"""Records which notes agents received: which call gave out which notes, to whom and when.
 
-It records reads and is not a change of the memory. Writing it never delays a caller: if a call
-cannot be recorded, only its row is lost.
+This is not a change of the memory. Recording never delays or fails a call: if it is not possible,
+only the record is lost.
 """
 
 from __future__ import annotations
@@ -18,24 +17,28 @@ from memoranda.clock import stamp
 from memoranda.errors import StorageError
 from memoranda.ledger.database import LedgerDatabase
 
-# Calls kept; the oldest go.
-_MOST_CALLS = 20_000
-# Calls between two looks at how many there are.
-_LOOK_EVERY = 100
-# Seconds a row waits for another process that writes.
-_PATIENCE = 0.05
-# Characters of what was asked for.
-_LONGEST = 200
-# Notes noted of one call.
-_MOST_NOTES = 50
+# This number of calls is kept; older ones are deleted.
+_MAX_CALLS = 20_000
+# After every hundredth call, old ones are deleted.
+_CALLS_BETWEEN_SWEEPS = 100
+# Recording a call waits this long for another process that writes.
+_PATIENCE_SECONDS = 0.05
+# Longer requests are cut.
+_MAX_REQUEST_CHARACTERS = 200
+# This number of notes is recorded of one call.
+_MAX_NOTES = 50
 _CALL = "insert into served (time, agent, how, asked) values (?, ?, ?, ?)"
 _NOTE = "insert or ignore into served_note (note, call, position) values (?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One call that gave notes to an agent. `how`: the tool, or `prompt` or `session start` for what
-    was told unasked. `notes` are ids.
+    """One call that gave notes to an agent.
+
+    time: when (ISO 8601, UTC).
+    how: the tool. For notes that a hook gave unasked, `prompt` or `session start`.
+    asked: the request, in one line.
+    notes: the ids of the notes.
     """
 
     time: str
@@ -54,8 +57,8 @@ class ServedRows:
     def add(
         self, moment: datetime, agent: str, how: str, asked_for: str, notes: Iterable[str]
     ) -> None:
-        """Note what an agent got."""
-        ids = list(dict.fromkeys(notes))[:_MOST_NOTES]
+        """Record which notes (ids) an agent received. Parameters as in `Served`."""
+        ids = list(dict.fromkeys(notes))[:_MAX_NOTES]
         if not ids:
             return
         row = Served(stamp(moment), agent, how, _flat(asked_for), tuple(ids))
@@ -63,7 +66,7 @@ class ServedRows:
         with (
             suppress(StorageError),
             self._database.transaction(
-                durable=False, may_wait=False, patience=_PATIENCE
+                durable=False, may_wait=False, patience=_PATIENCE_SECONDS
             ) as connection,
         ):
             _insert(connection, [row])
@@ -71,9 +74,11 @@ class ServedRows:
     def rows(
         self, *, agent: str | None = None, note: str | None = None, limit: int = 200
     ) -> list[Served]:
-        """The calls of an agent, or those that gave out a note, the latest first.
+        """Return the latest calls, newest first. Raises StorageError.
 
-        Raises StorageError.
+        agent: only calls of this agent. None for all.
+        note: only calls that gave out the note with this id. None for all.
+        limit: the greatest number of calls.
         """
         sql = "select * from served"
         values: list[str | int] = []
@@ -92,8 +97,9 @@ class ServedRows:
         ]
 
     def latest_notes(self, since: datetime, limit: int) -> list[tuple[str, str]]:
-        """The ids of the notes agents got since a moment, each with the time of the last, the latest
-        first. Raises StorageError.
+        """Return (id, time) of the notes that agents received since a moment, newest first.
+
+        The time is that of the latest call that gave out the note. Raises StorageError.
         """
         sql = (
             "select note, max(time) as last from served join served_note on call = number "
@@ -111,7 +117,7 @@ class ServedRows:
             _drop_notes_of_no_call(connection)
 
     def _notes(self, calls: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """By call, the ids of what it gave."""
+        """Return number of a call -> ids of its notes, in their order."""
         sql = (
             "select call, note from served_note where call in (select value from json_each(?)) "
             "order by call, position"
@@ -123,18 +129,22 @@ class ServedRows:
 
 
 def insert_log(connection: Connection, data: bytes) -> None:
-    """Take over the lines of JSON of the version before; a line that was cut off says nothing."""
+    """Insert the calls of a log of an earlier version, one JSON object a line.
+
+    Damaged lines are skipped.
+    """
     _insert(connection, list(_parse(data)))
 
 
 def _insert(connection: Connection, rows: Sequence[Served]) -> None:
+    """Insert calls. Now and then, delete the oldest."""
     for row in rows:
         call = connection.execute(_CALL, (row.time, row.agent, row.how, row.asked)).lastrowid
         connection.executemany(
             _NOTE, [(note, call, position) for position, note in enumerate(row.notes)]
         )
-        if call and call % _LOOK_EVERY == 0:
-            connection.execute("delete from served where number <= ?", (call - _MOST_CALLS,))
+        if call and call % _CALLS_BETWEEN_SWEEPS == 0:
+            connection.execute("delete from served where number <= ?", (call - _MAX_CALLS,))
             _drop_notes_of_no_call(connection)
 
 
@@ -156,5 +166,5 @@ def _parse(data: bytes) -> Iterator[Served]:
 
 
 def _flat(asked_for: str) -> str:
-    """The request in one line, without characters that databases refuse."""
-    return " ".join(asked_for.split())[:_LONGEST].encode("utf-8", "replace").decode()
+    """Return a request in one short line, without characters that databases refuse."""
+    return " ".join(asked_for.split())[:_MAX_REQUEST_CHARACTERS].encode("utf-8", "replace").decode()

@@ -1,7 +1,8 @@
-"""A record of what sessions of clients were given, so that they are told nothing twice.
+"""Records which notes and lines each session of a client received, so that it gets nothing twice.
 
-The rows may be deleted at any time. A hook has less than a second, so writing never waits. Texts
-that could not be recorded are told once more.
+A client is an agent program such as `claude-code`; a session is one conversation in it. A hook has
+less than a second, so recording never waits. If a text could not be recorded, or its row was
+deleted, the session receives it once more.
 """
 
 from __future__ import annotations
@@ -20,25 +21,26 @@ from memoranda.ledger.database import LedgerDatabase
 
 NOTE = "note"
 TEXT = "text"
-# Sessions kept, and those looked at for the newest of a client.
-_SESSIONS_KEPT = 200
-_KEPT_FOR = timedelta(days=30)
-# Characters of what a session was given; one that reaches it is given nothing more.
-_FULL = 64_000
-_LOOKED_AT = 20
-# Shorter lines are said too often to show that a session heard them.
-_SHORTEST_LINE = 12
+# Older sessions, and those beyond this number, are forgotten.
+_MAX_SESSIONS = 200
+_MAX_SESSION_AGE = timedelta(days=30)
+# A session whose records have this number of characters receives nothing more.
+_FULL_CHARACTERS = 64_000
+# `last_seen` looks at this number of the latest sessions of a client.
+_LATEST_SESSIONS = 20
+# Shorter lines occur too often to show that a session received them.
+_MIN_LINE_CHARACTERS = 12
 _ITEMS = "select kind, value from session_item where client = ? and session = ?"
 
 
 class SessionRows:
-    """The record of a session of a client.
+    """The record of one session of a client, as it was when this object was made.
 
-    notes: the ids it was given.
-    texts: the hashes of the lines it was given.
-    saw: the moment up to which it was told what others added, or None.
-    is_known: whether it has begun before.
-    is_full: whether it was given as much as a session may get.
+    notes: the ids of the notes that it received.
+    texts: the hashes of the lines that it received (`line_hash`).
+    saw: the moment up to which it knows the notes of others, None if it knows none.
+    is_known: whether there was a record already.
+    is_full: whether it received as much as a session may get.
     """
 
     def __init__(self, database: LedgerDatabase, client: str, session: str):
@@ -53,15 +55,15 @@ class SessionRows:
             self.saw = _moment(row["saw"])
         else:
             self.saw = None
-        self.is_full = sum(len(kind) + len(value) + 2 for kind, value in items) >= _FULL
+        self.is_full = sum(len(kind) + len(value) + 2 for kind, value in items) >= _FULL_CHARACTERS
 
     def last_seen(self) -> datetime | None:
-        """The moment up to which this client has been told, in any session, what others added.
+        """Return the moment up to which any session of this client knows the notes of others.
 
-        None if never.
+        None if no session knows any.
         """
         sql = "select saw from session where client = ? order by changed desc limit ?"
-        rows = self._database.rows(sql, (self._place[0], _LOOKED_AT))
+        rows = self._database.rows(sql, (self._place[0], _LATEST_SESSIONS))
         moments = [_moment(row["saw"]) for row in rows]
         return max((moment for moment in moments if moment is not None), default=None)
 
@@ -73,7 +75,12 @@ class SessionRows:
         notes: Iterable[str] = (),
         text: str = "",
     ) -> None:
-        """Note what the session is given now."""
+        """Record what the session receives now.
+
+        saw: the moment up to which it now knows the notes of others. None leaves it as it was.
+        notes: ids.
+        text: lines, of which hashes are recorded.
+        """
         note_list = [*notes]
         self.notes.update(note_list)
         items = [(NOTE, note) for note in note_list]
@@ -96,11 +103,11 @@ class SessionRows:
             )
 
     def without_given(self, text: str) -> str:
-        """`text` without the lines that came from here."""
+        """Return `text` without the lines that the session received from here."""
         return without_lines(text, self.texts)
 
     def sweep(self, now: datetime) -> None:
-        """Forget old sessions."""
+        """Forget old sessions, of all clients."""
         sql = (
             "delete from session where changed < ? or (client, session) in "
             "(select client, session from session order by changed desc limit -1 offset ?)"
@@ -109,7 +116,7 @@ class SessionRows:
             suppress(StorageError),
             self._database.transaction(durable=False, may_wait=False) as connection,
         ):
-            connection.execute(sql, (stamp(now - _KEPT_FOR), _SESSIONS_KEPT))
+            connection.execute(sql, (stamp(now - _MAX_SESSION_AGE), _MAX_SESSIONS))
             connection.execute(
                 "delete from session_item where (client, session) not in "
                 "(select client, session from session)"
@@ -117,24 +124,23 @@ class SessionRows:
 
 
 def given_notes(database: LedgerDatabase) -> tuple[int, set[str]]:
-    """How many of the sessions still known were told something, and the ids of the notes."""
+    """Return how many recorded sessions received notes, and the ids of these notes."""
     rows = database.rows("select client, session, value from session_item where kind = ?", (NOTE,))
     sessions = {(row["client"], row["session"]) for row in rows}
     return len(sessions), {row["value"] for row in rows}
 
 
 def forget_sessions(database: LedgerDatabase) -> None:
-    """Forget what all sessions were given. Raises StorageError."""
+    """Delete the records of all sessions. Raises StorageError."""
     with database.transaction(durable=False) as connection:
         for table in ("session", "session_item"):
             connection.execute(f"delete from {table}")
 
 
 def texts_given(path: Path, client: str, session: str) -> set[str]:
-    """The hashes of the lines that a session was given, read from the ledger at `path` without a
-    lock.
+    """Return the hashes of the lines that a session received, from the ledger at `path`.
 
-    Empty if that is not possible without waiting.
+    Needs no open home. Empty if the ledger cannot be read without waiting.
     """
     with suppress(sqlite3.Error):
         name = f"file:{quote(str(path))}?mode=ro"
@@ -145,27 +151,31 @@ def texts_given(path: Path, client: str, session: str) -> set[str]:
 
 
 def without_lines(text: str, hashes: set[str]) -> str:
-    """`text` without the lines that have one of these hashes."""
+    """Return `text` without the lines that have one of these hashes."""
     return "\n".join(line for line in text.splitlines() if line_hash(line) not in hashes)
 
 
 def session_hash(session: str) -> str:
-    """The hash by which the ledger knows a client's name of a session."""
+    """Return the hash that names a session in the ledger.
+
+    session: the client's own name of the session.
+    """
     return sha256(session.encode("utf-8", "replace")).hexdigest()[:20]
 
 
 def line_hash(line: str) -> str:
-    """The hash of a line that is long enough to recognize. Otherwise empty.
+    """Return a hash of a line without list marks and blanks around it, "" if the line is short.
 
-    List marks and blanks around it do not count.
+    `- Use UTC for all times` has the hash of `Use UTC for all times`.
     """
     line = line.strip().lstrip("-*> ")
-    if len(line) < _SHORTEST_LINE:
+    if len(line) < _MIN_LINE_CHARACTERS:
         return ""
     return sha256(line.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def _moment(text: str | None) -> datetime | None:
+    """Parse a time of the ledger. None for None and for a damaged one."""
     if text is None:
         return None
     with suppress(ValueError):

@@ -1,4 +1,7 @@
-"""The private folder of a home that `storage.state` puts outside it."""
+"""Prepares the private folder of a home if the setting `storage.state` puts it outside the home.
+
+The private folder has the ledger and the index. It may not be in a synced folder.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,19 @@ from memoranda.ledger.lock import HomeLock
 from memoranda.sources.files import make_private, sync_folder, write_file
 from memoranda.sources.layout import PRIVATE, TEMP_PREFIX, Layout
 
-# Which home the folder is of.
+# The file in the private folder with the path of the home that it belongs to.
 _OWNER = "home"
-# What is made again, or is of a process.
-_LEFT = ("index*.db*", "lock", "ledger.db-*", "daemon.log")
+# Files that are not copied, since they are made again or belong to a process.
+_NOT_COPIED = ("index*.db*", "lock", "ledger.db-*", "daemon.log")
 
 
 def open_state(layout: Layout) -> None:
-    """Prepare the folder for the ledger, if it is outside the home.
+    """Prepare the private folder, if it is outside the home.
 
-    The first time, the files that the home kept inside itself are copied there. They stay in the
-    home too, for other machines.
+    The first time, the files of the private folder inside the home are copied. They stay there too,
+    for other machines.
 
-    Raises StorageError where the folder is of another home, OSError.
+    Raises StorageError if the folder belongs to another home, OSError.
     """
     if not layout.is_apart:
         return
@@ -47,17 +50,20 @@ def open_state(layout: Layout) -> None:
 
 
 def _copy_former(layout: Layout) -> None:
-    """Copy the private folder of the home. All of the copy appears at once, by a rename."""
+    """Copy the private folder inside the home to its new place.
+
+    The copy gets its name last, so that there is never half a copy.
+    """
     former = layout.root / PRIVATE
     if not former.is_dir():
         return
-    # Needed once in the life of a home
+    # Imported here, since it is needed once in the life of a home
     import tempfile
 
     make_private(layout.private.parent)
     copy = Path(tempfile.mkdtemp(prefix=TEMP_PREFIX, dir=layout.private.parent))
     try:
-        # So that nobody writes meanwhile
+        # The lock keeps others from writing meanwhile
         with HomeLock(former, lambda _: None):
             _copy_files(former, copy)
         os.sync()
@@ -68,8 +74,9 @@ def _copy_former(layout: Layout) -> None:
 
 
 def _copy_files(former: Path, copy: Path) -> None:
+    """Copy files and folders of the private folder `former` into the folder `copy`."""
     for path in sorted(former.iterdir()):
-        if any(fnmatch(path.name, pattern) for pattern in _LEFT) or path.is_symlink():
+        if any(fnmatch(path.name, pattern) for pattern in _NOT_COPIED) or path.is_symlink():
             continue
         if path.name == "ledger.db":
             copy_ledger(path, copy / path.name)

@@ -1,8 +1,8 @@
-"""Files of the version before, whose content is in the ledger now.
+"""Moves the contents of files of an earlier version into the ledger.
 
-Each is taken over once: its rows and the note that they are there are one transaction, then the
-file is removed. Where that is cut off, the note tells the next process that only the file is left.
-A file that cannot be understood stays, and is named by who needs what it held.
+One transaction inserts the rows of a file and records in `taken_over` that they are there. Then the
+file is removed. If a crash prevents that, the record tells the next process to remove only the file.
+A file that cannot be parsed stays.
 """
 
 from __future__ import annotations
@@ -30,17 +30,23 @@ Insert = Callable[[Connection, bytes], None]
 
 
 class Damaged(StorageError):
-    """A file of the version before cannot be understood."""
+    """A file of an earlier version cannot be parsed.
 
-    def __init__(self, name: str, what: str):
-        super().__init__(what, f"{PRIVATE}/{name} is damaged; move it away")
+    name: the file.
+    contents: its contents in words.
+    """
+
+    def __init__(self, name: str, contents: str):
+        super().__init__(contents, f"{PRIVATE}/{name} is damaged; move it away")
 
 
 def take_over_file(database: LedgerDatabase, path: Path, insert: Insert) -> bool:
-    """Have what the file at `path` holds in the ledger, by `insert`, and remove the file.
+    """Insert the contents of the file at `path` into the ledger, and remove the file.
 
-    Returns whether there was a file. `insert` raises ValueError for a file it does not understand,
-    which then stays. Raises ValueError, StorageError, OSError.
+    insert: inserts rows from the bytes of the file. It raises ValueError if it cannot parse them;
+        then the file stays.
+
+    Returns whether there was a file. Raises ValueError, StorageError, OSError.
     """
     try:
         file = read_file(str(path))
@@ -59,7 +65,7 @@ def take_over_file(database: LedgerDatabase, path: Path, insert: Insert) -> bool
 
 
 def _bytes_taken(connection: Connection, name: str, file: File) -> int:
-    """How much of the file is in the ledger already."""
+    """Return how many bytes of the file are in the ledger already."""
     sql = "select size from taken_over where name = ? and inode = ?"
     row = connection.execute(sql, (name, file.stamp.inode)).fetchone()
     if row is None:
@@ -68,9 +74,9 @@ def _bytes_taken(connection: Connection, name: str, file: File) -> int:
 
 
 def take_over(layout: Layout, database: LedgerDatabase) -> None:
-    """Take over the reads, sessions, paused agents, and what agents got, from files of the home.
+    """Move the files about reads, sessions, paused agents and received notes into the ledger.
 
-    For the holder of the home's lock. Raises StorageError, OSError.
+    The home's lock must be held. Raises StorageError, OSError.
     """
     names = set(os.listdir(layout.private))
     if layout.access_log.name in names:
@@ -82,7 +88,7 @@ def take_over(layout: Layout, database: LedgerDatabase) -> None:
     if layout.sessions.name in names:
         for path in sorted(layout.sessions.iterdir()):
             with suppress(OSError):
-                take_over_file(database, path, _session_of(path.name))
+                take_over_file(database, path, _insert_session(path.name))
         with suppress(OSError):
             layout.sessions.rmdir()
     if layout.access_lock.name in names:
@@ -90,16 +96,21 @@ def take_over(layout: Layout, database: LedgerDatabase) -> None:
 
 
 def take_over_review(layout: Layout, database: LedgerDatabase, kind: str) -> None:
-    """Take over the answers of the owner, or the requests of agents. Raises Damaged."""
-    path, what = review_files(layout)[kind]
+    """Move the file of the owner's answers, or of the agents' requests, into the ledger.
+
+    kind: ANSWER or REQUEST.
+
+    Raises Damaged.
+    """
+    path, contents = review_files(layout)[kind]
     try:
-        take_over_file(database, path, _rows_of(kind))
+        take_over_file(database, path, _insert_rows_of(kind))
     except ValueError:
-        raise Damaged(path.name, what) from None
+        raise Damaged(path.name, contents) from None
 
 
 def review_files(layout: Layout) -> dict[str, tuple[Path, str]]:
-    """The files that held answers and requests, by the kind of their rows, and what they are."""
+    """Return kind of rows -> the file that had them, and its contents in words."""
     return {
         ANSWER: (layout.review, "the answers of review"),
         REQUEST: (layout.requests, "the requests of agents"),
@@ -107,14 +118,16 @@ def review_files(layout: Layout) -> dict[str, tuple[Path, str]]:
 
 
 def review_values(data: bytes) -> dict[str, dict[str, Any]]:
-    """The rows of a file of answers or requests, by key. Raises ValueError for a damaged one."""
+    """Parse a file of answers or requests, a JSON object by key. Raises ValueError."""
     values = json.loads(data)
     if not isinstance(values, dict) or not all(isinstance(row, dict) for row in values.values()):
         raise ValueError("not an object of objects")
     return values
 
 
-def _rows_of(kind: str) -> Insert:
+def _insert_rows_of(kind: str) -> Insert:
+    """Return the function that inserts the rows of a file of answers or requests."""
+
     def insert(connection: Connection, data: bytes) -> None:
         rows = [(kind, key, json.dumps(value)) for key, value in review_values(data).items()]
         sql = "insert or ignore into review (kind, key, value) values (?, ?, ?)"
@@ -129,8 +142,11 @@ def _insert_reads(connection: Connection, data: bytes) -> None:
     connection.execute("delete from read where count = 0 and used_at = 0")
 
 
-def _session_of(name: str) -> Insert:
-    """How a file of a session is taken over: its name is the client and a hash."""
+def _insert_session(name: str) -> Insert:
+    """Return the function that inserts the record of a session.
+
+    name: of the file, `CLIENT-HASH`, with the hash of the session.
+    """
     client, _, session = name.rpartition("-")
 
     def insert(connection: Connection, data: bytes) -> None:
@@ -147,6 +163,7 @@ def _session_of(name: str) -> Insert:
 
 
 def _session_lines(data: bytes) -> Iterator[tuple[str, str]]:
+    """Yield (word, value) of lines such as `note 1a2b3c4d`, `text HASH` or `saw TIME`."""
     for line in data.decode("ascii", "replace").splitlines():
         word, _, value = line.partition(" ")
         yield word, value

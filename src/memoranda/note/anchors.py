@@ -1,4 +1,8 @@
-"""Parts of a note that links lead to: headings and block ids, and which of them an edit renamed."""
+"""Find the headings and block ids of a note, and give links to them the names that an edit gave.
+
+A link `[[Tea#Taste]]` leads to a heading, `[[Tea#^ab1]]` to a block: a line that ends with its id,
+`^ab1`. Both are called anchors here.
+"""
 
 from __future__ import annotations
 
@@ -14,103 +18,125 @@ from memoranda.text.pattern import lazy_pattern
 
 # A block id at the end of a line: `^id`.
 _BLOCK = lazy_pattern(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*\r?$", re.MULTILINE)
-# A block id after a heading, which is no part of its name.
+# A block id after a heading. It is not part of the heading's name.
 _BLOCK_AT_END = lazy_pattern(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$")
 # Signs that Obsidian leaves out of a heading in a link.
 _NOT_IN_LINKS = lazy_pattern(r"[#|^\[\]:]|%%")
-# A link to a heading or a block of the same note, in either style.
+# A link to a heading or a block of the same note: `[[#Taste]]` or `[x](#taste)`. Its groups are the
+# part of each from its `#` on.
 _OWN_LINK = lazy_pattern(r"\[\[(#[^\[\]|\n]+?)(?=\\?\||\]\])|\]\((#[^()\s]+)\)")
-# Any run of blanks counts as one.
+# A run of blanks.
 _BLANKS = lazy_pattern(r"\s+")
 
 
 class Anchor(NamedTuple):
-    """A heading, or a block where `level` is 0, by its text or id."""
+    """A heading or a block.
+
+    level: the level of the heading, 1 to 6; 0 for a block.
+    name: the text of the heading, or the id of the block without `^`.
+    """
 
     level: int
     name: str
 
 
 def anchors_of(text: str) -> list[Anchor]:
-    """The headings and the block ids of a note, headings first, each in their order."""
+    """Return the headings of a note in their order, then its blocks in their order."""
     header = split(text)
-    _, _, headings = scan(text, header.body_at)
+    headings = scan(text, header.body_at).headings
     anchors = [Anchor(heading.level, _BLOCK_AT_END.sub("", heading.text)) for heading in headings]
     anchors += [Anchor(0, name) for name in _BLOCK.findall(text[header.body_at :])]
     return anchors
 
 
 def renamed(before: str, after: str) -> dict[Anchor, str]:
-    """The headings and blocks of `before` that have a new name in `after`, with that name.
+    """Return the headings and blocks that an edit renamed, each with its new name.
 
-    They are matched by their order, so only if each level has as many as before. A name that was
-    there before, or an old name that still exists, does not count.
+    `# Taste` in `before` and `# Flavour` in `after` give `{Anchor(1, "Taste"): "Flavour"}`. Headings
+    are matched by their order, so the result is empty if the edit added, removed or moved any. A
+    name that the note had before is not a new one. A name that the note still has is not an old one.
+
+    before, after: the note's text before and after the edit.
     """
-    old = anchors_of(before)
-    new = anchors_of(after)
-    if [anchor.level for anchor in old] != [anchor.level for anchor in new]:
+    old_anchors = anchors_of(before)
+    new_anchors = anchors_of(after)
+    if [anchor.level for anchor in old_anchors] != [anchor.level for anchor in new_anchors]:
         return {}
-    names_before = {_key(anchor) for anchor in old}
-    names_after = {_key(anchor) for anchor in new}
-    names: dict[Anchor, str] = {}
-    for anchor, now in zip(old, new, strict=True):
-        is_new = _key(now) not in names_before
-        if is_new and _key(anchor) not in names_after:
-            names[anchor] = now.name
-    return names
+    old_keys = {_key(anchor) for anchor in old_anchors}
+    new_keys = {_key(anchor) for anchor in new_anchors}
+    new_names: dict[Anchor, str] = {}
+    for old_anchor, new_anchor in zip(old_anchors, new_anchors, strict=True):
+        is_new_name = _key(new_anchor) not in old_keys
+        is_old_name_gone = _key(old_anchor) not in new_keys
+        if is_new_name and is_old_name_gone:
+            new_names[old_anchor] = new_anchor.name
+    return new_names
 
 
 def renamed_rest(link: WrittenLink, names: Mapping[Anchor, str]) -> str | None:
-    """The part of a link from its `#` on, with the new names of these anchors.
+    """Return the part of a link from its `#` on with new names, None if nothing in it changes.
 
-    None if it names none of them.
+    names: the new name of each renamed anchor, as `renamed` returns it.
     """
-    keys = {_key(anchor): name for anchor, name in names.items()}
+    names_by_key = {_key(anchor): name for anchor, name in names.items()}
     parts = link.rest.split("#")[1:]
-    changed = [_renamed_part(part, keys, is_markdown=link.is_markdown) for part in parts]
-    if changed == parts:
+    new_parts = [_renamed_part(part, names_by_key, is_markdown=link.is_markdown) for part in parts]
+    if new_parts == parts:
         return None
-    return "".join(f"#{part}" for part in changed)
+    return "".join(f"#{part}" for part in new_parts)
 
 
 def with_own_anchors(text: str, body_at: int, names: Mapping[Anchor, str]) -> str:
-    """The text of a note whose links to its own parts, `[[#Part]]` and `[x](#part)`, have the new
-    names; links in code stay."""
+    """Return the text of a note with new names in the links to its own anchors.
+
+    These links are `[[#Taste]]` and `[x](#taste)`. Links in code stay.
+
+    body_at: the offset in `text` where the body begins.
+    names: the new name of each renamed anchor, as `renamed` returns it.
+    """
     lines = text.split("\n")
-    first = text.count("\n", 0, body_at)
-    is_code = False
-    for number, line in enumerate(lines[first:], first):
+    first_index = text.count("\n", 0, body_at)
+    is_in_code = False
+    for index, line in enumerate(lines[first_index:], first_index):
         if line.lstrip().startswith(("```", "~~~")):
-            is_code = not is_code
-        if not is_code and ("[[#" in line or "](#" in line):
-            lines[number] = _with_own_line(line, names)
+            is_in_code = not is_in_code
+        if not is_in_code and ("[[#" in line or "](#" in line):
+            lines[index] = _line_with_own_anchors(line, names)
     return "\n".join(lines)
 
 
-def _with_own_line(line: str, names: Mapping[Anchor, str]) -> str:
+def _line_with_own_anchors(line: str, names: Mapping[Anchor, str]) -> str:
+    """Do for one line what `with_own_anchors` does for a text."""
     masked = mask_code(line)
+    # The last link first, so that the positions of the links before it stay right.
     for match in reversed([*_OWN_LINK.finditer(masked)]):
+        # Group 1 is a wikilink, group 2 a Markdown link.
         is_markdown = match[2] is not None
-        # Group 1 is a wikilink, group 2 a Markdown link
-        number = 1 + is_markdown
-        raw = line[match.start(number) : match.end(number)]
-        link = WrittenLink(raw, match.start(number), None, "", raw, is_markdown, False)
+        group = 2 if is_markdown else 1
+        raw = line[match.start(group) : match.end(group)]
+        link = WrittenLink(raw, match.start(group), None, "", raw, is_markdown, False)
         renamed_part = renamed_rest(link, names)
         if renamed_part is not None:
-            line = line[: match.start(number)] + renamed_part + line[match.end(number) :]
+            line = line[: match.start(group)] + renamed_part + line[match.end(group) :]
     return line
 
 
-def _renamed_part(part: str, keys: Mapping[str, str], *, is_markdown: bool) -> str:
+def _renamed_part(part: str, names_by_key: Mapping[str, str], *, is_markdown: bool) -> str:
+    """Return the new name of an anchor as a link writes it; `part` itself if it has no new name.
+
+    part: the name as the link writes it, `Taste` or `^ab1`. In a Markdown link it may be encoded,
+        `green%20tea`, or a slug, `green-tea`.
+    names_by_key: the new names, each by the `_key` of its anchor.
+    """
     heading_text = part
     if is_markdown:
         heading_text = unquote(part)
     if heading_text.startswith("^"):
-        block = keys.get(f"^{heading_text[1:]}")
+        block = names_by_key.get(f"^{heading_text[1:]}")
         if block is None:
             return part
         return f"^{block}"
-    name = keys.get(fold(heading_text))
+    name = names_by_key.get(fold(heading_text))
     if name is None:
         return part
     heading = _BLANKS.sub(" ", _NOT_IN_LINKS.sub(" ", name)).strip()
@@ -125,37 +151,43 @@ def _renamed_part(part: str, keys: Mapping[str, str], *, is_markdown: bool) -> s
 
 
 def _key(anchor: Anchor) -> str:
+    """Return a key that is equal for all names by which links may call the anchor."""
     if anchor.level == 0:
         return f"^{anchor.name}"
     return fold(anchor.name)
 
 
 def changed_anchors(before: str, after: str) -> bool:
-    """Whether lines that may be headings, or end in a block id, differ; quicker than to read both
-    texts."""
-    begin = before.rfind("\n", 0, _same_characters(before, after)) + 1
-    before = before[begin:]
-    after = after[begin:]
-    same_at_end = _same_characters(before[::-1], after[::-1])
-    end = before.find("\n", len(before) - same_at_end)
+    """Whether an edit may have changed headings or block ids. A quick check before `renamed`.
+
+    Compares only the lines between the first and the last change.
+    """
+    start = before.rfind("\n", 0, _common_start(before, after)) + 1
+    before = before[start:]
+    after = after[start:]
+    common_end = _common_start(before[::-1], after[::-1])
+    end = before.find("\n", len(before) - common_end)
     if end >= 0:
         after = after[: len(after) - (len(before) - end)]
         before = before[:end]
-    return _heading_words(before) != _heading_words(after)
+    return _anchor_lines(before) != _anchor_lines(after)
 
 
-def _same_characters(text: str, other: str) -> int:
-    """How many characters two texts begin with alike, found by halves."""
+def _common_start(text: str, other_text: str) -> int:
+    """Return how many characters at their beginning two texts have in common."""
+    # Compares halves, which is quicker than single characters. The first `same_count` characters
+    # are equal, the first `different` ones are not.
     same_count = 0
-    different = min(len(text), len(other)) + 1
+    different = min(len(text), len(other_text)) + 1
     while different - same_count > 1:
         middle = (same_count + different) // 2
-        if text[same_count:middle] == other[same_count:middle]:
+        if text[same_count:middle] == other_text[same_count:middle]:
             same_count = middle
         else:
             different = middle
     return same_count
 
 
-def _heading_words(text: str) -> list[str]:
+def _anchor_lines(text: str) -> list[str]:
+    """Return the lines that may be a heading or end in a block id."""
     return [line for line in text.split("\n") if line.lstrip().startswith("#") or "^" in line]

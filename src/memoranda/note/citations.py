@@ -1,6 +1,7 @@
-"""The code that a note cites: in its header (`cites`), and in its text, between backticks. Pure.
+"""Read which places in code a note cites, in its header (`cites`) or in backticks in its text.
 
-`src/app.go`, `src/app.go:12-30`, `src/app.go#L12-L30`, `src/app.go::load`, each also with `@COMMIT`.
+A citation is written `src/app.go`, `src/app.go:12-30`, `src/app.go#L12-L30` or `src/app.go::load`.
+Each may end with the commit it is about: `@1a2b3c4`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 CITES = "cites"
-"""The header key with citations: texts as above, or mappings with path, lines, symbol, commit,
-sha256.
+"""The header key of a note's citations.
+
+Its value is a citation or a list of them. Each is a text, `src/app.go:12-30`, or a mapping with the
+keys `path`, `lines`, `symbol`, `commit` and `sha256`.
 """
 # A code span of one line.
 _CODE = re.compile(r"(?<!`)`([^`\n]{3,200})`(?!`)")
@@ -30,16 +33,19 @@ _CITATION = re.compile(
 )
 # A name is a path when it has a folder or an extension of code.
 _IS_PATH = re.compile(rf"/|\.(?:{_EXTENSIONS})\Z", re.I)
-# Citations of one note.
+# How many citations of one note are read.
 _MOST_CITATIONS = 20
 
 
 class Citation(NamedTuple):
-    """A place in code: the lines from `first` to `last`, or a `symbol`, or the whole file.
+    """A place in code that a note cites: lines, a symbol, or a whole file.
 
-    commit: the commit it was cited at. Empty for the latest commit on the note's day.
-    sha256: the hash of the cited text. Empty if not given.
-    is_declared: whether it is in the header, so that a path that never existed is reported.
+    first, last: the lines, from 1. Both are 0 for a symbol or a whole file.
+    symbol: the name of a function, class and so on; "" for lines or a whole file.
+    commit: the commit whose files are meant. "" means the latest commit on the note's day.
+    sha256: the hash of the cited text; "" if the note does not give it.
+    is_declared: whether the header has it. Then it is meant as a citation, and a path that never
+        existed is reported.
     """
 
     path: str
@@ -51,6 +57,7 @@ class Citation(NamedTuple):
     is_declared: bool = False
 
     def __str__(self) -> str:
+        """Write the citation as `src/app.go:12-30` or `src/app.go::load`, without its commit."""
         if self.first:
             if self.last == self.first:
                 lines = f":{self.first}"
@@ -63,7 +70,8 @@ class Citation(NamedTuple):
 
 
 def citations(header: Mapping[str, Any], text: str) -> list[Citation]:
-    """The places that a note with this header and text cites, each once."""
+    """Return the places in code that a note with this header and text cites, each once."""
+    # By path, lines and symbol.
     result: dict[tuple[str, int, int, str], Citation] = {}
     for citation in (*_declared(header.get(CITES)), *_written_citations(text)):
         key = (citation.path, citation.first, citation.last, citation.symbol)
@@ -74,15 +82,17 @@ def citations(header: Mapping[str, Any], text: str) -> list[Citation]:
 
 
 def _declared(value: Any) -> Iterator[Citation]:
+    """Yield the citations in the value of the header key CITES. Bad ones are left out."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str):
             citation = parse(item)
             if citation is not None:
                 yield citation._replace(is_declared=True)
         elif isinstance(item, Mapping) and isinstance(item.get("path"), str):
-            citation = parse(
-                f"{item['path']}:{item['lines']}" if item.get("lines") else item["path"]
-            )
+            place = item["path"]
+            if item.get("lines"):
+                place += f":{item['lines']}"
+            citation = parse(place)
             if citation is not None:
                 yield citation._replace(
                     symbol=str(item.get("symbol") or citation.symbol),
@@ -93,6 +103,7 @@ def _declared(value: Any) -> Iterator[Citation]:
 
 
 def _written_citations(text: str) -> Iterator[Citation]:
+    """Yield the citations in backticks in a text."""
     for code in _CODE.finditer(text):
         citation = parse(code[1])
         if citation is not None and _IS_PATH.search(citation.path):
@@ -100,7 +111,7 @@ def _written_citations(text: str) -> Iterator[Citation]:
 
 
 def parse(text: str) -> Citation | None:
-    """Parse a text that is only a citation. None for any other text."""
+    """Parse a text that is only a citation, such as `src/app.go:12-30`. None for any other text."""
     match = _CITATION.fullmatch(text.strip())
     if match is None:
         return None

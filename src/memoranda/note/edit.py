@@ -1,4 +1,7 @@
-"""Edits as values: each turns a file's text into another and leaves every byte it is not about.
+"""Edits of a file's text as values, such as `Append("tea")` or `StrReplace("tea", "milk")`.
+
+The method `apply` of an edit takes the text of a file and returns the new text. All characters that
+the edit does not concern stay as they are. A section is a heading and the text under it.
 
 Source: contract 000a, 6 (StrReplace, InsertLine); contract 000b, 7, edit_note (the others).
 """
@@ -9,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from memoranda.errors import CountMismatch, InvalidInput, LineOutOfRange, SectionError
 from memoranda.note.frontmatter import is_crlf, parse, set_keys, split
@@ -23,28 +26,45 @@ from memoranda.note.headings import (
 
 # Blank lines between two blocks.
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
-# Characters compared in one search and replace, before it is refused.
+# How many characters a search for overlapping occurrences may compare.
 _MOST_COMPARED_CHARACTERS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The whole new text, its first changed line (from 1), and how often the edit applied."""
+    """The result of an edit.
+
+    text: the whole new text.
+    line: the first line that changed, from 1.
+    count: how many places the edit changed.
+    """
 
     text: str
     line: int = 1
     count: int = 1
 
 
+class Place(NamedTuple):
+    """The start and the end of a part of a text, as offsets."""
+
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class _TextEdit:
+    """An edit that puts a text somewhere."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class _SectionEdit:
-    """About the text under the heading `section`, with or without `#`. `apply` raises SectionError
-    when several headings match."""
+    """An edit of the section under a heading. `apply` raises SectionError if several match.
+
+    section: the heading, with or without its `#`.
+    text: the text to put there.
+    """
 
     section: str
     text: str
@@ -54,15 +74,17 @@ class _SectionEdit:
 class StrReplace:
     """Replace the one occurrence of `old` in the whole file (contract 000a, 6).
 
-    The text is literal, but its line breaks match any line breaks of the file (amendment 4.4).
+    `old` is not a pattern. Its line breaks match any line breaks of the file (amendment 4.4).
     """
 
     old: str
     new: str = ""
 
     def apply(self, text: str) -> Edited:
-        """Raises InvalidInput for an empty `old`; CountMismatch unless it occurs once, `lines` then
-        holds the first line of every occurrence, overlapping ones too."""
+        """Raise InvalidInput for an empty `old`, and CountMismatch if it does not occur exactly once.
+
+        The `lines` of CountMismatch are the first lines of all occurrences, overlapping ones too.
+        """
         if not self.old:
             raise InvalidInput(
                 "No replacement was performed, old_str is empty. Give the exact text to replace."
@@ -78,7 +100,7 @@ class StrReplace:
 
 @dataclass(frozen=True, slots=True)
 class InsertLine:
-    """Put `text` after line `line`; 0 is before the first (contract 000a, 6).
+    """Put `text` after line `line`, or at the beginning if `line` is 0 (contract 000a, 6).
 
     The text gets the line breaks of the file.
     """
@@ -87,23 +109,24 @@ class InsertLine:
     text: str
 
     def apply(self, text: str) -> Edited:
-        """The file ends in a newline afterwards. Raises LineOutOfRange."""
+        """Raise LineOutOfRange if the file has fewer lines. The new text ends in a line break."""
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()
         if not 0 <= self.line <= len(lines):
             raise LineOutOfRange(self.line, len(lines))
         newline = line_break_at(text, sum(len(line) + 1 for line in lines[: self.line]))
-        # `split` left the carriage return of each CRLF at the end of its line
+        # `split` left the CR of each CRLF at the end of its line, so new lines need it too.
+        carriage_return = newline[:-1]
         if lines and not text.endswith("\n"):
-            lines[-1] += newline[:-1]
+            lines[-1] += carriage_return
         new_text = _with_breaks(self.text.rstrip("\r\n"), newline)
-        lines.insert(self.line, new_text + newline[:-1])
+        lines.insert(self.line, new_text + carriage_return)
         return Edited("\n".join(lines) + "\n", self.line + 1)
 
 
 class Append(_TextEdit):
-    """Put `text` at the end, on a new line; a file without a final newline stays without."""
+    """Put `text` at the end, on a new line. A file without a final line break gets none."""
 
     def apply(self, text: str) -> Edited:
         return _inserted(text, len(text), self.text)
@@ -113,15 +136,17 @@ class Prepend(_TextEdit):
     """Put `text` directly after the frontmatter, on separate lines."""
 
     def apply(self, text: str) -> Edited:
-        return _inserted(text, split(text).body_at, self.text, ends=True)
+        return _inserted(text, split(text).body_at, self.text, needs_break=True)
 
 
 @dataclass(frozen=True, slots=True)
 class FindReplace:
-    """Replace every occurrence of `find`; there must be exactly `expected`.
+    """Replace every occurrence of `find` by `replace`.
 
-    The text is literal, but its line breaks match any line breaks of the file, and `replace` gets
-    the file's.
+    `find` is not a pattern. Its line breaks match any line breaks of the file, and `replace` gets
+    the line breaks of the file.
+
+    expected: the number of occurrences there must be.
     """
 
     find: str
@@ -129,8 +154,10 @@ class FindReplace:
     expected: int = 1
 
     def apply(self, text: str) -> Edited:
-        """Raises InvalidInput for an empty `find`, or when a header that could be read no longer
-        could; CountMismatch."""
+        """Raise CountMismatch if there are not exactly `expected` occurrences.
+
+        Raise InvalidInput for an empty `find`, and for an edit that would break the header.
+        """
         if not self.find:
             raise InvalidInput(
                 "Parameter `find_text` must not be empty. Give the exact text to replace."
@@ -138,7 +165,7 @@ class FindReplace:
         places = occurrences(text, self.find)
         if len(places) != self.expected or not places:
             raise CountMismatch(len(places), self.expected, _lines_at(text, places))
-        changed = _replaced(text, places, self.replace)
+        changed = _with_replacements(text, places, self.replace)
         if _has_header(text) and not _has_header(changed):
             raise InvalidInput(
                 "This replacement would make the note's frontmatter unreadable, so nothing was changed. "
@@ -149,17 +176,17 @@ class FindReplace:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceSection(_SectionEdit):
-    """Replace the text under the heading, with its subsections except blank lines at its edges.
+    """Replace the text under the heading, with its subsections. Blank lines at its edges stay.
 
-    The heading is named as written or as it is shown (amendment 4.5).
+    `section` is the heading as it is written, or as it is shown without Markdown (amendment 4.5).
 
-    keeps_subsections: leave the text from the first heading below on.
+    keeps_subsections: whether to replace only the text before the next heading of any level.
     """
 
     keeps_subsections: bool = False
 
     def apply(self, text: str) -> Edited:
-        """Raises SectionError when no heading or several match."""
+        """Raise SectionError if no heading matches, or several."""
         newline, new_text = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
@@ -167,22 +194,24 @@ class ReplaceSection(_SectionEdit):
             raise SectionError(self.section, headings=sections.titles)
         start, end = sections.inside(heading, is_deep=not self.keeps_subsections)
         body = _without_heading(new_text, heading)
-        blank = _BLANK_LINES.match(text, start, end)
-        if blank:
-            start = blank.end()
+        blank_lines = _BLANK_LINES.match(text, start, end)
+        if blank_lines:
+            start = blank_lines.end()
             body = body.lstrip("\r\n")
         before = text[:start]
+        # The heading is the last line of the file, and has no line break.
         if text[start - 1] != "\n":
             before += newline
-        if body and (end < len(text) or text[end - 1] == "\n"):
+        needs_break = end < len(text) or text[end - 1] == "\n"
+        if body and needs_break:
             body += newline
         return Edited(before + body + text[end:], before.count("\n") + 1)
 
 
 class AppendToSection(_SectionEdit):
-    """Put `text` at the end of the section under the heading, subsections included.
+    """Put `text` at the end of the section under the heading, after its subsections.
 
-    Raises SectionError if the heading does not exist.
+    `apply` raises SectionError if the heading does not exist.
     """
 
     def apply(self, text: str) -> Edited:
@@ -196,9 +225,10 @@ class AppendToSection(_SectionEdit):
 class InsertBeforeSection(_SectionEdit):
     """Put `text` directly before the line of the heading.
 
-    Raises SectionError if it does not exist.
+    `apply` raises SectionError if the heading does not exist.
     """
 
+    # Whether a subclass puts the text after the heading instead.
     _is_after: ClassVar = False
 
     def apply(self, text: str) -> Edited:
@@ -219,8 +249,9 @@ class InsertAfterSection(InsertBeforeSection):
 
 
 class AddItem(_SectionEdit):
-    """Put the list item `text` (one line) after the last item of the section, which is added if
-    missing.
+    """Put the list item `text`, one line such as `- tea`, at the end of a section.
+
+    A section that does not exist is added at the end of the file.
     """
 
     def apply(self, text: str) -> Edited:
@@ -237,14 +268,17 @@ class AddItem(_SectionEdit):
 
 @dataclass(frozen=True, slots=True)
 class SetKeys:
-    """Set frontmatter keys, or take them out with REMOVE; every other byte stays. `order` says
-    behind which keys a new one goes."""
+    """Set keys of the header, or remove them with `frontmatter.REMOVE`.
+
+    order: the keys in the order in which the header has them. A new key is put after those that are
+        before it in `order`.
+    """
 
     changes: Mapping[str, Any]
     order: Sequence[str] = ()
 
     def apply(self, text: str) -> Edited:
-        """Raises ValueError when the header there is not valid YAML."""
+        """Raise ValueError if the present header is not valid YAML."""
         changed = set_keys(text, self.changes, self.order)
         return Edited(changed, _first_difference(text, changed), len(self.changes))
 
@@ -278,28 +312,29 @@ class _Sections:
     def __init__(self, text: str):
         self.text = text
         self.headings = shown_headings(text)
+        # The offset at which each line begins.
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     @property
     def titles(self) -> list[str]:
-        """The headings as a caller can name them."""
+        """The headings without their `#`, as a caller can name them."""
         return [heading.title for heading in self.headings]
 
     @property
     def marked_titles(self) -> list[str]:
-        """The headings with the signs of their level."""
+        """The headings with the `#` of their level."""
         return [f"{'#' * heading.level} {heading.title}" for heading in self.headings]
 
     def offset(self, line: int) -> int:
-        """Where line `line` begins; the end of the text for a line after the last."""
+        """Return where a line, counted from 1, begins; the end of the text after the last line."""
         if line <= len(self._starts):
             return self._starts[line - 1]
         return len(self.text)
 
     def find(self, section: str) -> ShownHeading | None:
-        """The one heading that `section` names, or None.
+        """Return the heading that `section` names, None if no heading has this name.
 
-        Raises SectionError if there are several.
+        Raises SectionError if several headings have it.
         """
         headings = headings_named(self.headings, section)
         if len(headings) > 1:
@@ -308,10 +343,10 @@ class _Sections:
             return headings[0]
         return None
 
-    def inside(self, heading: ShownHeading, *, is_deep: bool = True) -> tuple[int, int]:
-        """Start and end of the text under a heading, blank lines at its end left out.
+    def inside(self, heading: ShownHeading, *, is_deep: bool = True) -> Place:
+        """Return the place of the text under a heading, without blank lines at its end.
 
-        is_deep: whether its subsections belong to it.
+        is_deep: whether the subsections belong to the text.
         """
         start = self.offset(heading.last_line + 1)
         next_line = len(self._starts) + 1
@@ -323,79 +358,101 @@ class _Sections:
         end = self.offset(next_line)
         text = self.text[start:end].rstrip(" \t\r\n")
         if not text:
-            return start, start
+            return Place(start, start)
         line_end = self.text.find("\n", start + len(text), end)
         if line_end < 0:
-            return start, end
-        return start, line_end + 1
+            return Place(start, end)
+        return Place(start, line_end + 1)
 
 
 def _without_heading(new_text: str, heading: ShownHeading) -> str:
-    """Remove the heading at the start of `new_text` if it repeats `heading`, and breaks at its end."""
+    """Remove a first line that repeats the heading, and line breaks at the end.
+
+    Callers often put the heading into the text that they give for its section.
+    """
     first = next(iter(shown_headings(new_text)), None)
     if first is None or first.level != heading.level or first.title != heading.title:
         return new_text.rstrip("\r\n")
     lines = new_text.split("\n")
-    if any(line.strip() for line in lines[: first.line - 1]):
+    has_text_above = any(line.strip() for line in lines[: first.line - 1])
+    if has_text_above:
         return new_text.rstrip("\r\n")
     return "\n".join(lines[first.last_line :]).rstrip("\r\n")
 
 
 def _section_at_end(text: str, section: str, new_text: str, newline: str) -> Edited:
+    """Add a section at the end of a text.
+
+    section: its heading. Without `#`, it gets the level 2.
+    newline: the line break of the text.
+    """
     level, name = level_and_title(section)
-    body = _without_heading(new_text, ShownHeading(level or 2, name, shown_title(name), 1, 1))
+    level = level or 2
+    body = _without_heading(new_text, ShownHeading(level, name, shown_title(name), 1, 1))
+    ends_with_break = text.endswith("\n")
+    has_body = len(text) > split(text).body_at
     before = text
-    if len(text) > split(text).body_at or (text and not text.endswith("\n")):
-        before += ("" if text.endswith("\n") else newline) + newline
-    added = (f"{'#' * (level or 2)} {name}{newline}" + (newline + body if body else "")).rstrip(
-        "\r\n"
-    )
-    if not text or text.endswith("\n"):
-        ends = newline
-    else:
-        ends = ""
-    return Edited(before + added + ends, before.count("\n") + 1)
+    if has_body or (text and not ends_with_break):
+        if not ends_with_break:
+            before += newline
+        # The blank line above the heading.
+        before += newline
+    lines = f"{'#' * level} {name}{newline}"
+    if body:
+        lines += newline + body
+    lines = lines.rstrip("\r\n")
+    # The new text ends as the old one did.
+    if not text or ends_with_break:
+        lines += newline
+    return Edited(before + lines, before.count("\n") + 1)
 
 
-def _inserted(text: str, offset: int, new_text: str, ends: bool = False) -> Edited:
-    """Whole lines put in before `offset`, the start of a line or the end of the text. With
-    `ends` they end in a line break, though the line before them has none."""
+def _inserted(text: str, offset: int, new_text: str, needs_break: bool = False) -> Edited:
+    """Put `new_text` as whole lines into `text`.
+
+    offset: where to put it: the start of a line, or the end of the text.
+    needs_break: whether to end it with a line break even if `text` ends without one.
+    """
     newline, new_text = breaks(text, new_text)
-    is_line = text[:offset] in ("", "\ufeff") or text[offset - 1] == "\n"
-    if is_line:
+    is_line_start = text[:offset] in ("", "\ufeff") or text[offset - 1] == "\n"
+    if is_line_start:
         before = text[:offset]
     else:
         before = text[:offset] + newline
-    if (is_line or ends) and not new_text.endswith("\n"):
+    if (is_line_start or needs_break) and not new_text.endswith("\n"):
         tail = newline
     else:
         tail = ""
     return Edited(before + new_text + tail + text[offset:], before.count("\n") + 1)
 
 
-def occurrences(text: str, part: str) -> list[tuple[int, int]]:
-    """Start and end of each occurrence of `part`. If `part` does not occur, line breaks may differ.
+def occurrences(text: str, part: str) -> list[Place]:
+    """Return the places at which `part` occurs in `text`. Places do not overlap.
 
-    Occurrences do not overlap.
+    If `part` does not occur as it is, LF and CRLF count as equal.
     """
     if part in text or "\n" not in part:
         return _places(text, part)
-    # Search with all line breaks alike, then map the places back to this text.
-    at_breaks = [offset - number for number, offset in enumerate(_offsets(text, "\r\n"))]
-    unix_text = text.replace("\r\n", "\n")
-    places = _places(unix_text, part.replace("\r\n", "\n"))
-    return [
-        (begin + bisect_left(at_breaks, begin), end + bisect_left(at_breaks, end))
-        for begin, end in places
+    # Search in the text with LF only, then add to each offset the number of CRs before it.
+    breaks_in_unix_text = [
+        offset - earlier_breaks for earlier_breaks, offset in enumerate(_offsets(text, "\r\n"))
     ]
+    unix_text = text.replace("\r\n", "\n")
+    places: list[Place] = []
+    for start, end in _places(unix_text, part.replace("\r\n", "\n")):
+        returns_before_start = bisect_left(breaks_in_unix_text, start)
+        returns_before_end = bisect_left(breaks_in_unix_text, end)
+        places.append(Place(start + returns_before_start, end + returns_before_end))
+    return places
 
 
-def _places(text: str, part: str) -> list[tuple[int, int]]:
-    return [(offset, offset + len(part)) for offset in _offsets(text, part)]
+def _places(text: str, part: str) -> list[Place]:
+    """Return the places at which `part` occurs in `text` as it is. Places do not overlap."""
+    return [Place(offset, offset + len(part)) for offset in _offsets(text, part)]
 
 
 def _offsets(text: str, part: str) -> Iterator[int]:
-    """Where `part` begins in `text`; occurrences do not overlap."""
+    """Yield each offset at which `part` begins in `text`. Occurrences do not overlap."""
     offset = text.find(part)
     while offset >= 0:
         yield offset
@@ -403,7 +460,7 @@ def _offsets(text: str, part: str) -> Iterator[int]:
 
 
 def line_break_at(text: str, offset: int) -> str:
-    """The break of the line at `offset`, or of the line before it: LF or CRLF."""
+    """Return the line break, LF or CRLF, after the line at `offset`, or else the one before it."""
     line_end = text.find("\n", offset)
     if line_end < 0:
         line_end = text.rfind("\n", 0, offset)
@@ -423,7 +480,10 @@ def with_breaks_of(text: str, offset: int, new_text: str) -> str:
 
 
 def breaks(text: str, new_text: str) -> tuple[str, str]:
-    """The line break to insert into `text`, and `new_text` with its line breaks made alike."""
+    """Return the kind of line break of `text`, and `new_text` with its line breaks in that kind.
+
+    CRLF if all line breaks of `text` are CRLF. If not, LF, and `new_text` stays as it is.
+    """
     if not is_crlf(text):
         return "\n", new_text
     return "\r\n", _with_breaks(new_text, "\r\n")
@@ -433,28 +493,30 @@ def _with_breaks(new_text: str, newline: str) -> str:
     return new_text.replace("\r\n", "\n").replace("\n", newline)
 
 
-def _replaced(text: str, places: Sequence[tuple[int, int]], replacement: str) -> str:
+def _with_replacements(text: str, places: Sequence[Place], replacement: str) -> str:
+    """Replace the parts of `text` at these places."""
     parts = []
-    last = 0
+    last_end = 0
     for start, end in places:
-        parts += [text[last:start], with_breaks_of(text, start, replacement)]
-        last = end
-    return "".join([*parts, text[last:]])
+        parts += [text[last_end:start], with_breaks_of(text, start, replacement)]
+        last_end = end
+    return "".join([*parts, text[last_end:]])
 
 
-def _lines_at(text: str, places: Sequence[tuple[int, int]]) -> list[int]:
-    """The line of each place, from 1."""
+def _lines_at(text: str, places: Sequence[Place]) -> list[int]:
+    """Return the line of each place, from 1."""
     lines = []
     line = 1
-    last = 0
-    for start, _ in places:
-        line += text.count("\n", last, start)
-        last = start
+    counted_to = 0
+    for place in places:
+        line += text.count("\n", counted_to, place.start)
+        counted_to = place.start
         lines.append(line)
     return lines
 
 
 def _has_header(text: str) -> bool:
+    """Whether a text has a header that can be read."""
     yaml_text = split(text).yaml
     try:
         return yaml_text is not None and parse(yaml_text) is not None
@@ -463,25 +525,30 @@ def _has_header(text: str) -> bool:
 
 
 def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
-    """The line of each occurrence, from 1, several times if several begin on it."""
+    """Return the line of each occurrence, from 1. A line is repeated if several begin on it."""
     lines: list[int] = []
     line = 1
-    last = 0
+    counted_to = 0
     offset = text.find(part)
-    # Text that repeats itself for megabytes would take hours to list: then the first hits must do.
+    # A text that repeats itself for megabytes would take hours to list, so list only the first.
     most_lines = max(1000, _MOST_COMPARED_CHARACTERS // len(part))
+    step = 1 if overlapping else len(part)
     while offset >= 0 and len(lines) < most_lines:
-        line += text.count("\n", last, offset)
+        line += text.count("\n", counted_to, offset)
         lines.append(line)
-        last = offset
-        offset = text.find(part, offset + (1 if overlapping else len(part)))
+        counted_to = offset
+        offset = text.find(part, offset + step)
     return lines
 
 
 def _first_difference(before: str, after: str) -> int:
+    """Return the first line, from 1, in which two texts differ; 1 for equal texts."""
     if before == after:
         return 1
-    old = before.split("\n")
-    new = after.split("\n")
-    differing = (number for number, (a, b) in enumerate(zip(old, new, strict=False), 1) if a != b)
-    return next(differing, min(len(old), len(new)) + 1)
+    old_lines = before.split("\n")
+    new_lines = after.split("\n")
+    for number, (old_line, new_line) in enumerate(zip(old_lines, new_lines, strict=False), 1):
+        if old_line != new_line:
+            return number
+    # One text goes on where the other ends.
+    return min(len(old_lines), len(new_lines)) + 1

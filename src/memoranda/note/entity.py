@@ -1,8 +1,11 @@
-"""The knowledge graph as values, and an entity of it as a note: exact text in one line, file names,
-changes by lines.
+"""Write the entities of the knowledge graph as notes, and change such notes line by line.
 
-Source: contract 002, 5. Reading items is note/grammar.py's and note/links.py's; this is the
-writing.
+An entity has a name, a type, observations (texts) and relations to other names. Its note has a list
+of observations under `## Observations`, and of relations under `## Relations`. A text that a list
+item cannot hold is coded: written as a JSON string in a code span. A placeholder is the note of a
+name that has relations but is not an entity yet. grammar.py and links.py read such notes.
+
+Source: contract 002, 5, whose sections are in parentheses below.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ _TITLES = {OBSERVATIONS: "Observations", RELATIONS: "Relations"}
 _CONTROL_OR_BOM = lazy_pattern(f"[{CONTROL}\\ufeff]")
 # Signs that are written as escapes inside a code span.
 _ESCAPED = lazy_pattern("[`\x7f-\x9f\u2028\u2029\ufeff]")
-# Signs at the beginning of a line that Markdown would read.
+# Signs that mean something in Markdown at the beginning of a text.
 _NO_START = frozenset("-*+#>|<`~=_:%!\\^")
 _CATEGORY = lazy_pattern(r"\[[^\[\]()]{2,}\] \S")
 _NUMBERED = lazy_pattern(r"[0-9]+[.)](?:\s|$)")
@@ -46,21 +49,22 @@ _NO_FILE_SIGN = lazy_pattern(rf'[/\\:*?"<>|#^\[\]`{CONTROL}]')
 _DEVICES = {"con", "prn", "aux", "nul"}
 _DEVICES |= {f"com{digit}" for digit in range(1, 10)}
 _DEVICES |= {f"lpt{digit}" for digit in range(1, 10)}
-# Bytes of a name that is a file's name as it is; a longer one is cut and numbered.
+# How many bytes a name may have to be a file's name as it is. A longer name is cut to the second
+# number, so that a digest fits behind it.
 _FILE_BYTES = 120
 _CUT_BYTES = 80
 # A list sign with the blanks around it.
 _MARKER = lazy_pattern(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
 # The line that opens or closes fenced code.
 _FENCE = lazy_pattern(r"[ \t]*(`{3,}|~{3,})")
-# A lone CR ends none
+# The lines of a text. A CR without LF does not end a line.
 _LINES = lazy_pattern(r"[^\n]*\n|[^\n]+")
 # A line that ends a paragraph: heading, quote or fence.
 _BLOCK_START = lazy_pattern(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
 
 
 class Entity(NamedTuple):
-    """An entity with its observations."""
+    """An entity with the texts of its observations."""
 
     name: str
     type: str
@@ -68,11 +72,12 @@ class Entity(NamedTuple):
 
 
 class EntityKey(NamedTuple):
-    """One entity without its observations.
+    """An entity without its observations.
 
-    order: its place in the graph. It does not change when other entities go.
-    handle: the graph's own name for it.
-    project: its project, if the graph is one of several.
+    order: a key by which the entities of a graph are sorted. It does not change when other entities
+        are deleted.
+    handle: the value by which the graph finds the entity.
+    project: the project of the graph, None if there is only one graph.
     """
 
     order: tuple[Any, ...]
@@ -83,10 +88,10 @@ class EntityKey(NamedTuple):
 
 
 class GraphRelation(NamedTuple):
-    """A directed relation between two names.
+    """A relation from the name `source` to the name `target`.
 
-    order: its place in the graph, which is not part of its identity. The first value is the place
-        of its source, the last its place there.
+    order: a key by which the relations of a graph are sorted. Its first value is the place of the
+        source in the graph, its last value the place of the relation in the source's note.
     """
 
     source: str
@@ -96,12 +101,16 @@ class GraphRelation(NamedTuple):
 
     @property
     def triple(self) -> tuple[str, str, str]:
-        """The key that two equal relations share."""
+        """The fields that make two relations equal."""
         return self.source, self.target, self.type
 
 
 def observation_item(text: str) -> str:
-    """`text` as the text of a list item: plain if it reads back unchanged, otherwise coded (5.2)."""
+    """Write an observation as the text of a list item (5.2).
+
+    `likes tea` stays as it is. A text that would not read back unchanged, such as `# tea`, is coded:
+    `` `"# tea"` ``.
+    """
     is_plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED.match(text)
     if is_plain and (text[0] != "[" or _CATEGORY.match(text)):
         return text
@@ -109,7 +118,11 @@ def observation_item(text: str) -> str:
 
 
 def relation_item(type: str, target: str) -> str:
-    """A relation as the text of a list item, `TYPE TARGET` (5.2)."""
+    """Write a relation as the text of a list item, such as `likes [[Tea]]` (5.2).
+
+    A type that is not one word is quoted: `"is fond of" [[Tea]]`. A type or target that would not
+    read back unchanged is coded.
+    """
     is_quotable = _is_tidy(type) and _NO_QUOTED_TYPE.isdisjoint(type)
     if _BARE_TYPE.fullmatch(type):
         kind = type
@@ -120,17 +133,15 @@ def relation_item(type: str, target: str) -> str:
     if _is_tidy(target) and _NO_TARGET.isdisjoint(target) and "::" not in target:
         item = f"{kind} [[{target}]]"
         relation = read_relation(item, 0)
-        if relation is not None and (relation.type, relation.target, relation.project) == (
-            type,
-            target,
-            None,
-        ):
-            return item
+        if relation is not None:
+            read_back = (relation.type, relation.target, relation.project)
+            if read_back == (type, target, None):
+                return item
     return f"{kind} {code_span_of(target)}"
 
 
 def code_span_of(text: str) -> str:
-    """One code span that holds `text` as a JSON string of one line."""
+    """Write `text` as a JSON string in a code span, on one line."""
     inner = _ESCAPED.sub(
         lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(text, ensure_ascii=False)
     )
@@ -149,8 +160,12 @@ def _is_tidy(text: str) -> bool:
 
 
 def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
-    """The file's name without `.md` (5.3): the entity's own where every system takes it and
-    `is_taken` says no.
+    """Return the name, without `.md`, for the file of a new entity (5.3).
+
+    The entity's name is used if every system allows it as a file's name. If it does not, or the name
+    is taken, the result is a cleaned and cut form with a digest: `a/b` becomes `a-b-c14cddc0`.
+
+    is_taken: whether a file of this name exists.
     """
     is_file_name = (
         0 < len(name.encode()) <= _FILE_BYTES
@@ -165,21 +180,24 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
     digest = sha256(name.encode())[:8]
     clean_name = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
     stem = f"{clean_name.strip().strip('.').strip() or 'entity'}-{digest}"
-    free = stem
+    numbered_stem = stem
     for number in count(2):
-        if not is_taken(free):
+        if not is_taken(numbered_stem):
             break
-        free = f"{stem}-{number}"
-    return free
+        numbered_stem = f"{stem}-{number}"
+    return numbered_stem
 
 
 def folded_name(stem: str) -> str:
-    """Two file names with equal forms are one on some system."""
+    """Return a form that is equal for two names which some file system takes for the same file."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", stem).casefold())
 
 
 def moment(microseconds: int) -> str:
-    """A time since 1970 as `created_at` has it: always six digits of fraction."""
+    """Write a number of microseconds since 1970 as `created_at` has it.
+
+    The fraction always has six digits: `2026-01-31T12:00:00.000000Z`.
+    """
     seconds, remaining_microseconds = divmod(microseconds, 1_000_000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{remaining_microseconds:06}Z"
 
@@ -193,33 +211,49 @@ def compose(
     relations: Iterable[tuple[str, str]] = (),
     other_keys: dict[str, Any] | None = None,
 ) -> str:
-    """Compose the file of a new entity (5.1), or of a placeholder if `type` is None (5.4).
+    """Return the text of the file of a new entity (5.1), or of a placeholder (5.4).
 
+    type: None for a placeholder.
     created: microseconds since 1970.
     relations: (type, target) of each relation.
     other_keys: further keys of the header.
     """
-    kind: dict[str, Any] = {"placeholder": True} if type is None else {"type": type}
-    header = {"id": id, "title": name, **kind, "created_at": moment(created), **(other_keys or {})}
-    return f"---\n{frontmatter.dump(header)}---\n{sections(None if type is None else observations, relations)}"
+    header: dict[str, Any] = {"id": id, "title": name}
+    if type is None:
+        header["placeholder"] = True
+        body = sections(None, relations)
+    else:
+        header["type"] = type
+        body = sections(observations, relations)
+    header["created_at"] = moment(created)
+    header |= other_keys or {}
+    return f"---\n{frontmatter.dump(header)}---\n{body}"
 
 
 def sections(observations: Iterable[str] | None, relations: Iterable[tuple[str, str]]) -> str:
-    """The body of an entity's file; no section of observations for None. Relations are (type,
-    target).
+    """Return the body of an entity's file: a section of observations, and one of relations.
+
+    observations: None for a body without the section; if empty, the section has no items.
+    relations: (type, target) of each. If empty, the body has no section of them.
     """
-    observed = "".join(f"- {observation_item(observation)}\n" for observation in observations or ())
-    related = "".join(f"- {relation_item(*relation)}\n" for relation in relations)
-    if observations is None:
-        text = ""
-    else:
-        text = "\n## Observations\n" + (observed and f"\n{observed}")
-    return text + (related and f"\n## Relations\n\n{related}")
+    text = ""
+    if observations is not None:
+        text = "\n## Observations\n"
+        items = "".join(f"- {observation_item(observation)}\n" for observation in observations)
+        if items:
+            text += f"\n{items}"
+    items = "".join(f"- {relation_item(type, target)}\n" for type, target in relations)
+    if items:
+        text += f"\n## Relations\n\n{items}"
+    return text
 
 
 class EntityText:
-    """The text of a note, and the items of its two sections; changes leave every other line as it
-    is.
+    """The text of an entity's note, with methods that add and remove items of its two sections.
+
+    All lines that a change does not concern stay as they are. The result is in `text`.
+
+    body_at: where the body begins in `text`.
     """
 
     def __init__(self, text: str):
@@ -227,14 +261,14 @@ class EntityText:
         self._read_structure()
 
     def _read_structure(self) -> None:
+        """Find the items and headings of the text, which has just changed."""
         self.body_at = frontmatter.split(self.text).body_at
         self._items: list[ListItem] = []
-        self._headings: list[Heading] = scan(
-            self.text, self.body_at, graph=True, items=self._items
-        )[2]
-        self._starts = {line - 1 for _, line, _ in self._items} | {
-            heading.line - 1 for heading in self._headings
-        }
+        structure = scan(self.text, self.body_at, graph=True, items=self._items)
+        self._headings: list[Heading] = structure.headings
+        # The indexes, from 0, of the lines that begin an item or a heading.
+        self._starts = {item.line - 1 for item in self._items}
+        self._starts |= {heading.line - 1 for heading in self._headings}
 
     @property
     def observations(self) -> list[str]:
@@ -242,37 +276,46 @@ class EntityText:
         return list(self.observed_lines().values())
 
     def observed_lines(self) -> dict[int, str]:
-        """The texts of observations by the line they are in, counted from 1."""
-        observed = {line: text for section, line, text in self._items if section == OBSERVATIONS}
-        coded_texts = {line: coded_text(text) for line, text in observed.items() if text[0] == "`"}
-        return observed | {line: text for line, text in coded_texts.items() if text is not None}
+        """Return the text of each observation by its line, counted from 1."""
+        text_by_line: dict[int, str] = {}
+        for item in self._items:
+            if item.section != OBSERVATIONS:
+                continue
+            text = item.text
+            if text[0] == "`":
+                decoded = coded_text(text)
+                if decoded is not None:
+                    text = decoded
+            text_by_line[item.line] = text
+        return text_by_line
 
     @property
     def relations(self) -> list[Relation]:
         """The relations among the items of `Relations`, in order."""
-        items = [(line, text) for section, line, text in self._items if section == RELATIONS]
-        relations = [
-            (text, read_relation(text, line))
-            for line, text in items
-            if text[0] != "[" and ("[[" in text or '`"' in text)
-        ]
-        return [
-            relation
-            for text, relation in relations
-            if relation is not None and (relation.target or "`" in text)
-        ]
+        relations: list[Relation] = []
+        for item in self._items:
+            may_be_relation = item.text[0] != "[" and ("[[" in item.text or '`"' in item.text)
+            if item.section != RELATIONS or not may_be_relation:
+                continue
+            relation = read_relation(item.text, item.line)
+            # Only a coded target may be empty.
+            if relation is not None and (relation.target or "`" in item.text):
+                relations.append(relation)
+        return relations
 
     def add_observations(self, texts: Sequence[str]) -> None:
-        """Put items after the last one of `Observations`. Raises ValueError when they would not
-        read back.
+        """Put observations after the last one of `Observations`.
+
+        Raises ValueError if they would not read back, for example because of an open comment.
         """
         all_observations = [*self.observations, *texts]
         self._add(OBSERVATIONS, [observation_item(text) for text in texts])
         _agree(self.observations, all_observations)
 
     def add_relations(self, relations: Iterable[tuple[str, str]]) -> None:
-        """Put items after the last one of `Relations`; they are (type, target). Raises ValueError
-        as above.
+        """Put relations, each (type, target), after the last one of `Relations`.
+
+        Raises ValueError if they would not read back, for example because of an open comment.
         """
         pairs = list(relations)
         all_pairs = [*self._pairs(), *pairs]
@@ -280,50 +323,56 @@ class EntityText:
         _agree(self._pairs(), all_pairs)
 
     def drop_observations(self, texts: set[str]) -> None:
-        """Take out every item of `Observations` that says one of `texts`. Raises ValueError as
-        above.
+        """Remove every item of `Observations` whose text is in `texts`.
+
+        Raises ValueError if other observations would change.
         """
         before = self.observed_lines()
         self._drop({line for line, text in before.items() if text in texts})
         _agree(self.observations, [text for text in before.values() if text not in texts])
 
     def drop_relations(self, is_dropped: Callable[[Relation], bool]) -> None:
-        """Take out the items of `Relations` for which `is_dropped`. Raises ValueError when others
-        would change.
+        """Remove the items of `Relations` for which `is_dropped` is true.
+
+        Raises ValueError if other relations would change.
         """
         before = self.relations
         dropped_lines = {relation.line for relation in before if is_dropped(relation)}
         self._drop(dropped_lines)
-        _agree(
-            self._pairs(),
-            [
-                (relation.type, relation.target)
-                for relation in before
-                if relation.line not in dropped_lines
-            ],
-        )
+        remaining_pairs = [
+            (relation.type, relation.target)
+            for relation in before
+            if relation.line not in dropped_lines
+        ]
+        _agree(self._pairs(), remaining_pairs)
 
     def _pairs(self) -> list[tuple[str, str]]:
+        """Return the (type, target) of each relation, in order."""
         return [(relation.type, relation.target) for relation in self.relations]
 
     @property
     def keys(self) -> set[str]:
-        """The keys of the header; none for one that cannot be read."""
+        """The keys of the header; empty if the header cannot be read."""
         try:
             return {*frontmatter.parse(frontmatter.split(self.text).yaml or "")}
         except ValueError:
             return set()
 
     def set_keys(self, changes: dict[str, Any], order: Sequence[str] = ()) -> None:
-        """Set keys of the header, as `frontmatter.set_keys`. Raises ValueError when it cannot be
-        read.
+        """Set keys of the header as `frontmatter.set_keys` does.
+
+        Raises ValueError if the header cannot be read.
         """
         self.text = frontmatter.set_keys(self.text, changes, order)
         self._read_structure()
 
     def make_entity(self, type: str, created: int) -> None:
-        """Turn a placeholder into an entity (5.4), with the heading `Observations`. Raises
-        ValueError when its header cannot be read."""
+        """Turn a placeholder into an entity (5.4), and add the heading `Observations`.
+
+        created: microseconds since 1970.
+
+        Raises ValueError if the header cannot be read.
+        """
         entity_keys = {
             "placeholder": frontmatter.REMOVE,
             "type": type,
@@ -334,12 +383,17 @@ class EntityText:
             self._add(OBSERVATIONS, [])
 
     def _heading(self, section: str) -> Heading | None:
-        return next(
-            (heading for heading in self._headings if heading.text.casefold() == section), None
-        )
+        """Return the first heading of a section, `observations` or `relations`, None without one."""
+        for heading in self._headings:
+            if heading.text.casefold() == section:
+                return heading
+        return None
 
     def _add(self, section: str, items: Sequence[str]) -> None:
-        """Put items at the end of a section, which is made if the note has none of its name."""
+        """Put items at the end of a section. A section that does not exist is added.
+
+        items: the texts of the items.
+        """
         lines = _LINES.findall(self.text)
         if frontmatter.is_crlf(self.text):
             newline = "\r\n"
@@ -348,52 +402,58 @@ class EntityText:
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
         new_lines = [f"- {item}" for item in items]
-        item_lines = [line for name, line, _ in self._items if name == section]
+        item_lines = [item.line for item in self._items if item.section == section]
         heading = self._heading(section)
         if item_lines:
-            line_index = _end(max(item_lines) - 1, lines, self._starts)
+            insertion = _Insertion(_end(max(item_lines) - 1, lines, self._starts), new_lines)
         elif heading:
-            line_index, new_lines = self._below_text(heading, lines, new_lines)
+            insertion = self._below_text(heading, lines, new_lines)
         else:
-            line_index, new_lines = self._as_new_section(section, lines, new_lines)
-        lines[line_index:line_index] = [line + newline for line in new_lines]
+            insertion = self._as_new_section(section, lines, new_lines)
+        index = insertion.line_index
+        lines[index:index] = [line + newline for line in insertion.lines]
         self.text = "".join(lines)
         self._read_structure()
 
     def _below_text(
         self, heading: Heading, lines: Sequence[str], new_lines: Sequence[str]
-    ) -> tuple[int, list[str]]:
-        """Where the first items of a section go, and their lines: below its text, between blank
-        lines.
+    ) -> _Insertion:
+        """Return how to insert the first items of a section: below its text, between blank lines.
+
+        lines: the lines of the whole text.
+        new_lines: the lines of the items.
         """
-        first = heading.line - 1
+        heading_index = heading.line - 1
         later_headings = [
             later_heading.line - 1
             for later_heading in self._headings
-            if later_heading.line - 1 > first
+            if later_heading.line - 1 > heading_index
         ]
         end = min(later_headings, default=len(lines))
-        last = end - 1
-        while last > first and not lines[last].strip():
-            last -= 1
-        blank_lines = end - last - 1
+        last_text_index = end - 1
+        while last_text_index > heading_index and not lines[last_text_index].strip():
+            last_text_index -= 1
+        blank_lines = end - last_text_index - 1
         if blank_lines:
-            line_index = last + 2
-            with_blanks = [*new_lines]
+            line_index = last_text_index + 2
+            lines_with_blanks = [*new_lines]
         else:
-            line_index = last + 1
-            with_blanks = ["", *new_lines]
-        # One of the blank lines is used above the items: the next heading needs another.
+            line_index = last_text_index + 1
+            lines_with_blanks = ["", *new_lines]
+        # The first blank line is now above the items, so the next heading needs a second one.
         if end < len(lines) and blank_lines < 2:
-            with_blanks.append("")
-        return line_index, with_blanks
+            lines_with_blanks.append("")
+        return _Insertion(line_index, lines_with_blanks)
 
     def _as_new_section(
         self, section: str, lines: Sequence[str], new_lines: Sequence[str]
-    ) -> tuple[int, list[str]]:
-        """The index at which a new section goes, and its lines.
+    ) -> _Insertion:
+        """Return how to insert a section with its items.
 
-        Observations go above Relations, any other section to the end.
+        Observations are inserted above Relations, and Relations at the end.
+
+        lines: the lines of the whole text.
+        new_lines: the lines of the items.
         """
         if section == OBSERVATIONS:
             relations_heading = self._heading(RELATIONS)
@@ -410,82 +470,101 @@ class EntityText:
             section_lines += ["", *new_lines]
         if relations_heading:
             section_lines.append("")
-        return line_index, section_lines
+        return _Insertion(line_index, section_lines)
 
-    def _drop(self, numbers: set[int]) -> None:
-        if not numbers:
+    def _drop(self, first_lines: set[int]) -> None:
+        """Remove the items that begin on these lines, counted from 1."""
+        if not first_lines:
             return
         lines = _LINES.findall(self.text)
-        dropped_lines: set[int] = set()
-        for number in numbers:
-            start = number - 1
-            dropped_lines.update(range(start, _end(start, lines, self._starts)))
+        dropped_indexes: set[int] = set()
+        for first_line in first_lines:
+            start = first_line - 1
+            dropped_indexes.update(range(start, _end(start, lines, self._starts)))
         self.text = "".join(
-            line for line_index, line in enumerate(lines) if line_index not in dropped_lines
+            line for index, line in enumerate(lines) if index not in dropped_indexes
         )
         self._read_structure()
 
 
-def _end(line_index: int, lines: list[str], starts: set[int]) -> int:
-    """The line after the last one of the item that begins in line `line_index` (both from 0)."""
-    marker = _MARKER.match(lines[line_index])
+class _Insertion(NamedTuple):
+    """Lines without line breaks, and the index of the line before which to insert them."""
+
+    line_index: int
+    lines: list[str]
+
+
+def _end(start: int, lines: list[str], starts: set[int]) -> int:
+    """Return the index after the last line of the item that begins in line `start`.
+
+    starts: the indexes of all lines that begin an item or a heading. All indexes count from 0.
+    """
+    marker = _MARKER.match(lines[start])
     item = _ItemEnd(len(marker[0]) if marker else 0)
-    end = line_index + 1
-    for number in range(line_index + 1, len(lines)):
-        line = lines[number]
-        if number in starts or item.ends_before(line):
+    end = start + 1
+    for index in range(start + 1, len(lines)):
+        line = lines[index]
+        if index in starts or item.ends_before(line):
             break
+        # Blank lines at its end are not part of the item.
         if line.strip():
-            end = number + 1
+            end = index + 1
     return end
 
 
 class _ItemEnd:
-    """Finds the end of a list's item whose text has the indentation `content`."""
+    """Finds the end of a list item. `ends_before` gets each line after the first, in order."""
 
-    def __init__(self, content: int) -> None:
-        self._content = content
-        # The mark that opened a code block inside the item.
+    def __init__(self, text_indent: int) -> None:
+        """text_indent: the number of characters before the item's text, in its first line."""
+        self._text_indent = text_indent
+        # The first three signs of the line that opened the code block we are in, or "".
         self._fence = ""
+        # Whether the last line closed a code block, or was blank.
         self._is_after_code = False
         self._is_after_blank = False
 
     def ends_before(self, line: str) -> bool:
-        """Whether the next line of the note is not part of the item."""
+        """Whether this line is not part of the item any longer."""
         if not line.strip():
             self._is_after_blank = True
             return False
         indent = len(line) - len(line.lstrip(" \t"))
-        is_inside = indent >= self._content or (line.startswith("\t") and self._content <= 4)
+        # A tab is worth four blanks.
+        is_indented_by_tab = line.startswith("\t") and self._text_indent <= 4
+        is_inside = indent >= self._text_indent or is_indented_by_tab
         if not is_inside:
-            # A paragraph goes on without indentation, unless something ended it.
+            # A paragraph goes on without indentation, unless a blank line or code ended it.
             is_ended = self._is_after_blank or self._is_after_code
             if is_ended or _BLOCK_START.match(line):
                 return True
-        self._note_fence(line, is_inside)
+        self._follow_code(line, is_inside)
         self._is_after_blank = False
         return False
 
-    def _note_fence(self, line: str, is_inside: bool) -> None:
-        """Note where a code block begins and ends."""
+    def _follow_code(self, line: str, is_inside: bool) -> None:
+        """Keep track of whether a code block of the item is open.
+
+        is_inside: whether the line is indented as the item's text is.
+        """
         if is_inside:
-            mark = _FENCE.match(line)
+            fence = _FENCE.match(line)
         else:
-            mark = None
-        if not mark:
+            fence = None
+        if not fence:
             self._is_after_code = False
-        elif self._fence == mark[1][:3]:
+        elif self._fence == fence[1][:3]:
             self._fence = ""
             self._is_after_code = True
         elif not self._fence:
-            self._fence = mark[1][:3]
+            self._fence = fence[1][:3]
             self._is_after_code = False
 
 
 def _agree(actual: Sequence[object], expected: Sequence[object]) -> None:
-    """Raise ValueError if a change does not read back as meant.
+    """Raise ValueError if the items read after a change differ from the expected ones.
 
-    An open comment or code block in the note could swallow it.
+    They differ if the change is inside an open comment or code block of the note.
     """
     if list(actual) != list(expected):
         raise ValueError("an open comment, code block or nested list is in the way")

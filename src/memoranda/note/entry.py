@@ -1,7 +1,8 @@
-"""A key-value entry as a note of the project `kv`: its place and the contents of its file (contract
-004, 7).
+"""Read and write the files of key-value entries, which are notes of the project `kv`.
 
-The names in the frontmatter are the truth. Folder and file name replace missing ones.
+An entry has a namespace, a key and a value. The header of its file names the namespace and the key;
+the value is the body. The file's folder and name only count for a name that the header lacks.
+Source: contract 004, 7.
 """
 
 from __future__ import annotations
@@ -30,45 +31,68 @@ ENTRY_KEYS = (
     "access_count",
 )
 """The keys of an entry as data, in their order."""
+# The header keys of an entry, in their order.
 _KEYS = ("type", "namespace", "key", "created_at", "accessed_at", "expires_at", "access_count")
-# Names a field of another program must not take in the header, where they would mean something.
-_MEANING = {*_KEYS, "value", "id", "scope", "locked", "permalink", "title", "fields"}
+# Header keys that mean something here. A caller's field of such a name must not be one.
+_MEANINGFUL_KEYS = {*_KEYS, "value", "id", "scope", "locked", "permalink", "title", "fields"}
 # A name that is the same on every file system.
 _SAFE_NAME = lazy_pattern(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
+# The beginning of each file that this program writes.
 _BEGINNING = "---\ntype: kv\n"
 
 
 def places(namespace: str, key: str) -> Iterator[str]:
-    """Paths for the entry, the usual one first; the others serve where another entry took it."""
-    folder, *names = _file_name(namespace), _file_name(key), _hashed(key, 10), _hashed(key, 64)
+    """Return paths for the file of an entry, such as `default/tea.md`.
+
+    The first path is the usual one. Each further path is for the case that another entry has the
+    path before it.
+    """
+    folder = _file_name(namespace)
+    names = (_file_name(key), _hashed(key, 10), _hashed(key, 64))
     return (f"{folder}/{name}.md" for name in dict.fromkeys(names))
 
 
 def _file_name(name: str) -> str:
-    if len(name) <= 80 and name != "node_modules" and _SAFE_NAME.fullmatch(name):
+    """Return `name` if every file system allows it, or else a name with a hash."""
+    # Sources skip folders called `node_modules`.
+    is_usable = len(name) <= 80 and name != "node_modules"
+    if is_usable and _SAFE_NAME.fullmatch(name):
         return name
     return _hashed(name, 10)
 
 
 def _hashed(name: str, digits: int) -> str:
+    """Return a file name with so many digits of the hash of `name`: `my-tea~1a2b3c4d5e`."""
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:40].strip("-")
     return f"{slug}~{sha256(name.encode())[:digits]}"
 
 
 def namespace_of(header: Mapping[str, Any], path: str) -> str:
-    """The namespace an entry at `path` belongs to; the empty one is `default`."""
-    written = header.get("namespace")
-    if isinstance(written, bool):
-        written = str(written).lower()
-    return (written if isinstance(written, str) else path.rpartition("/")[0]) or DEFAULT_NAMESPACE
+    """Return the namespace of the entry at `path`, `default` for an empty one."""
+    namespace = header.get("namespace")
+    # A namespace called `true` without quotes.
+    if isinstance(namespace, bool):
+        namespace = str(namespace).lower()
+    if not isinstance(namespace, str):
+        namespace = path.rpartition("/")[0]
+    return namespace or DEFAULT_NAMESPACE
 
 
 def namespace_in(front: str, path: str) -> str:
-    """`namespace_of` from the frontmatter with its fences; quick for files this program wrote."""
-    line, _, other_lines = front.removeprefix(_BEGINNING).partition("\n")
-    is_ours = front.startswith(_BEGINNING + "namespace: ") and "\nnamespace" not in other_lines
+    """Return the namespace of the entry at `path`. Quick for files that this program wrote.
+
+    front: the header of the file with its `---` lines.
+    """
+    first_line, _, other_lines = front.removeprefix(_BEGINNING).partition("\n")
+    # Then the line alone is enough, and the other lines need not be parsed.
+    has_usual_form = front.startswith(_BEGINNING + "namespace: ")
+    is_line_enough = has_usual_form and "\nnamespace" not in other_lines
+    if is_line_enough:
+        yaml_text = first_line
+    else:
+        yaml_text = frontmatter.split(front).yaml or ""
     try:
-        header = frontmatter.parse(line if is_ours else frontmatter.split(front).yaml or "")
+        header = frontmatter.parse(yaml_text)
     except ValueError:
         header = {}
     return namespace_of(header, path)
@@ -77,20 +101,24 @@ def namespace_in(front: str, path: str) -> str:
 def read_entry(
     text: str, path: str, changed: datetime, born: datetime | None = None
 ) -> tuple[Note, str]:
-    """The entry in `text`, the whole file: a note of its frontmatter alone (its title is the key),
-    and the value. `changed` and `born` are the file's times, as for `parse_note`."""
+    """Read the file of an entry. Return its header as a note whose title is the key, and its value.
+
+    text: the whole file.
+    changed, born: the times of the file, as for `parse_note`.
+    """
     head = text[: frontmatter.split(text).body_at]
     note = parse_note(head, project=PROJECT, path=path, changed=changed, born=born)
     return note, value_of(text[note.body_at :])
 
 
 def value_of(body: str) -> str:
-    """The value in the text after the frontmatter: all but the one line break a writer adds."""
+    """Return the value in the body of a file: all except the one line break that a writer adds."""
     return body.removesuffix("\n")
 
 
 def is_passing(data: bytes) -> bool:
-    """Whether these bytes are an entry with a time to live. No copy of such a text is kept."""
+    """Whether the bytes of a file are an entry that expires. No copy of such a text is kept."""
+    # A file without a header needs no decoding.
     if not data.startswith((b"---", b"\xef\xbb\xbf---")):
         return False
     return read_entry(data.decode("utf-8", "replace"), "x/x.md", EPOCH)[0].expires is not None
@@ -108,27 +136,42 @@ def compose_entry(
     access_count: int = 0,
     other_keys: Mapping[str, Any] | None = None,
 ) -> str:
-    """Compose the file of an entry.
+    """Return the text of the file of an entry.
 
-    before: the text that it replaces. Keys of its header that are not ours stay, such as `scope`.
+    expires: None for an entry that does not expire.
+    before: the text of the file that is replaced. Keys of its header that are not in `_KEYS`, such
+        as `scope`, stay.
     accessed: the time of the last read; by default `created`.
-    other_keys: further fields of the entry. A field with the name of one of our keys is written
-        below `fields`.
+    other_keys: further fields of the entry. A field whose name means something in a header is
+        written below the key `fields`.
     """
-    end = expires and milliseconds(expires)
-    moments = seconds(created), seconds(accessed or created)
-    ours = dict(zip(_KEYS, (PROJECT, namespace, key, *moments, end, access_count), strict=True))
-    remaining_keys = dict(other_keys or {})
-    meaning = {name: remaining_keys.pop(name) for name in [*remaining_keys] if name in _MEANING}
-    if meaning:
-        remaining_keys["fields"] = meaning
-    ours |= remaining_keys
-    head = f"---\n{frontmatter.dump(ours)}---\n"
+    values = (
+        PROJECT,
+        namespace,
+        key,
+        seconds(created),
+        seconds(accessed or created),
+        expires and milliseconds(expires),
+        access_count,
+    )
+    header: dict[str, Any] = dict(zip(_KEYS, values, strict=True))
+    ambiguous_fields: dict[str, Any] = {}
+    plain_fields: dict[str, Any] = {}
+    for name, field_value in (other_keys or {}).items():
+        if name in _MEANINGFUL_KEYS:
+            ambiguous_fields[name] = field_value
+        else:
+            plain_fields[name] = field_value
+    header |= plain_fields
+    if ambiguous_fields:
+        header["fields"] = ambiguous_fields
+    front = f"---\n{frontmatter.dump(header)}---\n"
     yaml_text, body_at = frontmatter.split(before)
     try:
-        if yaml_text and frontmatter.parse(yaml_text).keys() - set(_KEYS):
-            head = frontmatter.set_keys(before[:body_at], ours)
+        has_other_keys = yaml_text and frontmatter.parse(yaml_text).keys() - set(_KEYS)
+        if has_other_keys:
+            front = frontmatter.set_keys(before[:body_at], header)
     except ValueError:
-        # A header nobody can read is replaced as a whole; the history has it
+        # A header that nobody can read is replaced as a whole. The history still has it.
         pass
-    return f"{head}{value}\n"
+    return f"{front}{value}\n"

@@ -1,7 +1,9 @@
-"""The YAML header of a note: reading it as written, changing single keys, writing new ones.
+"""Read the YAML header of a note, write new headers, and change single keys in place.
 
-Source: contract 000b, 2. Usual shapes are read by two patterns here; everything else goes to
-PyYAML.
+All values are read as texts, as they are written: `1.10` stays `1.10`. Lines in one of the usual
+shapes are read by two patterns here, because PyYAML is slow. All other headers go to PyYAML.
+
+Source: contract 000b, 2.
 """
 
 from __future__ import annotations
@@ -19,35 +21,39 @@ from memoranda.clock import stamp
 from memoranda.text.pattern import lazy_pattern
 
 REMOVE: Final = object()
-"""The value that takes a key out: see `set_keys`."""
+"""The value with which `set_keys` removes a key."""
 
 
 class Parts(NamedTuple):
-    """The YAML between the fences (None without a header), and the offset where the body begins."""
+    """The header and the body of a file's text.
+
+    yaml: the text between the two lines `---`; None if the file has no header.
+    body_at: the offset in the text where the body begins.
+    """
 
     yaml: str | None
     body_at: int
 
 
-# Bare words that YAML 1.2 reads as other things than texts.
+# Words without quotes that YAML 1.2 does not read as texts.
 _TYPED: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
 # The line that opens a header, at the very beginning of a file.
 _OPENING = lazy_pattern(r"\ufeff?---[ \t]*\r?\n")
 # The line that closes a header.
 _CLOSING = lazy_pattern(r"\n(---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
-# A line with a key. Without one, `---` and `...` are a rule and a text.
+# A line with a key. Without such a line, `---` is a rule of Markdown, and `...` is a text.
 _HAS_KEY = lazy_pattern(r"""^["']?\w[^\n]*:(?:\s|\Z)""", re.MULTILINE)
 
 
 def split(text: str) -> Parts:
     """Find the header and the body of a file's text.
 
-    The YAML of the header is without the `---` lines. A line `...` ends it too if it has a key. A
-    BOM belongs to neither part. Without a header, all of the text is the body.
+    A header begins at the very start of the text. It ends with a line `---`, or, if it has a key,
+    with a line `...`. A BOM belongs to neither part. Without a header, all of the text is the body.
     """
-    # The line break of a fence may be the one before the closing fence.
     opening = _OPENING.match(text)
     if opening:
+        # From the line break of the opening line: in an empty header, the closing line is the next.
         closing = _CLOSING.search(text, opening.end() - 1)
     else:
         closing = None
@@ -59,28 +65,38 @@ def split(text: str) -> Parts:
     return Parts(None, 1 if text.startswith("\ufeff") else 0)
 
 
-# A plain scalar of one line that is that text to every YAML reader; no `: `, ` #` or final `:`.
-# (Written as what it is not: `re` is slow at compiling large ranges.)
+# The first sign of a text that needs no quotes. (A negated set, because `re` is slow at compiling
+# large ranges.)
 _START = r"[^\x00-'),*:-@\[-^`{-\xa0-]"
+# A text of one line that needs no quotes: it has no `: `, no ` #` and no `:` at its end.
 _PLAIN = rf"{_START}[^:#]*+(?:(?::(?=[^ ])|(?<! )#)[^:#]*+)*+"
+# An item of a list in brackets: `a`, `"a"` or `'a'`.
 _IN_FLOW = rf"""(?:{_START}[^,:#\[\]{{}}]*+|"[^"\\]*"|'[^']*')"""
 _KEY = r"[^\W\d][\w.\-]{0,99}(?: [\w.\-]{1,50}){0,6}"
+# A line `key: value`. Its groups: the key, then the value bare, in double quotes, in single quotes,
+# or the items of a list in brackets.
 _ROW = lazy_pattern(
     rf"""({_KEY}):(?: +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)'|\[ *({_IN_FLOW}(?: *,\ *{_IN_FLOW})*)? *\]) *))? *"""
 )
+# A line `- value`. Its groups: the indentation, then the value bare, in double or in single quotes.
 _ITEM = lazy_pattern(rf"""( *)- +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)') *)""")
 # One item of a list in brackets: bare, in double quotes or in single ones.
 _FLOW_ITEM = lazy_pattern(rf""" *(?:({_START}[^,:#\[\]{{}}]*+)|"([^"\\]*)"|'([^']*)') *,?""")
 
 
 LONGEST = 500_000
-"""Characters of a header that is read."""
+"""How many characters a header may have to be read."""
 
 
 def parse(yaml_text: str) -> dict[str, Any]:
-    """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing
-    typed. An empty header is an empty mapping. Raises ValueError(reason) for text that is no YAML
-    or no mapping, or longer than any header."""
+    """Read a header as a mapping of its keys to values.
+
+    `a: 1.10` and `b: [x, true]` on two lines become `{"a": "1.10", "b": ["x", True]}`. Values are
+    texts as they are written, except `true`, `false`, `null`, `~` and an empty value without
+    quotes. An empty header is an empty mapping.
+
+    Raises ValueError(reason) for text that is not YAML or not a mapping, or is longer than LONGEST.
+    """
     if len(yaml_text) > LONGEST:
         raise ValueError(f"it has {len(yaml_text):,} characters, more than {LONGEST:,}")
     rows = _usual(yaml_text)
@@ -90,34 +106,35 @@ def parse(yaml_text: str) -> dict[str, Any]:
 
 
 def parse_typed(yaml_text: str) -> dict[str, Any]:
-    """Parse like `parse`, but read plain numbers in JSON form as numbers. Raises ValueError."""
+    """Parse like `parse`, but read numbers as numbers: `a: 1.5` becomes `{"a": 1.5}`.
 
-    def typed(text: str) -> Any:
+    A number that JSON would write in another form, such as `1.50`, stays a text. Raises ValueError.
+    """
+
+    def number_or_text(text: str) -> Any:
+        if text[:1] not in "-0123456789":
+            return text
         try:
-            if text[:1] in "-0123456789":
-                value = json.loads(text)
-            else:
-                value = text
+            value = json.loads(text)
         except ValueError:
             return text
         if json.dumps(value) == text:
             return value
         return text
 
-    return _full(yaml_text, typed)
+    return _full(yaml_text, number_or_text)
 
 
 class AsWritten(str):
-    """A scalar as it is in the file without quotes: `scalar` writes it so again."""
+    """A text that the header has without quotes. `scalar` writes it without quotes again."""
 
     __slots__ = ()
 
 
 def parse_as_written(yaml_text: str) -> dict[str, Any]:
-    """Parse like `parse`, but mark unquoted scalars as `AsWritten`, so that they are dumped
-    unchanged.
+    """Parse like `parse`, but make each text without quotes an `AsWritten`.
 
-    Raises ValueError.
+    `dump` then writes such texts as they were. Raises ValueError.
     """
     return _full(yaml_text, AsWritten)
 
@@ -127,10 +144,10 @@ _KEY_LINE = lazy_pattern(r"""(?:"[^"]*"|'[^']*'|[^\s:#\-"'*&!|>%@`\[\]{},?][^:]*
 
 
 def looks_like_header(yaml_text: str) -> bool:
-    """Whether somebody meant these lines as a header.
+    """Whether somebody meant these lines as a header, even if they are not valid YAML.
 
-    They are if the first line is a key, and each line is indented, a key, an item of a list, a
-    bracket or a comment.
+    The first line must have a key. Each further line must have a key, be indented or a comment, or
+    begin with `-`, `]` or `}`.
     """
     lines = [line for line in yaml_text.splitlines() if line.strip() and line[0] not in " \t#"]
     if not lines or not _KEY_LINE.match(lines[0]):
@@ -139,7 +156,7 @@ def looks_like_header(yaml_text: str) -> bool:
 
 
 def _usual(text: str) -> dict[str, Any] | None:
-    """The mapping, if every line has a usual shape. None if PyYAML must read it."""
+    """Read a header whose every line has a usual shape. Return None if PyYAML must read it."""
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if not text.replace("\n", "").isprintable():
@@ -152,20 +169,23 @@ def _usual(text: str) -> dict[str, Any] | None:
 
 
 class _UsualHeader:
-    """Reads the usual lines of a header, one after the other."""
+    """Reads the lines of a header in their usual shapes: `key: value`, `key:` and `- value`.
+
+    rows: the keys and values that were read so far.
+    """
 
     def __init__(self) -> None:
         self.rows: dict[str, Any] = {}
-        # The key whose value is not given yet: the items of a list may follow.
+        # The last key, if it has no value on its line: the items of a list may follow.
         self._open_key: str | None = None
-        # The indentation of that list's items; None before the first.
+        # The indentation of the items of that list; None before the first item.
         self._indent: str | None = None
 
     def read(self, line: str) -> bool:
-        """Add one line. Returns False for a line that is not usual."""
-        key, blank, value = line.partition(": ")
-        # Most lines are so plain that no pattern need look at them.
-        if blank and key.isidentifier() and len(key) < 100 and _is_plain_value(value):
+        """Add one line. Return False for a line in no usual shape, or with a key met before."""
+        key, separator, value = line.partition(": ")
+        # Most lines are this plain, so that they need no pattern.
+        if separator and key.isidentifier() and len(key) < 100 and _is_plain_value(value):
             self._open_key = None
             if key in self.rows:
                 return False
@@ -177,14 +197,16 @@ class _UsualHeader:
         item = _ITEM.fullmatch(line)
         if item:
             return self._add_item(item)
-        return not line or line.isspace() or line.lstrip().startswith("#")
+        is_blank = not line or line.isspace()
+        return is_blank or line.lstrip().startswith("#")
 
     def _add_row(self, line: str, row: re.Match[str]) -> bool:
-        """Add `key: value`, a match of _ROW. Returns False for a key that is there already."""
+        """Add `key: value`, a match of _ROW. Return False for a key that was met before."""
         key = row[1]
         self._open_key = None
         if key in self.rows:
             return False
+        # The number of the group of _ROW that holds the value; 1 if the line has only a key.
         group = row.lastindex
         if group == 2:
             value_text = row[2].rstrip()
@@ -194,6 +216,7 @@ class _UsualHeader:
         elif group != 1:
             self.rows[key] = row[group or 0]
         elif line.rstrip().endswith("]"):
+            # `key: []`
             self.rows[key] = []
         else:
             self.rows[key] = None
@@ -202,7 +225,11 @@ class _UsualHeader:
         return True
 
     def _add_item(self, item: re.Match[str]) -> bool:
-        """Add `- value`, a match of _ITEM. Returns False for one that is in no list of ours."""
+        """Add `- value`, a match of _ITEM, to the list of the last key.
+
+        Return False if that key has a value on its line, or if the item is indented differently
+        from the first one.
+        """
         if self._open_key is None:
             return False
         indent, plain_text, double_quoted, single_quoted = item.groups()
@@ -217,45 +244,49 @@ class _UsualHeader:
 
 
 def _is_plain_value(value: str) -> bool:
-    """Whether a value has no sign that means something in YAML."""
+    """Whether a value is free of signs that mean something in YAML."""
     return value[:1].isalnum() and "#" not in value and ": " not in value and value[-1] not in ": "
 
 
 def _item_value(plain_text: str, double_quoted: str, single_quoted: str) -> Any:
-    """The value of a list's item, which has one of three forms."""
+    """Return the value of a list's item. The two forms that it does not have are ""."""
     if not plain_text:
         return double_quoted or single_quoted
     text = plain_text.rstrip()
     return _TYPED.get(text, text)
 
 
-# Values and levels of a header: YAML can make a large tree of a small text.
+# How many values a header may hold, and how deep: YAML can make a large tree of a small text.
 _MOST_NODES = 100_000
-_DEPTH = 100
-_COLUMNS = 400
-# A row of dashes and question marks so long that the YAML parser would recurse too deep.
-_RUN = lazy_pattern(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
+_MOST_LEVELS = 100
+# A line that begins with so many dashes and question marks makes the YAML parser recurse too deep.
+_MOST_SIGNS = 400
+_LONG_RUN = lazy_pattern(rf"^[ \-?]{{{_MOST_SIGNS}}}", re.MULTILINE)
 
 
 def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
-    """The mapping as PyYAML reads it, without its guesses about types.
+    """Read a header by PyYAML, without its guesses about types. Raises ValueError.
 
-    scalar_of: makes the value of a text without quotes.
+    scalar_of: makes the value from a text without quotes.
     """
     import yaml
 
-    if _RUN.search(text) or _is_too_deep(text):
+    if _LONG_RUN.search(text) or _is_too_deep(text):
         raise ValueError("it is nested too deeply")
     try:
         root = _composer()(text).get_single_node()
     except (yaml.YAMLError, UnicodeEncodeError) as error:
         mark = getattr(error, "problem_mark", None)
         if mark:
-            where = f" in line {mark.line + 2}"
+            # Counted from 1, and with the line `---` above the header.
+            place = f" in line {mark.line + 2}"
         else:
-            where = ""
-        raise ValueError(f"{getattr(error, 'problem', None) or 'it is no text'}{where}") from None
-    if root is None or (root.id == "scalar" and not root.style and root.value in ("", "~", "null")):
+            place = ""
+        raise ValueError(f"{getattr(error, 'problem', None) or 'it is no text'}{place}") from None
+    if root is None:
+        return {}
+    is_bare_text = root.id == "scalar" and not root.style
+    if is_bare_text and root.value in ("", "~", "null"):
         return {}
     if root.id != "mapping":
         raise ValueError("it is no mapping of keys to values")
@@ -263,10 +294,11 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
 
 
 def _is_too_deep(text: str) -> bool:
-    """Whether brackets are nested so deeply that the YAML parser, which recurses in C, could
-    overflow its stack. Nobody writes such a header.
+    """Whether brackets are nested so deeply that they could overflow the stack of the YAML parser.
+
+    The parser recurses in C. Nobody writes such a header.
     """
-    if text.count("[") + text.count("{") <= _DEPTH:
+    if text.count("[") + text.count("{") <= _MOST_LEVELS:
         return False
     depth = 0
     for sign in re.findall(r"[\[\]{}]", text):
@@ -274,14 +306,17 @@ def _is_too_deep(text: str) -> bool:
             depth = depth + 1
         else:
             depth = max(depth - 1, 0)
-        if depth > _DEPTH:
+        if depth > _MOST_LEVELS:
             return True
     return False
 
 
 @cache
 def _composer() -> Any:
-    """A loader that resolves nothing but plain true, false and null."""
+    """Return a class that parses YAML, and guesses the type of `true`, `false` and `null` only.
+
+    Its instances have `get_single_node`, which returns the document as nodes of PyYAML.
+    """
     from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
     from yaml.resolver import BaseResolver
 
@@ -297,12 +332,18 @@ def _composer() -> Any:
 
 
 def _built(node: Any, budget: list[int], depth: int, scalar_of: Callable[[str], Any]) -> Any:
-    """Convert a node to a plain value, and count its nodes off `budget[0]`. Anchors are expanded.
+    """Convert a node of PyYAML to a text, a flag, None, a list or a mapping.
+
+    The value of an anchor is repeated at each of its aliases.
+
+    budget: one number, how many nodes may still be converted. Each node takes 1 off.
+    depth: how many nodes this one is in.
+    scalar_of: makes the value from a text without quotes.
 
     Raises ValueError if the budget is used up or the nodes are nested too deeply.
     """
     budget[0] -= 1
-    if budget[0] < 0 or depth > _DEPTH:
+    if budget[0] < 0 or depth > _MOST_LEVELS:
         raise ValueError("it is nested too deeply or grows too large")
     if node.id == "scalar":
         if node.tag == "!typed":
@@ -323,7 +364,7 @@ def _built(node: Any, budget: list[int], depth: int, scalar_of: Callable[[str], 
     return rows
 
 
-# YAML 1.1 and 1.2 and their usual readers take these for something other than text.
+# Words that readers of YAML 1.1 or 1.2 do not read as texts, such as `no`, `0x1f` or `2026-01-31`.
 _RETYPED = lazy_pattern(
     r"~|null|true|false|yes|no|on|off|y|n|<<|="
     r"|[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-f_]+|[-+]?\.inf|\.nan)"
@@ -333,7 +374,7 @@ _RETYPED = lazy_pattern(
     re.IGNORECASE,
 )
 _UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
-# A text that YAML reads as itself without quotes.
+# A text that YAML reads unchanged without quotes.
 _SAFE = lazy_pattern(
     rf"(?:[^\s\-?:,\[\]{{}}#&*!|>'\"%@`{_UNPRINTABLE}]|[\-?:](?=[^\s,\[\]{{}}]))[^{_UNPRINTABLE}]*"
 )
@@ -343,15 +384,23 @@ _ESCAPED = lazy_pattern(f"[{_UNPRINTABLE}]")
 _MOMENT = lazy_pattern(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
-_OURS = ["created", "updated", "accessed", "expires", "due", "fired", "acked", "last_used"]
-_TIMES = ("created", "updated", "modified", "date", "expires", *(f"{our}_at" for our in _OURS))
+_OUR_EVENTS = ["created", "updated", "accessed", "expires", "due", "fired", "acked", "last_used"]
+# Keys whose value, if it is a time, is written without quotes although it is a text to us.
+_TIME_KEYS = (
+    "created",
+    "updated",
+    "modified",
+    "date",
+    "expires",
+    *(f"{event}_at" for event in _OUR_EVENTS),
+)
 
 
 def scalar(value: Any) -> str:
-    """`value` as one YAML scalar on one line.
+    """Write a value in YAML, on one line: `tea`, `"1.10"`, `true`, `2026-01-31T12:00:00Z`.
 
-    Text is plain if readers of YAML 1.1 and 1.2 both read it back unchanged. Otherwise it is
-    double-quoted with JSON escapes (a lone surrogate becomes U+FFFD). Times are `Z` stamps.
+    A text is written without quotes if readers of YAML 1.1 and 1.2 both read it back unchanged. If
+    not, it is in double quotes with the escapes of JSON. A lone surrogate becomes U+FFFD.
     """
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
@@ -370,7 +419,7 @@ def scalar(value: Any) -> str:
 
 
 def _number(value: float) -> str:
-    """A number in YAML."""
+    """Write a number in YAML, which has its own words for infinity and NaN."""
     if isinstance(value, int) or math.isfinite(value):
         return repr(value)
     if math.isnan(value):
@@ -381,13 +430,13 @@ def _number(value: float) -> str:
 
 
 def _reads_back_plain(text: str) -> bool:
-    """Whether every reader reads `text` without quotes as this text."""
+    """Whether every reader of YAML reads `text` back unchanged if it is written without quotes."""
     is_safe = bool(_SAFE.fullmatch(text)) and text == text.strip() and not text.endswith(":")
     return is_safe and ": " not in text and " #" not in text and not _RETYPED.fullmatch(text)
 
 
 def _quote(value: Any) -> str:
-    """JSON, with escapes for what YAML does not take raw."""
+    """Write a value as JSON, which YAML can read. Signs that YAML forbids are escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return _ESCAPED.sub(
         lambda sign: "\ufffd" if "\ud800" <= sign[0] <= "\udfff" else f"\\u{ord(sign[0]):04x}", text
@@ -395,8 +444,9 @@ def _quote(value: Any) -> str:
 
 
 def dump(mapping: Mapping[str, Any]) -> str:
-    """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as
-    blocks.
+    """Write a mapping as YAML, without the `---` lines.
+
+    `{"a": 1, "b": ["x"]}` becomes the lines `a: 1`, `b:` and `  - x`.
     """
     return _join_lines({key: _lines(_key(key), value, "") for key, value in mapping.items()})
 
@@ -408,7 +458,7 @@ def _key(key: Any) -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value within one line, in the form of JSON except what was written without quotes."""
+    """Write a value on one line, as JSON: `{"a": ["x"]}`. An `AsWritten` gets no quotes."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
@@ -423,7 +473,10 @@ _FLOW_SIGNS = lazy_pattern(r"[,\[\]{}\n]|:\Z")
 
 
 def _lines(key: str, value: Any, indent: str) -> list[str]:
-    """The lines of a key and its value, a mapping or list as a block."""
+    """Return the lines of a key and its value, without line breaks.
+
+    The members of a mapping or list are on lines of their own.
+    """
     # At the start of a line --- and ... would end the document.
     if key.startswith(("---", "...")):
         written_key = _quote(key)
@@ -442,13 +495,13 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
         if inner:
             return [name, *inner]
         return [f"{name} []"]
-    if isinstance(value, str) and key in _TIMES and _MOMENT.fullmatch(value):
+    if isinstance(value, str) and key in _TIME_KEYS and _MOMENT.fullmatch(value):
         return [f"{name} {value}"]
     return [f"{name} {scalar(value)}"]
 
 
 def _lines_of_mapping(mapping: Mapping[Any, Any], indent: str) -> list[str]:
-    """The lines of a mapping's keys and values."""
+    """Return the lines of a mapping's keys and values, each after `indent`."""
     lines: list[str] = []
     for key, value in mapping.items():
         lines += _lines(_key(key), value, indent)
@@ -456,7 +509,7 @@ def _lines_of_mapping(mapping: Mapping[Any, Any], indent: str) -> list[str]:
 
 
 def _item_lines(item: Any, indent: str) -> list[str]:
-    """The lines of an item of the list whose key has this indentation."""
+    """Return the lines of an item of a list. `indent` is the indentation of the list's key."""
     if isinstance(item, Mapping) and item:
         first, *other_lines = _lines_of_mapping(item, indent + "    ")
         return [f"{indent}  - {first.lstrip(' ')}", *other_lines]
@@ -466,12 +519,16 @@ def _item_lines(item: Any, indent: str) -> list[str]:
 
 
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
-    """Set top-level keys in the header of a file's text, or remove them with REMOVE. All other
-    bytes stay.
+    """Set top-level keys in the header of a file's text. All other characters stay.
 
-    A key that already has the value keeps its spelling, and a changed key its comment. A new key
-    goes after the keys that `order` names before it, or to the end of the header. Raises ValueError
-    if the present header does not parse.
+    A key that already has the value keeps its spelling, and a changed key keeps its comment. A file
+    without a header gets one.
+
+    changes: the new value of each key; REMOVE takes the key out.
+    order: the keys in the order in which the header has them. A new key is put after those that are
+        before it in `order`. A new key that is not in `order` is put at the end.
+
+    Raises ValueError if the present header cannot be read.
     """
     yaml_text, body_at = split(text)
     lines = {key: _changed_lines(key, value) for key, value in changes.items()}
@@ -479,24 +536,25 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     if yaml_text is None:
         return text[:body_at] + _new_header(written, is_crlf(text)) + text[body_at:]
     before = parse(yaml_text)
-    # Compared as they are read back: `1.10` is a text in a header, whatever the caller gave.
+    # Read back, because a number that the caller sets, such as 1.5, is a text in a header.
     read_back = parse(written)
     after = dict(before)
     for key in changes:
         after.pop(key, None)
         if str(key) in read_back:
             after[key] = read_back[str(key)]
-    differing = {
+    differing_lines = {
         key: key_lines
         for key, key_lines in lines.items()
         if before.get(key, REMOVE) != after.get(key, REMOVE)
     }
-    if not differing:
+    if not differing_lines:
         return text
+    # Behind the line `---`.
     start = text.index("\n") + 1
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
-    for way in (partial(_by_lines, order=order), _by_round_trip):
-        header = way(yaml_text, differing, newline)
+    for change_header in (partial(_by_lines, order=order), _by_round_trip):
+        header = change_header(yaml_text, differing_lines, newline)
         changed = text[:start] + header + text[start + len(yaml_text) :]
         if _reads_as(changed, after):
             return changed
@@ -504,7 +562,7 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
 
 
 def _join_lines(lines_by_key: Mapping[str, list[str]]) -> str:
-    """The lines of all keys as one text."""
+    """Return the lines of all keys as one text."""
     text = ""
     for lines in lines_by_key.values():
         for line in lines:
@@ -513,14 +571,18 @@ def _join_lines(lines_by_key: Mapping[str, list[str]]) -> str:
 
 
 def _changed_lines(key: str, value: Any) -> list[str]:
-    """The lines of a key that is set, or none for REMOVE."""
+    """Return the lines of a key that is set to `value`, no lines for REMOVE."""
     if value is REMOVE:
         return []
     return _lines(str(key), value, "")
 
 
 def _new_header(written: str, has_crlf: bool) -> str:
-    """The header for a file without one. Empty if nothing is written into it."""
+    """Return the header for a file that has none, with its `---` lines.
+
+    written: the lines of its keys. If empty, the file gets no header.
+    has_crlf: whether the lines end with `\\r\\n`.
+    """
     if not written:
         return ""
     header = f"---\n{written}---\n"
@@ -530,7 +592,7 @@ def _new_header(written: str, has_crlf: bool) -> str:
 
 
 def _reads_as(text: str, expected: dict[str, Any]) -> bool:
-    """Whether the header of `text` says what is expected."""
+    """Whether the text of a file has a header, with exactly the expected keys and values."""
     yaml_text = split(text).yaml
     if yaml_text is None:
         return False
@@ -558,37 +620,47 @@ _COMMENT = lazy_pattern(
 
 
 def entries(yaml_text: str) -> list[tuple[str, str]]:
-    """(key, its lines as written) of the top-level keys, judged by the look of the lines; comments
-    and blank lines between keys are left out."""
-    lines = yaml_text.splitlines(keepends=True)
-    return [(key, "".join(lines[first:last])) for key, first, last in _spans(lines)]
+    """Return (key, its lines as written) for each top-level key of a header.
 
-
-def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
-    """(key, first line, line after the last) of each top-level key; comments after a value are not
-    its own.
+    `a: 1`, `b:` and `  - x` on three lines become `[("a", "a: 1\\n"), ("b", "b:\\n  - x\\n")]`. The
+    header need not be valid YAML. Comments and blank lines between keys are left out.
     """
-    spans: list[tuple[str, int, int]] = []
+    lines = yaml_text.splitlines(keepends=True)
+    return [(span.key, "".join(lines[span.start : span.end])) for span in _spans(lines)]
+
+
+class _Span(NamedTuple):
+    """The lines of a top-level key: the index of the first, and the index after the last."""
+
+    key: str
+    start: int
+    end: int
+
+
+def _spans(lines: list[str]) -> list[_Span]:
+    """Find the lines of each top-level key. Comments below a key's value are not part of them."""
+    spans: list[_Span] = []
     is_text_block = False
-    for number, line in enumerate(lines):
+    for index, line in enumerate(lines):
         match = _TOP_KEY.match(line)
         if match:
-            spans.append((_key_written(match), number, number + 1))
+            spans.append(_Span(_unquoted_key(match), index, index + 1))
+            # `key: |` and `key: >` begin a text of several lines.
             is_text_block = line[match.end() :].lstrip(" \t")[:1] in ("|", ">")
         elif spans and line[0] in " \t-" and line.strip():
-            # In a block of text `#` begins no comment.
+            # In such a text, `#` does not begin a comment.
             is_comment = line.lstrip().startswith("#") and not is_text_block
             if not is_comment:
-                spans[-1] = (*spans[-1][:2], number + 1)
+                spans[-1] = spans[-1]._replace(end=index + 1)
     return spans
 
 
-def _key_written(match: re.Match[str]) -> str:
-    """The key of a match of _TOP_KEY without its quotes."""
+def _unquoted_key(match: re.Match[str]) -> str:
+    """Return the key of a match of _TOP_KEY without its quotes."""
     double_quoted, single_quoted, plain_key = match.groups()
     if double_quoted is None:
         return plain_key or (single_quoted or "").replace("''", "'")
-    # A key with escapes that are not JSON's stays as written.
+    # A key with escapes that JSON does not have stays as written.
     with suppress(ValueError):
         return str(json.loads(f'"{double_quoted}"'))
     return double_quoted
@@ -597,37 +669,39 @@ def _key_written(match: re.Match[str]) -> str:
 def _by_lines(
     yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str, order: Sequence[str]
 ) -> str:
-    """Replace exactly the lines of the changed keys; a key without new lines is removed.
+    """Change a header by replacing the lines of the changed keys.
 
-    New keys go where `order` says, or to the end.
+    changes: the new lines of each key; no lines remove the key.
+    order: see `set_keys`.
     """
     lines = yaml_text.splitlines(keepends=True)
     for key, written in changes.items():
         new_lines = [line + newline for line in written]
         spans = _spans(lines)
-        line_ranges = [(first, last) for name, first, last in spans if name == key]
-        if not line_ranges:
+        spans_of_key = [span for span in spans if span.key == key]
+        if not spans_of_key:
             place = _place_of_new_key(key, spans, order, len(lines))
             lines[place:place] = new_lines
-        # If a key occurs twice, the last one counts.
-        for first, last in reversed(line_ranges):
-            lines[first:last] = _with_comment_of(lines[first], new_lines, newline)
+        # YAML counts the last of equal keys: it gets the new lines, the others are removed.
+        for span in reversed(spans_of_key):
+            lines[span.start : span.end] = _with_comment_of(lines[span.start], new_lines, newline)
             new_lines = []
     return "".join(lines)
 
 
-def _place_of_new_key(
-    key: str, spans: Sequence[tuple[str, int, int]], order: Sequence[str], end: int
-) -> int:
-    """The line at which a new key is put: behind those that `order` names before it."""
+def _place_of_new_key(key: str, spans: Sequence[_Span], order: Sequence[str], end: int) -> int:
+    """Return the index of the line at which to put a new key, `end` for the end of the header.
+
+    The key is put behind the keys that are before it in `order`.
+    """
     if key not in order:
         return end
     earlier_keys = order[: order.index(key)]
-    return max((last for name, _, last in spans if name in earlier_keys), default=0)
+    return max((span.end for span in spans if span.key in earlier_keys), default=0)
 
 
 def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[str]:
-    """`new_lines` for the key in `line`, the first of them with the comment behind it."""
+    """Return `new_lines`, with the comment at the end of the old `line` added to the first."""
     key = _TOP_KEY.match(line)
     comment = _COMMENT.match(line, key.end() if key else 0)
     if not new_lines or not comment:
@@ -636,9 +710,13 @@ def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[
 
 
 def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str) -> str:
-    """Change a header that cannot be edited line by line."""
+    """Change a header, whose lines may be in any shape, by ruamel.yaml.
+
+    changes: the new lines of each key; no lines remove the key.
+    """
 
     def change(rows: Any, load: Callable[[str], Any]) -> None:
+        """Change the mapping `rows` as ruamel.yaml holds it. `load` reads YAML."""
         for key, lines in changes.items():
             if lines:
                 rows[key] = load("\n".join(lines))[key]
@@ -649,9 +727,12 @@ def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline
 
 
 def round_trip(yaml_text: str, change: Callable[[Any, Callable[[str], Any]], None]) -> str:
-    """Change YAML by ruamel.yaml, so that comments, order and quotes stay. Raises ValueError.
+    """Change YAML by ruamel.yaml, which keeps comments, the order of keys, and quotes.
 
-    change: gets the mapping, and the function that reads YAML.
+    change: changes the mapping that it gets first. Its second argument is the function that reads
+        a text of YAML.
+
+    Raises ValueError if ruamel.yaml cannot read or write the YAML.
     """
     import io
 

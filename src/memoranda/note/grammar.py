@@ -1,8 +1,9 @@
-"""Reading a note's lines: observations, relations, headings (contract 000b, 3.1 to 3.3).
+"""Read the observations, relations and headings in a note's lines (contract 000b, 3.1 to 3.3).
 
-One pass over the lines keeps what CommonMark's block structure asks for: the open list items,
-whether a paragraph is open, and the fence, comment or blockquote a line is in. In project
-`graph` items are read by their sections, and coded texts everywhere (contract 002, 5).
+`scan` reads a text in one pass. A line means something only in its place, as in CommonMark: in a
+list item, a paragraph, fenced code, a comment or a blockquote. `_Lines` keeps track of these. An
+item is a list item. In project `graph` the heading above an item says how to read it (contract 002,
+5).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from memoranda.note.links import (
     WrittenLink,
@@ -32,8 +34,9 @@ EMBEDS = "embeds"
 # Signs with which a line of structure may begin; all other lines are text.
 _SPECIAL = frozenset(["", *" \t\r-*+#>`~<%0123456789_="])
 _SIMPLE_SIGNS = frozenset("-#")
-# Signs after which a list item may hold structure of its own.
+# Signs with which the text of a list item may begin more than text.
 _NO_TEXT = frozenset(["", *" \t\r-*+#>`~_0123456789"])
+# The columns at which the texts of the open items begin, if only `- text` is open.
 _ONE_ITEM = (2,)
 # A list sign; the group is the number of an ordered one.
 _MARKER = lazy_pattern(r"(?:[-*+]|([0-9]{1,9})[.)])(?:[ \t]+|$)")
@@ -41,7 +44,7 @@ _MARKER = lazy_pattern(r"(?:[-*+]|([0-9]{1,9})[.)])(?:[ \t]+|$)")
 _RULE = lazy_pattern(r"(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)$")
 # The underline of a heading written on two lines.
 _SETEXT = lazy_pattern(r"(?:=++|-++)[ \t]*+$")
-# The opening of fenced code; one of backticks has none after it in its line.
+# The opening of fenced code. After backticks, no further backtick may follow in the line.
 _FENCE = lazy_pattern(r"(`{3,}+)[^`]*$|(~{3,}+)")
 # A heading: its signs, then its text.
 _HEADING = lazy_pattern(r"(#{1,6})(?:[ \t]+|$)(.*)")
@@ -62,11 +65,11 @@ _QUOTED = lazy_pattern(r"([ \t]*)>(?: ?>)*+ ?")
 # Where code, a comment or an escape may begin.
 _SIGNS = lazy_pattern(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _BLANK = frozenset(" \t")
-# `key:: value` of Logseq and Dataview on a separate line
+# A line `key:: value` of Logseq and Dataview.
 _PROPERTY = lazy_pattern(r"[\w-]+::(?:\s|$)")
-# Between these signs of Chinese and Japanese a line break is no blank
+# Signs of Chinese and Japanese. A line break between two of them does not mean a blank.
 _UNSPACED = r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]"
-# The end of each kind of comment.
+# The sign that opens a comment → the sign that closes it.
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
 # Characters of a note in which observations, links and headings are read.
 STRUCTURED = 4_000_000
@@ -74,46 +77,79 @@ MOST = 10_000
 """How many characters of a note are read for observations, relations and headings, and about how
 many of each kind.
 """
-# The depth of a paragraph that ends in a blockquote: open, but of no list item
-_ELSEWHERE = 1 << 30
+# The depth of a paragraph that ends in a blockquote. It is open, but equals the depth of no item.
+_IN_QUOTE = 1 << 30
 
-LinkPlace = tuple[int, WrittenLink]
-"""The line of a link, from 1 in the whole file, and the link as that line has it."""
 RelationKey = tuple[str, str, str | None, str]
-Found = tuple[list[Observation], list[Relation], list[Heading]]
+"""See `relation_key`."""
 _GRAPH_SECTIONS = ("observations", "relations")
-ListItem = tuple[str, int, str]
-"""(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph
-note.
-"""
+
+
+class LinkPlace(NamedTuple):
+    """A link as a line has it, and the number of that line, from 1 in the whole file."""
+
+    line: int
+    link: WrittenLink
+
+
+class ListItem(NamedTuple):
+    """A list item of a graph note.
+
+    section: the heading it is under, `observations` or `relations`, or "".
+    line: the number of its line, from 1 in the whole file.
+    """
+
+    section: str
+    line: int
+    text: str
+
+
+class Structure(NamedTuple):
+    """The observations, relations and headings of a text."""
+
+    observations: list[Observation]
+    relations: list[Relation]
+    headings: list[Heading]
+
+
+class _Section(NamedTuple):
+    """A section of a graph note: its heading in lower case, and the heading's level, 1 to 6."""
+
+    name: str
+    level: int
 
 
 def scan(
     text: str, start: int = 0, *, graph: bool = False, items: list[ListItem] | None = None
-) -> Found:
-    """The observations, relations and headings of `text[start:]`; lines count from 1 in all of
-    `text`.
+) -> Structure:
+    """Read the observations, relations and headings of `text[start:]`.
 
-    Relations are one per (type, target, project), in order of their lines; a relation item is kept
-    rather than a link of type `links_to` in running text. `graph` reads the note as one of project
-    `graph`; then every list item with text goes to `items`, in order. Of another note's lines those
-    in STRUCTURED characters are read, until there are MOST of a kind.
+    The item `- [idea] Sell tea #shop` is an observation, and `- part_of [[Shop]]` a relation. A link
+    in running text is a relation of type `links_to`. Of equal relations, the one of an item is
+    returned, or else the first one.
+
+    At most STRUCTURED characters are read, and no more after about MOST of a kind.
+
+    start: where the body begins. Lines count from 1 in all of `text`.
+    graph: read all of the text, as a note of project `graph`.
+    items: gets every list item of a graph note that has a text, in order.
     """
     body = text[start:]
     if len(body) > STRUCTURED and not graph:
         body = body[: body.rfind("\n", 0, STRUCTURED) + 1 or STRUCTURED]
-    if "[" not in body and "#" not in body and '`"' not in body:
-        return [], [], []
+    may_have_structure = "[" in body or "#" in body or '`"' in body
+    if not may_have_structure:
+        return Structure([], [], [])
     if "\r" in body:
         body = body.replace("\r\n", "\n")
     lines = _Lines(body, graph=graph)
     lines.items = items
     lines.read(body.split("\n"), text.count("\n", 0, start))
-    return lines.observations, list(lines.relations.values()), lines.headings
+    return Structure(lines.observations, list(lines.relations.values()), lines.headings)
 
 
 def link_places(text: str, start: int = 0) -> list[LinkPlace]:
-    """Every link to a note in `text[start:]` that `scan` reads, with its line."""
+    """Return every link to a note in `text[start:]` that `scan` would read, equal ones too."""
     body = text[start:].replace("\r\n", "\n")
     lines = _Lines(body)
     lines.places = []
@@ -123,70 +159,102 @@ def link_places(text: str, start: int = 0) -> list[LinkPlace]:
 
 
 def relation_key(kind: str, target: str, project: str | None, part_after_name: str) -> RelationKey:
-    """A key that is equal for links that are one relation. `[[C# tips]]` and `[[C# jobs]]` may be
-    names of two notes, `[[C#Tips]]` and `[[C#Jobs]]` are headings of one."""
+    """Return a key that is equal for all links that make the same relation.
+
+    `[[C#Tips]]` and `[[C#Jobs]]` have the same key, as they lead to headings of one note.
+    `[[C# tips]]` and `[[C# jobs]]` have not, as they may be the names of two notes.
+
+    part_after_name: the part of the link from its `#`, or "".
+    """
+    # A heading follows its `#` directly.
     is_name = part_after_name[1:2].isspace() or part_after_name[:1].isspace()
     return kind, target, project, part_after_name if is_name else ""
 
 
 def is_cut(note: Note) -> bool:
-    """Whether `scan` read only a part of this note, which is not of project `graph`."""
+    """Whether `scan` stopped before the end of this note, which is not of project `graph`."""
     highest_count = max(len(note.observations), len(note.relations), len(note.headings))
     return highest_count >= MOST or len(note.text) - note.body_at > STRUCTURED
 
 
-class _Lines:
-    """The lines of a body read so far, and the state of the blocks that are open."""
+class _OpenedItem(NamedTuple):
+    """A list item that a line opened.
 
-    # How many list items the open paragraph is in; -1: none is open
-    para = -1
-    # The last item has no text yet
-    bare = False
-    # Reads the lines of a fence, comment or quote
-    hold: Callable[[str], bool] | None = None
-    # Where the gathered paragraph begins, whether it is an item's
-    block_at = 0
-    block_item = False
-    # Sections of a graph note not met yet
-    wanted = frozenset(("observations", "relations"))
-    # (name, level) of those the line is in
-    sections: tuple[tuple[str, int], ...] = ()
+    start: the position in the line at which the item's text begins.
+    column: the column at which the text begins, where tabs count as several blanks.
+    is_empty: whether the line has no text behind the item's sign.
+    """
+
+    start: int
+    column: int
+    is_empty: bool
+
+
+class _Lines:
+    """Reads the lines of a body, and keeps track of the blocks that are open.
+
+    A depth is a number of list items: a line at depth 2 is inside two of them. The results are in
+    `observations`, `relations` and `headings`. All line numbers count from 1 in the whole file.
+    """
+
+    # The depth of the open paragraph; -1 if none is open.
+    paragraph_depth = -1
+    # Whether the last list item has no text yet.
+    is_item_empty = False
+    # Gets each line while a fence, comment or quote is open. Returns whether the line belongs to it.
+    take_line: Callable[[str], bool] | None = None
+    # The line at which the gathered paragraph begins.
+    gathered_line_number = 0
+    # Whether the gathered paragraph is the text of a list item.
+    is_gathered_item = False
+    # The sections of a graph note that were not met yet.
+    unmet_sections = frozenset(_GRAPH_SECTIONS)
+    # The sections of a graph note that the line is in, the innermost last.
+    sections: tuple[_Section, ...] = ()
+    # Gets every list item of a graph note, if the caller asked for them.
     items: list[ListItem] | None = None
 
-    def __init__(self, body: str, *, graph: bool = False, quoted: _Lines | None = None):
+    def __init__(self, body: str, *, graph: bool = False, outer: _Lines | None = None):
+        """outer: the reader of the whole body, if `body` is a quote in it."""
         self.graph = graph
-        self.quoted = quoted is not None
-        self.is_bounded: bool = quoted.is_bounded if quoted else not graph
+        self.is_quoted = outer is not None
+        # Whether to stop at a number of observations, relations or headings.
+        self.is_bounded: bool = outer.is_bounded if outer else not graph
         has_destination = "](" in body and ".m" in body.lower()
         self.has_links = "[[" in body or has_destination or "notion." in body
-        # A single character is found much faster than two.
+        # Python finds a single character much faster than two.
         self.has_ticks = "`" in body
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
         self.observations: list[Observation] = []
-        self.places: list[LinkPlace] | None = quoted.places if quoted else None
-        self.relations: dict[RelationKey, Relation] = quoted.relations if quoted else {}
+        # The places of all links; None if the caller does not ask for them.
+        self.places: list[LinkPlace] | None = outer.places if outer else None
+        self.relations: dict[RelationKey, Relation] = outer.relations if outer else {}
         self.headings: list[Heading] = []
-        self.last_closers: dict[str, int] = {}
-        # Columns at which the open list items' contents begin
-        self.offsets: list[int] = []
-        # The open paragraph's lines, gathered when code may span them
-        self.block: list[str] = []
+        # The end of a comment, such as `-->` → the index of the last line that holds it, or -1.
+        self.last_lines_with_closer: dict[str, int] = {}
+        # The columns at which the texts of the open list items begin.
+        self.item_columns: list[int] = []
+        # The lines of the open paragraph. They are gathered because a code span may cover several.
+        self.gathered_lines: list[str] = []
 
-    def read(self, lines: list[str], number: int) -> None:
-        """Read all lines; `number` is how many are before them in the file."""
+    def read(self, lines: list[str], lines_before: int) -> None:
+        """Read all lines of the body, which follow `lines_before` lines of the file."""
         self.lines = lines
-        self.offset = number
-        # Comments, and quotes, make any line special.
-        is_simple = not (self.has_comments or self.quoted)
+        self.lines_before = lines_before
+        number = lines_before
+        # In a note with comments, and in a quote, every line needs a closer look.
+        may_skip_checks = not (self.has_comments or self.is_quoted)
         for line in lines:
-            self.number = number = number + 1
-            # Counting at each line what was read would cost more than reading it.
+            number += 1
+            self.line_number = number
+            # Counting at each line would cost more than reading it, so count at every 1,024th.
             if not number & 1023 and self._is_full():
                 break
-            if self.hold is not None and self.hold(line):
+            if self.take_line is not None and self.take_line(line):
                 continue
             sign = line[:1]
-            if is_simple and sign in _SIMPLE_SIGNS and self._reads_simple_block(sign, line):
+            may_be_simple = may_skip_checks and sign in _SIMPLE_SIGNS
+            if may_be_simple and self._reads_simple_block(sign, line):
                 continue
             if not line:
                 self._blank()
@@ -197,14 +265,16 @@ class _Lines:
         self._flush()
 
     def _is_full(self) -> bool:
-        """Whether as many things of a kind were read as are read of one note."""
+        """Whether enough observations, relations or headings were read."""
         if not self.is_bounded:
             return False
         return max(len(self.observations), len(self.relations), len(self.headings)) >= MOST
 
     def _reads_simple_block(self, sign: str, line: str) -> bool:
-        """Read a heading, or an item that holds nothing but text without code. Most blocks are
-        one of these; False for others."""
+        """Read a heading, or an item of text without code. Return False for any other block.
+
+        Most blocks are one of these two, which need fewer checks.
+        """
         if sign == "#":
             heading = _HEADING.match(line)
             if heading is None:
@@ -217,40 +287,40 @@ class _Lines:
         return True
 
     def _simple_item(self, line: str) -> None:
-        """Read an item that holds nothing but text."""
-        if self.block:
+        """Read an item `- text` that holds nothing but text."""
+        if self.gathered_lines:
             self._flush()
-        self.para = 1
-        self.bare = False
-        self.offsets[:] = _ONE_ITEM
+        self.paragraph_depth = 1
+        self.is_item_empty = False
+        self.item_columns[:] = _ONE_ITEM
         text = line[2:].rstrip(" \t\r")
         item = None
         if text[0] == "[" and not self.graph and not self._goes_on():
-            item = observation(text, text, self.number)
+            item = observation(text, text, self.line_number)
         if item is not None:
             self.observations.append(item)
-        elif self._reads_item(text, text, self.number):
+        elif self._reads_item(text, text, self.line_number):
             return
         if self.has_links and holds_link(text):
-            self._links(text, text, self.number)
+            self._links(text, text, self.line_number)
 
     def _paragraph_line(self, line: str) -> None:
-        """Read a line that is nothing but a paragraph's text, unless a comment is in it."""
+        """Read a line of a paragraph, which may hold a comment but begins no other block."""
         if self.has_comments and _has_comment_sign(line):
             self._special(line)
             return
-        if self.para < 0:
-            self.para = 0
-            self.bare = False
-            self.offsets.clear()
+        if self.paragraph_depth < 0:
+            self.paragraph_depth = 0
+            self.is_item_empty = False
+            self.item_columns.clear()
         if self.has_ticks:
             self._gather(line)
         elif self.has_links and holds_link(line):
-            self._links(line, line, self.number)
+            self._links(line, line, self.line_number)
 
     def _goes_on(self) -> bool:
-        """Whether the line after this one is indented."""
-        line_index = self.number - self.offset
+        """Whether the next line is indented, so that it may belong to this line's item."""
+        line_index = self.line_number - self.lines_before
         return line_index < len(self.lines) and self.lines[line_index][:1] in _BLANK
 
     def _special(self, line: str) -> None:
@@ -260,12 +330,13 @@ class _Lines:
             self._blank()
             return
         indent = _column(line[: len(line) - len(text)], 0)
-        self.bare = False
-        depth = bisect_right(self.offsets, indent)
+        self.is_item_empty = False
+        depth = bisect_right(self.item_columns, indent)
+        # How far the line is indented within its item.
         relative = indent - self._margin(depth)
-        if relative > 3 and not self.offsets:
+        if relative > 3 and not self.item_columns:
             # Outside a paragraph, a line indented so far is code.
-            if self.para >= 0:
+            if self.paragraph_depth >= 0:
                 self._text(line, depth)
             return
         if self._opens_fence(text, indent, relative, depth):
@@ -275,18 +346,24 @@ class _Lines:
             # The rest of the line is text, not the start of a block.
             if begins_with_comment:
                 self._close(depth)
-                self._inline(text, mask_code(text), self.number)
+                self._inline(text, mask_code(text), self.line_number)
                 return
         self._block_start(text, indent, relative, depth)
 
     def _margin(self, depth: int) -> int:
         """The column at which what is inside `depth` list items begins."""
         if depth:
-            return self.offsets[depth - 1]
+            return self.item_columns[depth - 1]
         return 0
 
     def _block_start(self, text: str, indent: int, relative: int, depth: int) -> None:
-        """Read a line that may be a rule, an item, a heading or its underline, a quote, or text."""
+        """Read a line that may be a rule, an item, a heading or its underline, a quote, or text.
+
+        text: the line without its indentation.
+        indent: the column at which `text` begins.
+        relative: the same within the line's item.
+        depth: the number of items the line is in.
+        """
         sign = text[0]
         if sign in "-*+_0123456789" and self._reads_rule_or_item(text, indent, relative, depth):
             return
@@ -297,71 +374,79 @@ class _Lines:
             self._quote(depth)
         elif self._is_underline(text, "=", depth):
             self._close(depth)
-        elif relative > 3 and self.para < 0 and not depth:
+        elif relative > 3 and self.paragraph_depth < 0 and not depth:
             # Indented code.
             self._close(0)
         else:
             self._text(text, depth)
 
     def _is_underline(self, text: str, sign: str, depth: int) -> bool:
-        """Whether a line of `sign` makes a heading of the paragraph above it."""
-        return text[0] == sign and self.para == depth and _SETEXT.match(text) is not None
+        """Whether a line consists of `sign` and so makes the paragraph above it a heading."""
+        return text[0] == sign and self.paragraph_depth == depth and _SETEXT.match(text) is not None
 
     def _is_rule(self, text: str, relative: int) -> bool:
-        """Whether a line is a thematic break, and no code."""
-        may_be_rule = text[0] in "-*_" and (relative < 4 or bool(self.offsets))
+        """Whether a line is a rule such as `---`, and not indented so far that it is code."""
+        may_be_rule = text[0] in "-*_" and (relative < 4 or bool(self.item_columns))
         return may_be_rule and _RULE.match(text) is not None
 
     def _blank(self) -> None:
-        if self.block:
+        """Read a blank line: it ends the paragraph, and an item that has no text yet."""
+        if self.gathered_lines:
             self._flush()
-        self.para = -1
-        if self.bare:
-            self.bare = False
-            self.offsets.pop()
+        self.paragraph_depth = -1
+        if self.is_item_empty:
+            self.is_item_empty = False
+            self.item_columns.pop()
 
     def _close(self, depth: int) -> None:
+        """End the paragraph, and all list items deeper than `depth`."""
         self._flush()
-        del self.offsets[depth:]
-        self.para = -1
-        self.bare = False
+        del self.item_columns[depth:]
+        self.paragraph_depth = -1
+        self.is_item_empty = False
 
     def _text(self, text: str, depth: int) -> None:
-        """Read a line of a paragraph, which may continue a deeper list item lazily."""
-        if self.para < 0:
+        """Read a line of a paragraph.
+
+        The paragraph may have begun in an item that is deeper than the line is indented.
+        """
+        if self.paragraph_depth < 0:
             self._close(depth)
-            self.para = depth
-            self.block_item = False
+            self.paragraph_depth = depth
+            self.is_gathered_item = False
         if self.has_ticks:
             self._gather(text)
         elif self.has_links and holds_link(text):
-            self._links(text, text, self.number)
+            self._links(text, text, self.line_number)
 
     def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        """Read a rule, the underline of a heading, or an item with the items that begin on its
-        line. Whether the line is one of these.
+        """Read a rule, the underline of a heading, or an item. Return False for any other line.
+
+        The parameters are as in `_block_start`.
         """
         if self._is_rule(text, relative) or self._is_underline(text, "-", depth):
             self._close(depth)
             return True
         marker = _MARKER.match(text)
-        if marker is None or (relative > 3 and not self.offsets):
+        if marker is None or (relative > 3 and not self.item_columns):
             return False
-        if self.para == depth and not _interrupts_paragraph(text, marker):
+        continues_paragraph = self.paragraph_depth == depth
+        if continues_paragraph and not _interrupts_paragraph(text, marker):
             return False
         self._close(depth)
         self._read_items(text, marker, indent)
         return True
 
     def _read_items(self, text: str, marker: re.Match[str], indent: int) -> None:
-        """Open the items that begin on a line, the first with `marker`, and read the last one's
-        text.
+        """Open the items that begin on a line, and read the text of the last one.
+
+        `- - tea` opens two items. `marker` matches the sign of the first.
         """
-        text_start, column, is_bare = self._open_items(text, marker, indent)
-        text = text[text_start:]
-        depth = len(self.offsets)
-        self.bare = is_bare
-        if is_bare or self._opens_fence(text, column, 0, depth):
+        item = self._open_items(text, marker, indent)
+        text = text[item.start :]
+        depth = len(self.item_columns)
+        self.is_item_empty = item.is_empty
+        if item.is_empty or self._opens_fence(text, item.column, 0, depth):
             return
         if text[0] in "-*_" and _RULE.match(text):
             return
@@ -369,62 +454,68 @@ class _Lines:
             self._quote(depth, text)
             return
         self._close(depth)
-        self.para = depth
-        self.block_item = True
+        self.paragraph_depth = depth
+        self.is_gathered_item = True
         if self.has_ticks:
             self._gather(text)
         else:
-            self._inline(text, text, self.number, is_item=True)
+            self._inline(text, text, self.line_number, is_item=True)
         if text[0] == "#" and _HEADING.match(text):
             self._close(depth)
 
-    def _open_items(self, text: str, marker: re.Match[str], column: int) -> tuple[int, int, bool]:
-        """Open the items whose markers follow one another on a line, the first of them at `column`.
+    def _open_items(self, text: str, marker: re.Match[str], column: int) -> _OpenedItem:
+        """Open the items whose signs follow one another on a line. Return the last of them.
 
-        Returns where the last one's text begins, at which column, and whether it has none.
+        marker: the match of the first sign.
+        column: the column of the first sign.
         """
         position = 0
         while True:
             width = len(marker[0].rstrip(" \t"))
             after_marker = column + width
-            start = _column(text[position + width : marker.end()], after_marker)
-            is_bare = marker.end() == len(text)
-            # After a marker and five blanks, code begins one blank behind the marker.
-            is_code = start - after_marker > 4
-            if is_bare or is_code:
+            text_column = _column(text[position + width : marker.end()], after_marker)
+            is_empty = marker.end() == len(text)
+            # After a sign and five blanks, code begins one blank behind the sign.
+            is_code = text_column - after_marker > 4
+            if is_empty or is_code:
                 column = after_marker + 1
             else:
-                column = start
-            self.offsets.append(column)
+                column = text_column
+            self.item_columns.append(column)
             position = marker.end()
             if is_code:
                 inner = None
             else:
                 inner = _MARKER.match(text, position)
             if inner is None or _is_rule_at(text, position):
-                return position, column, is_bare
+                return _OpenedItem(position, column, is_empty)
             marker = inner
 
     def _heading(self, match: re.Match[str], depth: int) -> None:
+        """Read a heading `## Text`, a match of _HEADING. Only those outside items are results."""
         self._close(depth)
         level = len(match[1])
         text = match[2].rstrip(" \t\r")
         if text[-1:] == "#":
             text = _CLOSING_SIGNS.sub("", text).rstrip(" \t")
-        if not depth and not self.quoted:
-            self.headings.append(Heading(level, text, self.number))
+        if not depth and not self.is_quoted:
+            self.headings.append(Heading(level, text, self.line_number))
             if self.graph:
-                # The first section of each name counts, down to a heading of its level or a higher
-                # one.
-                self.sections = tuple(section for section in self.sections if section[1] < level)
+                # A section ends at a heading of its level or a higher one.
+                self.sections = tuple(section for section in self.sections if section.level < level)
                 name = text.casefold()
-                if name in self.wanted:
-                    self.wanted -= {name}
-                    self.sections += ((name, level),)
+                # Only the first section of each name counts.
+                if name in self.unmet_sections:
+                    self.unmet_sections -= {name}
+                    self.sections += (_Section(name, level),)
         if self.has_links and holds_link(text):
-            self._links(text, mask_code(text), self.number)
+            self._links(text, mask_code(text), self.line_number)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
+        """Whether a line opens fenced code, whose lines are skipped from now on.
+
+        The parameters are as in `_block_start`.
+        """
         if text[0] not in "`~":
             return False
         fence = _FENCE.match(text)
@@ -436,69 +527,78 @@ class _Lines:
             base = indent - relative
         else:
             base = indent
-        least = self._margin(depth)
+        margin = self._margin(depth)
 
-        def inside(line: str) -> bool:
-            if not least and mark not in line:
+        def take_code_line(line: str) -> bool:
+            """Whether a line belongs to the code. Its last line ends the skipping."""
+            if not margin and mark not in line:
                 return True
-            quoted_text = line.lstrip(" \t")
-            if not quoted_text.strip():
+            code = line.lstrip(" \t")
+            if not code.strip():
                 return True
-            column = _column(line[: len(line) - len(quoted_text)], 0)
-            if column < least:
+            column = _column(line[: len(line) - len(code)], 0)
+            if column < margin:
                 # The list item that holds the fence ends here.
-                self.hold = None
+                self.take_line = None
                 return False
-            quoted_text = quoted_text.rstrip(" \t\r")
-            if (
-                column - base < 4
-                and quoted_text.startswith(mark)
-                and not quoted_text.strip(mark[0])
-            ):
-                self.hold = None
+            code = code.rstrip(" \t\r")
+            # At least as many signs as opened the code, and nothing else.
+            is_only_signs = code.startswith(mark) and not code.strip(mark[0])
+            if column - base < 4 and is_only_signs:
+                self.take_line = None
             return True
 
-        self.hold = inside
+        self.take_line = take_code_line
         return True
 
-    def _quote(self, depth: int, first: str | None = None) -> None:
-        """Read the lines of a blockquote as a separate text, only for its links."""
-        if self.quoted:
-            self._text(first or self.lines[self.number - self.offset - 1], depth)
+    def _quote(self, depth: int, first_line: str | None = None) -> None:
+        """Read a blockquote as a separate text, only for its links. The quote begins on this line.
+
+        first_line: the part of the line that is in the quote; None for all of it.
+        """
+        line_index = self.line_number - self.lines_before - 1
+        if first_line is None:
+            first_line = self.lines[line_index]
+        # A quote in a quote is read as text.
+        if self.is_quoted:
+            self._text(first_line, depth)
             return
         self._close(depth)
-        line_index = self.number - self.offset - 1
         end = line_index + 1
-        margin = self._margin(len(self.offsets))
+        margin = self._margin(len(self.item_columns))
         while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
             if _column(mark[1], 0) < margin:
-                # The list item ends, and with it the quote in it
+                # The list item ends here, and with it the quote in it.
                 break
             end += 1
-        quoted = [
+        quoted_lines = [
             _QUOTED.sub("", line, count=1)
-            for line in [first or self.lines[line_index], *self.lines[line_index + 1 : end]]
+            for line in [first_line, *self.lines[line_index + 1 : end]]
         ]
-        quoted_reader = _Lines("\n".join(quoted), quoted=self)
-        quoted_reader.read(quoted, self.number - 1)
-        if quoted_reader.para >= 0:
-            self.para = _ELSEWHERE
+        quoted_reader = _Lines("\n".join(quoted_lines), outer=self)
+        quoted_reader.read(quoted_lines, self.line_number - 1)
+        if quoted_reader.paragraph_depth >= 0:
+            self.paragraph_depth = _IN_QUOTE
         else:
-            self.para = -1
-        resume = self.number + end - line_index
+            self.paragraph_depth = -1
+        next_line_number = self.line_number + end - line_index
 
-        def inside_quote(line: str) -> bool:
-            if self.number >= resume:
-                self.hold = None
-            return self.number < resume
+        def take_quoted_line(line: str) -> bool:
+            """Whether the line was read as part of the quote."""
+            if self.line_number >= next_line_number:
+                self.take_line = None
+            return self.line_number < next_line_number
 
-        self.hold = inside_quote
+        self.take_line = take_quoted_line
 
     def _without_comments(self, text: str) -> tuple[str, bool]:
-        """The line's text outside comments, and whether it begins with one. May begin to hold
-        lines.
+        """Return a line without its comments, and whether it begins with a comment.
+
+        `a <!-- b --> c` becomes `a  c`. A comment that is still open at the end of the line takes
+        the next lines too.
         """
         parts = []
+        # The text before this position is in `parts`, or in a comment.
         line_position = 0
         begins_with_comment = False
         spans = _code_spans(text)
@@ -512,59 +612,68 @@ class _Lines:
                 continue
             closer = _CLOSERS[sign[0]]
             end = text.find(closer, position)
-            # An HTML comment at the start of a line is open until the end of the note.
+            # An HTML comment at the start of a line, if nothing closes it, takes all of the note.
             is_html_block = sign.start() == 0 and sign[0] == "<!--"
             if end < 0 and not is_html_block and not self._is_closed_later(closer):
                 continue
             begins_with_comment = begins_with_comment or sign.start() == 0
             parts.append(text[line_position : sign.start()])
             if end < 0:
-                self.hold = partial(self._in_comment, closer)
+                self.take_line = partial(self._in_comment, closer)
                 return "".join(parts), begins_with_comment
             line_position = position = end + len(closer)
         return "".join(parts) + text[line_position:], begins_with_comment
 
     def _is_closed_later(self, closer: str) -> bool:
         """Whether a line after this one holds the end of a comment."""
-        if closer not in self.last_closers:
-            lines = (line_index for line_index, line in enumerate(self.lines) if closer in line)
-            self.last_closers[closer] = max(lines, default=-1)
-        return self.last_closers[closer] > self.number - self.offset - 1
+        if closer not in self.last_lines_with_closer:
+            indexes = (index for index, line in enumerate(self.lines) if closer in line)
+            self.last_lines_with_closer[closer] = max(indexes, default=-1)
+        return self.last_lines_with_closer[closer] > self.line_number - self.lines_before - 1
 
     def _in_comment(self, closer: str, line: str) -> bool:
+        """Read a line of an open comment, up to the comment's end and the text after it."""
         self._flush()
         end = line.find(closer)
         if end >= 0:
-            self.hold = None
+            self.take_line = None
             text_after, _ = self._without_comments(line[end + len(closer) :])
-            self._inline(text_after, mask_code(text_after), self.number)
+            self._inline(text_after, mask_code(text_after), self.line_number)
         return True
 
     def _gather(self, text: str) -> None:
-        if not self.block:
-            self.block_at = self.number
-        self.block.append(text)
+        """Keep a line of a paragraph until its last line is known. `_flush` reads them all."""
+        if not self.gathered_lines:
+            self.gathered_line_number = self.line_number
+        self.gathered_lines.append(text)
 
     def _flush(self) -> None:
-        if not self.block:
+        """Read the gathered lines of a paragraph, which ends here."""
+        if not self.gathered_lines:
             return
-        raw = self.block
-        self.block = []
-        number = self.block_at
-        is_item = self.block_item
-        self.block_item = False
-        text = "\n".join(raw)
+        raw_lines = self.gathered_lines
+        self.gathered_lines = []
+        number = self.gathered_line_number
+        is_item = self.is_gathered_item
+        self.is_gathered_item = False
+        text = "\n".join(raw_lines)
         if not is_item and not holds_link(text):
             return
-        masked = mask_code(text).split("\n")
-        for offset, (raw_line, line) in enumerate(zip(raw, masked, strict=True)):
-            self._inline(raw_line, line, number + offset, is_item=is_item and not offset)
+        masked_lines = mask_code(text).split("\n")
+        for index, (raw_line, masked) in enumerate(zip(raw_lines, masked_lines, strict=True)):
+            is_first = index == 0
+            self._inline(raw_line, masked, number + index, is_item=is_item and is_first)
 
     def _inline(self, text: str, masked: str, number: int, *, is_item: bool = False) -> None:
-        """Read a line of text. `masked` is the line with its code spans replaced by NUL."""
+        """Read a line of text.
+
+        masked: the line with its code spans replaced by NUL.
+        number: its number in the file.
+        is_item: whether the line is the first one of a list item.
+        """
         if (
             is_item
-            and not self.quoted
+            and not self.is_quoted
             and self._reads_item(text.rstrip(" \t\r"), masked.rstrip(" \t\r"), number)
         ):
             return
@@ -572,7 +681,10 @@ class _Lines:
             self._links(text, masked, number)
 
     def _reads_item(self, text: str, masked: str, number: int) -> bool:
-        """Read an item's first line; True when its links are read too."""
+        """Read an item's first line. Return whether the line's links are read too.
+
+        The parameters are as in `_inline`.
+        """
         if not text:
             return True
         if self.graph and self.sections:
@@ -583,7 +695,7 @@ class _Lines:
         if section in _GRAPH_SECTIONS and text[0] != "`":
             text, masked = self._with_further_lines(text, masked, number)
         if self.items is not None:
-            self.items.append((section, number, text))
+            self.items.append(ListItem(section, number, text))
         may_be_relation = not self.graph or section == "relations"
         if may_be_relation and self._reads_relation_item(text, masked, number):
             return True
@@ -592,7 +704,7 @@ class _Lines:
         return False
 
     def _reads_relation_item(self, text: str, masked: str, number: int) -> bool:
-        """Keep the relation that an item says; False when it says none."""
+        """Keep the relation of an item such as `part_of [[Shop]]`. Return False for other items."""
         # An item that begins with a bracket begins with a category or a link.
         if text[0] == "[" or not ("[[" in text or '`"' in text):
             return False
@@ -603,7 +715,7 @@ class _Lines:
         return True
 
     def _read_observation_item(self, text: str, masked: str, number: int) -> None:
-        """Keep the observation that an item says, if it says one."""
+        """Keep the observation of an item such as `[idea] Sell tea #shop`, if the item is one."""
         if text[0] == "`":
             decoded = coded_text(text)
             if decoded is not None:
@@ -616,13 +728,20 @@ class _Lines:
             self.observations.append(item)
 
     def _add_relation_item(self, relation: Relation, text: str, masked: str) -> None:
-        """Keep the relation of an item, rather than one that a link in running text made."""
+        """Keep the relation of an item, and the links in its context.
+
+        It replaces an equal relation that a link in running text made, but not one of an item.
+        """
         if self.places is not None:
-            self.places += [(relation.line, link) for link in written_links(text, masked)]
+            for link in written_links(text, masked):
+                self.places.append(LinkPlace(relation.line, link))
         key = relation_key(relation.type, relation.target, relation.project, relation.rest)
-        before = self.relations.get(key)
-        is_new = before is None or not before.is_item
-        if is_new and (relation.target or "`" in text):
+        equal_relation = self.relations.get(key)
+        is_new = equal_relation is None or not equal_relation.is_item
+        # Only a name in backticks may be empty.
+        has_target = relation.target or "`" in text
+        if is_new and has_target:
+            # Taken out first, so that the relation comes at the place of this line.
             self.relations.pop(key, None)
             self.relations[key] = relation
         if relation.context and holds_link(relation.context):
@@ -633,20 +752,20 @@ class _Lines:
             self.places = places
 
     def _with_further_lines(self, text: str, masked: str, number: int) -> tuple[str, str]:
-        """An item's text and its masked form, with the indented lines on which the item goes on."""
-        line_index = number - self.offset
+        """Return an item's text and its masked form with the further lines of the item.
+
+        `- [idea] Sell` and the indented line `  tea` below it become `[idea] Sell tea`.
+        """
         further_lines: list[str] = []
-        while (
-            line_index < len(self.lines)
-            and self.lines[line_index][:1] in _BLANK
-            and self.lines[line_index].strip()
-        ):
-            line = self.lines[line_index].strip(" \t\r")
+        for line_index in range(number - self.lines_before, len(self.lines)):
+            indented_line = self.lines[line_index]
+            if indented_line[:1] not in _BLANK or not indented_line.strip():
+                break
+            line = indented_line.strip(" \t\r")
             if _ends_text(line):
                 break
             if not _PROPERTY.match(line):
                 further_lines.append(line)
-            line_index += 1
         if not further_lines:
             return text, masked
         for line in further_lines:
@@ -655,10 +774,10 @@ class _Lines:
         return text, mask_code(text)
 
     def _links(self, text: str, masked: str, number: int) -> None:
-        """Add each link of a line to a note as a relation of type `embeds` or `links_to`."""
+        """Keep each link of a line as a relation of type `embeds` or `links_to`."""
         for link in written_links(text, masked):
             if self.places is not None:
-                self.places.append((number, link))
+                self.places.append(LinkPlace(number, link))
             if link.is_embed:
                 kind = EMBEDS
             else:
@@ -673,7 +792,10 @@ class _Lines:
 
 
 def _ends_text(line: str) -> bool:
-    """Whether a line, without its indentation, begins something else than more of a text."""
+    """Whether a line cannot continue the text above it: it begins a heading, a list, code and so on.
+
+    line: the line without its indentation.
+    """
     if line[0] == ">" or _has_comment_sign(line):
         return True
     for pattern in _BLOCK_STARTS.get(line[0], ()):
@@ -684,11 +806,15 @@ def _ends_text(line: str) -> bool:
 
 
 def _interrupts_paragraph(text: str, marker: re.Match[str]) -> bool:
-    """Whether an item at `marker` begins a list even right below a line of text.
+    """Whether an item begins a list even directly below a line of text.
 
-    It must have text, and its number must be 1.
+    It does if it has text, and its number, if any, is 1.
+
+    text: the line, which begins with the item's sign.
+    marker: the match of _MARKER, the item's sign.
     """
-    return marker.end() < len(text) and int(marker[1] or 1) == 1
+    has_text = marker.end() < len(text)
+    return has_text and int(marker[1] or 1) == 1
 
 
 def _has_comment_sign(line: str) -> bool:
@@ -696,13 +822,17 @@ def _has_comment_sign(line: str) -> bool:
 
 
 def _is_rule_at(text: str, column: int) -> bool:
-    """Whether the rest of a line is a rule: the same sign and blanks to the end."""
+    """Whether a line is a rule from `column` on: one sign, such as `-`, and blanks to the end."""
+    # Cheaper than the pattern, and false for nearly all lines.
     is_one_sign = column >= len(text.rstrip(f"{text[column]} \t"))
     return is_one_sign and _RULE.match(text, column) is not None
 
 
 def _column(blanks: str, column: int) -> int:
-    """The column after `blanks`, a run of blanks and tabs (stops every 4) that begins at `column`."""
+    """Return the column after a run of blanks and tabs that begins at `column`.
+
+    A tab reaches to the next column that is a multiple of 4.
+    """
     if "\t" not in blanks:
         return column + len(blanks)
     for sign in blanks:
@@ -711,7 +841,10 @@ def _column(blanks: str, column: int) -> int:
 
 
 def mask_code(text: str) -> str:
-    """`text` with NUL for each character of a code span; line breaks stay."""
+    """Replace each character of the code spans in `text` by NUL, except line breaks.
+
+    `` a `b` c `` becomes `a \\0\\0\\0 c`.
+    """
     if "`" not in text:
         return text
     parts = []
@@ -725,11 +858,14 @@ def mask_code(text: str) -> str:
 
 
 def _code_spans(text: str) -> dict[int, int]:
-    """Start and end of each code span: from a run of backticks to the next run of the same length."""
+    """Return the end of each code span by its start.
+
+    A span reaches from a run of backticks to the next run of the same length, which it includes.
+    """
     if "`" not in text:
         return {}
     runs = [match.span() for match in re.finditer(r"`+", text)]
-    # The last start first, so that those behind are popped as the reading goes on.
+    # Length of a run → the starts of the runs that are still ahead, the next one last.
     starts_by_length = defaultdict[int, list[int]](list)
     for start, end in reversed(runs):
         starts_by_length[end - start].append(start)
@@ -739,7 +875,7 @@ def _code_spans(text: str) -> dict[int, int]:
         if start < last_end:
             continue
         if is_escaped(text, start):
-            # The first backtick is a sign of text, the others may open a span.
+            # The first backtick is text, because of the backslash. The others may open a span.
             start += 1
         length = end - start
         candidates = starts_by_length[length]

@@ -1,8 +1,8 @@
-"""Headings as a reader sees them, for edits that name a section (amendment 4.5).
+"""Find the headings of a note by their words, for edits that name a section (amendment 4.5).
 
-`note/grammar.py` reads the ATX headings that the index needs, fast and for every note. An edit
-names a heading in the words that are shown, so this module also reads Setext and HTML headings and
-takes markup out of their text. CommonMark's block structure comes from markdown-it.
+`note/grammar.py` reads the headings `## Text` that the index needs, fast and for every note. An
+edit names a heading in the words that a reader sees. So this module also reads headings underlined
+with `===` or `---` (Setext) and headings in HTML, and removes markup from their text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.note.frontmatter import split
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MARKED = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 # A heading written in HTML.
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
-# A link; shown is its alias, else its target.
+# A link. Its groups are its target and its alias, which is shown instead.
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]+))?\]\]")
 # A block id or an attribute list after a heading.
 _ANCHOR = re.compile(r"[ \t]+(?:\^[A-Za-z0-9-]+|\{[#:.][^{}\n]*\})[ \t]*$")
@@ -33,6 +33,7 @@ _HIGHLIGHT = re.compile(r"==(?=\S)(.+?)(?<=\S)==|~~(?=\S)(.+?)(?<=\S)~~")
 _COMMENT = re.compile(r"%%.*?%%", re.DOTALL)
 # Between the headings of a path: `Plan > Costs`.
 _STEP = re.compile(r"\s+>\s+")
+# The types of markdown-it's tokens that are text.
 _TEXT_TOKENS = ("text", "code_inline", "text_special")
 
 
@@ -40,8 +41,10 @@ _TEXT_TOKENS = ("text", "code_inline", "text_special")
 class ShownHeading:
     """A heading outside code and quotes.
 
-    `raw` is its text as written, `title` as it is shown, `line` and `last_line` are its lines in
-    the whole file, from 1. A Setext heading has several lines.
+    raw: its text as written, without `#`.
+    title: its text as it is shown, without markup.
+    line, last_line: its first and its last line in the whole file, from 1. A heading with a line of
+        `===` below it has several lines.
     """
 
     level: int
@@ -52,18 +55,27 @@ class ShownHeading:
 
 
 def shown_headings(text: str) -> list[ShownHeading]:
-    """The headings of a note in order, also those in Setext and HTML form."""
+    """Return the headings of a note in order, in Markdown and in HTML."""
     header = split(text)
     first_line = text.count("\n", 0, header.body_at) + 1
     body = text[header.body_at :].removeprefix("\ufeff")
     return [
-        ShownHeading(level, raw, shown_title(raw), first_line + start, first_line + end - 1)
-        for level, raw, start, end in _found_in(_without_comments(body))
+        ShownHeading(
+            heading.level,
+            heading.raw,
+            shown_title(heading.raw),
+            first_line + heading.start,
+            first_line + heading.end - 1,
+        )
+        for heading in _headings_in(_without_comments(body))
     ]
 
 
 def shown_title(raw: str) -> str:
-    """The text of a heading without markup, anchors (`^id`, `{#id}`) and runs of blanks."""
+    """Return the text of a heading as it is shown: `Green tea` for `**Green**  [[tea]] ^id`.
+
+    Markup and anchors (`^id`, `{#id}`) are removed, and a run of blanks becomes one.
+    """
     text = _ANCHOR.sub("", raw)
     text = _WIKILINK.sub(lambda match: match[2] or match[1], text)
     text = _HIGHLIGHT.sub(lambda match: match[1] or match[2], text)
@@ -73,7 +85,10 @@ def shown_title(raw: str) -> str:
 
 
 def level_and_title(section: str) -> tuple[int, str]:
-    """The level (0: any) and the words of a heading as a caller names it, `## Two` or `Two`."""
+    """Split a heading as a caller names it into its level and its words.
+
+    `## Two` becomes `(2, "Two")`. `Two` becomes `(0, "Two")`, where 0 means any level.
+    """
     match = _MARKED.fullmatch(section.strip())
     if match:
         return len(match[1]), match[2]
@@ -81,10 +96,10 @@ def level_and_title(section: str) -> tuple[int, str]:
 
 
 def headings_named(headings: Sequence[ShownHeading], section: str) -> list[ShownHeading]:
-    """The headings that `section` names.
+    """Return the headings that `section` names, such as `## Costs`, `Costs` or `Plan > Costs`.
 
-    The text as written wins over the text as shown; only where neither matches is `A > B` a path:
-    the heading B below the heading A.
+    Headings whose text is so written come first. Without any, those whose text is so shown. Without
+    any, `Plan > Costs` is a path: a heading Costs in the section of a heading Plan.
     """
     level, name = level_and_title(section)
     candidates = [heading for heading in headings if level in (0, heading.level)]
@@ -101,7 +116,9 @@ def headings_named(headings: Sequence[ShownHeading], section: str) -> list[Shown
 def _at_path(
     headings: Sequence[ShownHeading], candidates: Sequence[ShownHeading], path: str
 ) -> list[ShownHeading]:
-    """The candidates at a path such as `Plans > Kitchen`: a heading Kitchen below a heading Plans.
+    """Return the candidates at a path such as `Plans > Kitchen`.
+
+    Only a heading Kitchen in the section of a heading Plans is at this path.
 
     headings: all headings of the note.
     """
@@ -112,45 +129,64 @@ def _at_path(
 
 
 def _is_at(headings: Sequence[ShownHeading], heading: ShownHeading, steps: list[str]) -> bool:
-    """Whether the titles above `heading`, and its own, contain `steps` in their order."""
+    """Whether `heading` is the last step of a path, and in the sections of the steps before.
+
+    Other sections may be between two steps.
+    """
     if heading.title != steps[-1]:
         return False
-    remaining = steps[:-1]
+    remaining_steps = steps[:-1]
     level = heading.level
     for upper_heading in reversed(headings[: headings.index(heading)]):
+        # The heading is not in the section of one of its level or a lower one.
         if upper_heading.level >= level:
             continue
         level = upper_heading.level
-        if remaining and upper_heading.title == remaining[-1]:
-            remaining.pop()
-    return not remaining
+        if remaining_steps and upper_heading.title == remaining_steps[-1]:
+            remaining_steps.pop()
+    return not remaining_steps
 
 
-def _found_in(body: str) -> Iterator[tuple[int, str, int, int]]:
-    """Level, raw text, first line and line after the last, from 0, of each heading of a body."""
+class _BodyHeading(NamedTuple):
+    """A heading of a body: its level, its text as written, its lines from `start` to before `end`.
+
+    Lines count from 0.
+    """
+
+    level: int
+    raw: str
+    start: int
+    end: int
+
+
+def _headings_in(body: str) -> Iterator[_BodyHeading]:
+    """Yield the headings of a body, in Markdown and in HTML."""
     tokens = _block_parser().parse(body)
-    for number, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
+        # A token with a level is inside a list or a quote.
         if token.level or not token.map:
             continue
         start, end = token.map
         if token.type == "heading_open":
-            raw = " ".join(tokens[number + 1].content.split("\n"))
-            yield int(token.tag[1:]), raw.strip(), start, end
+            raw = " ".join(tokens[index + 1].content.split("\n"))
+            # The tag is `h1` to `h6`.
+            yield _BodyHeading(int(token.tag[1:]), raw.strip(), start, end)
         elif token.type == "html_block":
             for match in _HTML_HEADING.finditer(token.content):
                 line = start + token.content.count("\n", 0, match.start())
                 last_line = start + token.content.count("\n", 0, match.end())
-                yield int(match[1]), match[2].strip(), line, last_line + 1
+                yield _BodyHeading(int(match[1]), match[2].strip(), line, last_line + 1)
 
 
 def _without_comments(body: str) -> str:
-    """The body with Obsidian's `%% comments %%` emptied; its lines keep their numbers."""
+    """Remove Obsidian's `%% comments %%`, but not their line breaks: lines keep their numbers."""
     if "%%" not in body:
         return body
     return _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), body)
 
 
 def _words(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the texts that a reader sees, and a blank for each line break."""
     for token in tokens:
         if token.type in _TEXT_TOKENS or token.type == "image":
             yield token.content
@@ -160,7 +196,8 @@ def _words(tokens: Sequence[Token]) -> Iterator[str]:
 
 @cache
 def _parser() -> MarkdownIt:
-    # Only edits of sections need it: 20 ms that no other command should wait for
+    """Return a parser of CommonMark."""
+    # Imported late, as it takes 20 ms and only edits of sections need it.
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark")
@@ -168,7 +205,7 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _block_parser() -> MarkdownIt:
-    """A parser that stops at blocks; the text inside them stays as written."""
+    """Return a parser of headings, lists and other blocks, which leaves the text in them alone."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark")

@@ -1,4 +1,4 @@
-"""Tags and fields inside a note's text: `#tag`, `#nested/tag`, `key:: value`.
+"""Read the tags and fields inside a note's text: `#tag`, `#nested/tag`, `key:: value`.
 
 A tag follows a blank or begins a line, as in Obsidian, and has a character other than a digit, so
 `#12` is not a tag. Code, comments, headings, addresses (`page#part`) and colours have none. A field
@@ -20,10 +20,11 @@ from memoranda.value_object import ValueObject
 MOST = 1_000
 """How many tags, and how many fields, of a note are read."""
 
+# The emoji, which a tag may hold.
 _PICTURES = "\u2600-\u27bf\U0001f000-\U0001fbff"
-# Tags in a row, each after a `#` that follows a blank.
+# Tags in a row, `#a#b`. The first `#` begins a line or follows a blank.
 _TAGS = lazy_pattern(rf"#(?<!\S#)([{TAG_SIGNS}{_PICTURES}#]+)")
-# Digits of a colour, which would otherwise be a tag.
+# The digits of a colour such as `#fff`.
 _HEX = lazy_pattern(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
 # Letters without a vowel, or one letter again and again.
 _SPELLS_NOTHING = lazy_pattern(r"[^aeiou]*|(.)\1*", re.I)
@@ -66,7 +67,7 @@ class Inline(ValueObject):
 
 
 LEVELS = 32
-"""How many of the tags a nested tag is in are found by it."""
+"""How many levels of a nested tag are searched for: `a/b/c` has three."""
 
 
 def _add_fields(line: str, tags: dict[str, str], fields: dict[str, list[str]]) -> None:
@@ -84,7 +85,10 @@ def _add_fields(line: str, tags: dict[str, str], fields: dict[str, list[str]]) -
 
 @remembered
 def inline(body: str) -> Inline:
-    """The tags and fields in the text of a note, without its header."""
+    """Read the tags and fields in the text of a note.
+
+    body: the text without its header.
+    """
     text = body[:STRUCTURED]
     has_tags = _TAGS.search(text) is not None
     has_fields = "::" in text
@@ -107,7 +111,10 @@ def inline(body: str) -> Inline:
 
 
 def page_fields(body: str) -> dict[str, str]:
-    """The fields a page of Logseq begins with, one a line, by their keys in lower case."""
+    """Read the fields that a page of Logseq begins with, one on each line.
+
+    `Title:: Tea` and `alias:: Cha` become `{"title": "Tea", "alias": "Cha"}`.
+    """
     fields: dict[str, str] = {}
     for line in body.lstrip().split("\n"):
         match = _PAGE_FIELD.match(line)
@@ -118,44 +125,56 @@ def page_fields(body: str) -> dict[str, str]:
 
 
 def listed_names(value: str) -> list[str]:
-    """The names of a field, parted by commas or each in `[[ ]]` or quotes."""
+    """Split the value of a field into names: `[[Green tea]], "Cha", Chai` into three.
+
+    Commas separate the names, but not inside `[[ ]]` or quotes.
+    """
     names = ["".join(parts).strip() for parts in _NAMES.findall(value)]
     return [name for name in names if name]
 
 
 def levels(tag: str) -> list[str]:
-    """A nested tag and the tags that contain it: `journal/2025/03`, `journal/2025`, `journal`.
+    """Return a nested tag and the tags that contain it.
 
-    If it is nested deeper than LEVELS, only the outermost: the length of all of them together would
-    be the square of the tag's.
+    `journal/2025/03` becomes `["journal/2025/03", "journal/2025", "journal"]`. If a tag has more than
+    LEVELS levels, the result is the tag and the LEVELS outermost, because the length of all would
+    grow with the square of the tag's length.
     """
     tag = tag.strip("/")
     parts = tag.split("/", LEVELS)
-    outer = ["/".join(parts[:depth]) for depth in range(min(len(parts), LEVELS), 0, -1)]
+    outer_tags = ["/".join(parts[:depth]) for depth in range(min(len(parts), LEVELS), 0, -1)]
     if len(parts) > LEVELS:
-        return [tag, *outer]
-    return outer
+        return [tag, *outer_tags]
+    return outer_tags
 
 
 def _tags_of(line: str) -> Iterator[str]:
+    """Yield the tags of a line without their `#`."""
     for match in _TAGS.finditer(line):
+        is_before_semicolon = line[match.end() : match.end() + 1] == ";"
         for tag in match[1].split("#"):
             if not tag or tag.isdecimal():
-                # `#12` is not a tag, nor is what is glued to it.
+                # `#12` is not a tag, and neither are tags behind it in the same run.
                 break
-            is_in_style = line[match.end() : match.end() + 1] == ";" and _HEX.fullmatch(tag)
+            # `color: #bad;` is a line of CSS.
+            is_in_style = is_before_semicolon and _HEX.fullmatch(tag)
             if not is_in_style and not _is_colour(tag):
                 yield tag.strip("/")
 
 
 def _is_colour(tag: str) -> bool:
-    """Whether a tag is rather a colour: hexadecimal, with a digit or no word. `#bad` is a tag."""
+    """Whether a tag is a colour such as `#fff` or `#a1b2c3`.
+
+    Hexadecimal letters that may be a word, such as `#bad`, are a tag.
+    """
     if not _HEX.fullmatch(tag):
         return False
-    return not tag.isalpha() or _SPELLS_NOTHING.fullmatch(tag) is not None
+    has_digit = not tag.isalpha()
+    return has_digit or _SPELLS_NOTHING.fullmatch(tag) is not None
 
 
 def _fields_of(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the key and the value of each field in a line."""
     match = _LINE_FIELD.match(line)
     if match:
         yield match[1].strip(), match[2].strip()
@@ -164,9 +183,9 @@ def _fields_of(line: str) -> Iterator[tuple[str, str]]:
 
 
 def listed_tags(value: str) -> list[str]:
-    """The tags of a field `tags:: a, [[b c]], #d, #[[e f]]`, in order.
+    """Split the value of a field into tags: `a, [[b c]], #d` into `["a", "b c", "d"]`.
 
-    Without commas, blanks separate them.
+    If the value has no commas outside `[[ ]]`, blanks separate the tags.
     """
     has_commas = re.search("[,，]", _BRACKETED.sub("", value)) is not None
     if has_commas:
@@ -178,7 +197,7 @@ def listed_tags(value: str) -> list[str]:
 
 
 def _without_code_blocks(text: str) -> str:
-    """`text` without fenced and indented code, and without comments."""
+    """Remove fenced code, indented code and comments from `text`."""
     may_be_code = "```" in text or "~~~" in text or "    " in text or "\t" in text
     if may_be_code:
         text = _without_code_lines(text)
@@ -188,7 +207,9 @@ def _without_code_blocks(text: str) -> str:
 
 
 def _without_code_lines(text: str) -> str:
+    """Remove the lines of fenced code and of indented code."""
     lines: list[str] = []
+    # The signs that opened the code we are in, or "".
     fence = ""
     is_after_blank = True
     is_in_list = False
@@ -204,7 +225,8 @@ def _without_code_lines(text: str) -> str:
         is_blank = not line.strip()
         is_indented = line.startswith(("    ", "\t"))
         is_in_list = bool(_LIST_ITEM.match(line)) or (is_in_list and (is_blank or is_indented))
-        if is_indented and is_after_blank and not is_in_list:
+        is_indented_code = is_indented and is_after_blank and not is_in_list
+        if is_indented_code:
             continue
         is_after_blank = is_blank
         lines.append(line)
@@ -212,5 +234,9 @@ def _without_code_lines(text: str) -> str:
 
 
 def _closes_fence(line: str, mark: str, fence: str) -> bool:
-    """Whether a line with `mark` closes `fence`: at least as long, with nothing behind it."""
+    """Whether a line ends the code that `fence` opened, such as three backticks.
+
+    mark: the signs with which the line begins. They must be at least as many as in `fence`, and be
+        alone in the line.
+    """
     return mark.startswith(fence) and not line.strip(" \t>\r").strip(fence[0])

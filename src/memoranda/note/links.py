@@ -1,8 +1,11 @@
-"""Names and addresses: slugs, permalinks, folded keys, the inside of `[[…]]`, `memory://`, file
-names; and what one list item says: an observation, a relation, or neither.
+"""Read and make the names of notes, the links to them, and the meaning of one list item.
 
-Texts and names that Markdown cannot hold stand coded, as a JSON string in a code span (contract
-002, 5.2). Source: contract 000b, 3.2 to 3.4, 4 and 7 (write_note); contract 001, 2.
+A slug is a name for addresses: `my-notes/tea` for `My Notes/Tea.md`. A permalink is the address of
+a note: its project, `/` and its slug. A list item may be an observation, `[idea] Sell tea #shop`,
+or a relation, `part_of [[Shop]]`. A text that Markdown cannot hold is coded: written as a JSON
+string in a code span (contract 002, 5.2).
+
+Source: contract 000b, 3.2 to 3.4, 4 and 7 (write_note); contract 001, 2.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import CONTROL, SURROGATES, cut_bytes
 
 SCHEME = "memory://"
-# Characters of an address or a pattern of names.
+# How many characters an address, or a pattern of names, may have.
 ADDRESS_LENGTH = 2048
-# File systems allow 255; what is added to a name has to fit.
+# File systems allow 255. The difference leaves room for an extension or a number.
 FILE_NAME_BYTES = 200
 UNTITLED = "untitled"
 # Characters of a slug; a longer title is cut at a word.
@@ -52,11 +55,11 @@ _BLANKS = lazy_pattern(r"[\s_\-]+")
 _ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
 # The names a project may have.
 PROJECT_NAME = lazy_pattern(r"[\w .\-]{1,64}")
-# Signs that part a link's target from its alias and heading.
+# Signs that separate a link's target from its alias, its heading and its project.
 _LINK_SIGNS = lazy_pattern("[|#:]")
 # The inside of a wikilink.
 _WIKILINK = lazy_pattern(r"\[\[([^\[\]\n]+)\]\]")
-# An extension that is not Markdown's: the target is a file of another kind.
+# An extension other than Markdown's: the target is a file of another kind.
 _ATTACHMENT = lazy_pattern(
     r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE
 )
@@ -67,7 +70,7 @@ _DESTINATION = lazy_pattern(
 )
 # The characters of a path that a Markdown destination cannot have as they are.
 _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
-# A scheme at the beginning: the target is an address, no path.
+# A scheme at the beginning: the target is an address, not a path.
 _SCHEME_AHEAD = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 # Characters of a Markdown link's text.
 _MOST_LABEL_CHARACTERS = 2000
@@ -77,8 +80,8 @@ _SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 _DRIVE = lazy_pattern(r"[A-Za-z]:[\\/]")
 # Signs of a title that a file's name cannot have.
 _FILE_REPLACED = lazy_pattern(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
-# Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory
-# read` may.
+# The place between a Latin sign and a CJK sign. Compiled when first needed, as it takes `re` longer
+# than a whole `memory read` may take.
 _GLUED = rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])"
 
 
@@ -90,8 +93,9 @@ def without_suffix(path: str) -> str:
 
 
 def slug(path: str) -> str:
-    """The slug of a path with folders, extension `.md` dropped (contract 000b, 4.1); it may be
-    empty.
+    """Return the slug of a path: `my-notes/green-tea` for `My Notes/GreenTea.md`.
+
+    It may be empty, for a path without letters and digits (contract 000b, 4.1).
     """
     path = without_suffix(path)
     if _PLAIN_SLUG.fullmatch(path):
@@ -107,15 +111,18 @@ def slug(path: str) -> str:
     if "/" in text:
         text = _EDGES.sub("/", text)
     text = text.strip("-/")
-    # A part of dots alone would be no address.
+    # A part that consists of dots, such as `..`, cannot be in an address.
     if "." in text:
         text = "/".join(part for part in text.split("/") if part.strip(".-"))
     return text
 
 
 def _slug_of_scripts(text: str) -> str:
-    """The slug of text that is not ASCII, its edges excepted: Latin letters without their marks,
-    other letters as they are, one dash for what is between words."""
+    """Return the slug of text that is not ASCII: `cafe-茶` for `Café茶`.
+
+    Latin letters lose their marks, and other letters stay. One dash replaces the signs between
+    words. The caller still has to strip dashes at the edges of the parts.
+    """
     text = _parted_at_capitals(re.sub(_GLUED, "-", text))
     letters: list[str] = []
     is_on_latin = False
@@ -134,7 +141,10 @@ def _slug_of_scripts(text: str) -> str:
 
 
 def _parted_at_capitals(text: str) -> str:
-    """`text` with a dash before each capital that follows a small letter or a digit."""
+    """Put a dash before each capital that follows a small letter or a digit.
+
+    `GreenTea` becomes `Green-Tea`.
+    """
     chars: list[str] = []
     before = " "
     for char in text:
@@ -146,32 +156,33 @@ def _parted_at_capitals(text: str) -> str:
 
 
 def permalink_for(project: str, path: str) -> str:
-    """The permalink derived from the path: `<project>/<slug of the path without extension>`."""
+    """Return the permalink that a note has by its path: `main/drinks/tea` for `drinks/Tea.md`."""
     return f"{lead(project)}/{slug(path) or UNTITLED}"
 
 
-# Asked for each note that is read or found
+# Cached because it is called for each note that is read or found.
 @lru_cache(maxsize=256)
 def lead(project: str) -> str:
-    """The first part of a project's derived permalinks, before the `/`."""
+    """Return the part before the first `/` in the permalinks of a project's notes."""
     if project == ARCHIVE_PROJECT:
         return "archive"
     return slug(project) or project.lower()
 
 
 def fold(name: str) -> str:
-    """A coarse key: names that match a target by any step of contract 000b, 3.4 have the same key
-    as the target.
+    """Return a coarse key of a name, by which to look for the notes a link may lead to.
 
-    It has no `.md`, case, marks, or characters other than letters and digits. A name without any of
-    these folds to its `fold_title`. A relative path (`../x`) must be resolved first.
+    `Green Tea.md`, `green-tea` and `GREENTEA` have the key `greentea`. A note whose name matches a
+    link by any step of contract 000b, 3.4 has the same key as the link. The key consists of
+    letters and digits without case and marks. A name without letters and digits has its
+    `fold_title` as key. A relative path (`../x`) must be resolved first.
     """
     text = without_suffix(name.strip())
+    # Quicker, and true of most names.
     if text.isascii():
         return text.lower().translate(_ASCII_SIGNS) or fold_title(text) or text
     normalized = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
-    # Signs go before compatibility forms are taken: a slug loses `™` too, where NFKD would make it
-    # `tm`.
+    # Signs are removed before NFKD, which would turn `™` into the letters `tm`. A slug has no `™`.
     letters = "".join(filter(str.isalnum, normalized))
     letters_without_marks = unicodedata.normalize(
         "NFKD", unicodedata.normalize("NFKD", letters).casefold()
@@ -184,7 +195,11 @@ def fold(name: str) -> str:
 
 
 def fold_title(name: str) -> str:
-    """Step 7's form of a title: without case; `_`, `-` and runs of blanks alike, trimmed."""
+    """Return the form in which titles are compared, step 7 of contract 000b, 3.4.
+
+    ` Green_Tea ` becomes `green tea`: without case, and with one blank for each run of `_`, `-` and
+    blanks.
+    """
     if name.isascii():
         return _BLANKS.sub(" ", name.lower()).strip()
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
@@ -192,10 +207,11 @@ def fold_title(name: str) -> str:
 
 
 def parse_link(inner: str) -> tuple[str | None, str]:
-    """Split the inside of `[[…]]` into (project or None, target). The target is trimmed and may be
-    empty.
+    """Split the inside of `[[…]]` into the project (None if not named) and the target.
 
-    `|shown`, `#heading` and `#^block` are dropped. A `#` at the end of the target stays: `C#`.
+    `main::Tea#Taste|a drink` becomes `("main", "Tea")`. The heading, `#^block` and the shown text
+    are left out. A `#` at the end of the target stays: `C#`. The target is trimmed, and may be
+    empty.
     """
     target = inner
     if not _LINK_SIGNS.search(inner):
@@ -204,19 +220,25 @@ def parse_link(inner: str) -> tuple[str | None, str]:
         target = target.partition("|")[0].removesuffix("\\")
     project = None
     if "::" in target:
-        head, _, target_in_project = target.partition("::")
-        if PROJECT_NAME.fullmatch(head.strip()) and target_in_project.strip():
-            project = head.strip()
+        project_name, _, target_in_project = target.partition("::")
+        project_name = project_name.strip()
+        if PROJECT_NAME.fullmatch(project_name) and target_in_project.strip():
+            project = project_name
             target = target_in_project
     if "#" in target:
         name, _, heading = target.partition("#")
-        if heading.strip() or not name.strip():
+        # Without a heading, the `#` is part of the name.
+        has_heading = heading.strip() or not name.strip()
+        if has_heading:
             target = name
     return project, target.strip()
 
 
 def link_rest(inner: str) -> str:
-    """The part after the target in `[[…]]`, from the `#` to the `|`. Empty if none exists."""
+    """Return the part after the target in the inside of `[[…]]`, "" if it has no such part.
+
+    `Tea#Taste|a drink` becomes `#Taste`.
+    """
     if "#" not in inner:
         return ""
     if "|" in inner:
@@ -224,7 +246,8 @@ def link_rest(inner: str) -> str:
     else:
         name = inner
     target, _, heading = name.partition("#")
-    if heading.strip() or not target.strip():
+    has_heading = heading.strip() or not target.strip()
+    if has_heading:
         return name[len(target.rstrip()) :].rstrip()
     return ""
 
@@ -234,6 +257,10 @@ class WrittenLink(NamedTuple):
 
     raw: the text between the brackets, or the destination of a Markdown link.
     start: the position in the line where `raw` begins.
+    project: None if the link names no project.
+    rest: the part after the target, such as `#heading`, or "".
+    is_markdown: whether it is written `[text](destination)`.
+    is_embed: whether a `!` before it asks to show the target in its place.
     """
 
     raw: str
@@ -246,12 +273,15 @@ class WrittenLink(NamedTuple):
 
 
 def holds_link(text: str) -> bool:
-    """Whether a line may hold a link to a note."""
+    """Whether a line may hold a link to a note. A quick check before `written_links`."""
     return "[[" in text or "](" in text or "notion." in text
 
 
 def written_links(text: str, masked: str) -> list[WrittenLink]:
-    """The links to notes in a line, in their order; `masked` hides code spans."""
+    """Return the links to notes in a line, in their order.
+
+    masked: the line with NUL for each character of a code span, in which no link is read.
+    """
     links: list[WrittenLink] = []
     if "[[" in masked:
         links += _wikilinks(text, masked)
@@ -265,11 +295,13 @@ def written_links(text: str, masked: str) -> list[WrittenLink]:
 
 
 def _wikilinks(text: str, masked: str) -> Iterator[WrittenLink]:
+    """Yield the links `[[…]]` of a line. The parameters are as in `written_links`."""
     for match in _WIKILINK.finditer(masked):
         start = match.start()
         if is_escaped(masked, start):
             continue
         raw = text[start + 2 : match.end() - 2]
+        # The closing brackets are escaped.
         if raw[-1] == "\\":
             continue
         project, target = parse_link(raw)
@@ -280,6 +312,7 @@ def _wikilinks(text: str, masked: str) -> Iterator[WrittenLink]:
 
 
 def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
+    """Yield the links `[text](note.md)` of a line. The parameters are as in `written_links`."""
     for match in _DESTINATION.finditer(masked):
         opening = _opening_bracket(masked, match.start())
         if opening is None or is_escaped(masked, match.start()):
@@ -292,7 +325,7 @@ def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
 
 
 def _web_links(masked: str) -> Iterator[WrittenLink]:
-    """Addresses of Notion pages that stand in the text as they are."""
+    """Yield the addresses of Notion pages that a line holds outside brackets."""
     for start, address in notion.bare_addresses(masked):
         target = notion.page_address(address)
         if target:
@@ -300,10 +333,10 @@ def _web_links(masked: str) -> Iterator[WrittenLink]:
 
 
 def destination_parts(raw: str) -> tuple[str, str]:
-    """The path and the `#heading` of a Markdown link's destination. Empty if it does not lead to a
-    note.
+    """Split the destination of a Markdown link into a path and its `#heading`.
 
-    The address of a Notion page becomes the path `notion.so/0123…`.
+    `my%20tea.md#taste` becomes `("my tea.md", "#taste")`. The address of a Notion page becomes the
+    path `notion.so/0123…`. Both parts are "" if the destination is not a note.
     """
     if raw.startswith("<"):
         raw_address = raw[1:-1]
@@ -314,24 +347,29 @@ def destination_parts(raw: str) -> tuple[str, str]:
         return page, ""
     path, sign, heading = raw_address.partition("#")
     path = _unquoted(path)
-    if not _SUFFIX.search(path) or _SCHEME_AHEAD.match(path) or "\0" in path:
+    is_markdown_file = _SUFFIX.search(path) and not _SCHEME_AHEAD.match(path)
+    if not is_markdown_file or "\0" in path:
         return "", ""
     if "/../" in path or path.startswith(("./", "../")):
         path = posixpath.normpath(path)
+        # `normpath` removes the `./` that marks a path as relative to the note's folder.
         if not path.startswith("../"):
             path = f"./{path}"
     return path, sign + heading
 
 
 def markdown_destination(path: str) -> str:
-    """A path as the destination of a Markdown link: signs that would end or change it are encoded."""
+    """Return a path as the destination of a Markdown link: `my%20tea.md` for `my tea.md`.
+
+    Signs that would end or change the destination are encoded.
+    """
     from urllib.parse import quote
 
     return "".join(quote(sign) if sign in _ENCODED else sign for sign in path)
 
 
 def _opening_bracket(text: str, closing: int) -> int | None:
-    """Where the `[` of the `]` at `closing` is."""
+    """Return the position of the `[` that belongs to the `]` at `closing`, None if it has none."""
     depth = 0
     for position in range(closing, max(-1, closing - _MOST_LABEL_CHARACTERS), -1):
         if text[position] == "]" and not is_escaped(text, position):
@@ -344,7 +382,7 @@ def _opening_bracket(text: str, closing: int) -> int | None:
 
 
 def is_escaped(text: str, position: int) -> bool:
-    """Whether an odd number of backslashes stands before `position`."""
+    """Whether an odd number of backslashes is before `position`, which makes the sign there text."""
     start = position
     while start and text[start - 1] == "\\":
         start -= 1
@@ -352,18 +390,24 @@ def is_escaped(text: str, position: int) -> bool:
 
 
 def check_length(text: str, noun: str) -> None:
-    """Raise InvalidInput for an address or pattern no note can have; `noun` names it at a
-    sentence's beginning.
+    """Raise InvalidInput for an address or a pattern that is longer than any note's.
+
+    noun: the beginning of the error's message, such as `An address`.
     """
     if len(text) > ADDRESS_LENGTH:
         raise InvalidInput(f"{noun} has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
 
 
 def parse_address(text: str) -> str:
-    """The text of `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is
-    `%xx` decoded. Raises InvalidInput for another scheme, NUL, nothing at all or more than 2,048
-    characters, OutsideError for an absolute path and for `..` as a segment, percent-encoded ones
-    included."""
+    """Return an address without its scheme `memory://` (contract 000b, 4.2).
+
+    `memory://main/my%20tea` becomes `main/my tea`. An address without a scheme, such as `main/tea`,
+    stays as it is; its `%xx` are not decoded.
+
+    Raises InvalidInput for another scheme, for NUL, and for an empty address or one of more than
+    ADDRESS_LENGTH characters. Raises OutsideError for an absolute path, and for `..` as a part of
+    the path, percent-encoded too.
+    """
     address = text.strip()
     check_length(address, "An address")
     scheme = _SCHEME.match(address)
@@ -377,10 +421,7 @@ def parse_address(text: str) -> str:
         body = address
     if "\0" in body:
         raise InvalidInput("An address must not hold a NUL character. Remove it.")
-    decoded = body
-    while (unquoted_again := _unquoted(decoded)) != decoded:
-        decoded = unquoted_again
-    for path in (body, decoded):
+    for path in (body, _fully_unquoted(body)):
         if path.startswith("/") or _DRIVE.match(path) or ".." in path.replace("\\", "/").split("/"):
             raise OutsideError(address)
     if not body.strip("/ "):
@@ -391,24 +432,39 @@ def parse_address(text: str) -> str:
 
 
 def _unquoted(text: str) -> str:
+    """Decode each `%xx` once: `%20` becomes a blank."""
     if "%" not in text:
         return text
+    # Imported late: most texts have no `%`.
     from urllib.parse import unquote
 
     return unquote(text)
 
 
+def _fully_unquoted(text: str) -> str:
+    """Decode `%xx` until nothing changes: `%252e` becomes `%2e` and then `.`."""
+    while True:
+        unquoted_text = _unquoted(text)
+        if unquoted_text == text:
+            return text
+        text = unquoted_text
+
+
 def file_name(title: str) -> str:
-    """write_note's file name for a title, `.md` included, never hidden (contract 000b, 7)."""
+    """Return the name of the file of a new note with this title: `a-b.md` for `a/b`.
+
+    It never begins with a dot, which would hide the file (contract 000b, 7).
+    """
     name = _FILE_REPLACED.sub("-", title).strip()
-    if name.strip(". ").strip() and name.startswith("."):
+    has_text = name.strip(". ").strip()
+    if has_text and name.startswith("."):
         name = "-" + name[1:]
     name = cut_bytes(name.rstrip(". "), FILE_NAME_BYTES).rstrip(". ")
     return f"{name or UNTITLED}.md"
 
 
 def first_line(content: str) -> str:
-    """The first line of `content` that is not blank, trimmed, or empty."""
+    """Return the first line of `content` that is not blank, trimmed, or "" if all are blank."""
     start = content.lstrip()
     if "\n" in start:
         return start[: start.find("\n")].rstrip()
@@ -416,7 +472,11 @@ def first_line(content: str) -> str:
 
 
 def memory_file_name(content: str, id: str) -> str:
-    """`<slug of the first line, at most 48 characters>-<first 8 of the id>.md` (contract 001, 2)."""
+    """Return the name of the file of a new memory: `i-like-tea-1a2b3c4d.md` (contract 001, 2).
+
+    It consists of the slug of the first line, cut at a word if it is long, and the first 8 digits of
+    the id.
+    """
     name = slug(first_line(content).replace("/", "-")).strip("-.")
     if len(name) > _SLUG_LENGTH:
         whole_words = name[: _SLUG_LENGTH + 1].rpartition("-")[0]
@@ -424,35 +484,48 @@ def memory_file_name(content: str, id: str) -> str:
     return f"{name or 'memory'}-{id[:8]}.md"
 
 
+# The category of an observation: `[idea] ` before the text.
 _CATEGORY = lazy_pattern(r"\[([^\[\]()]{1,64})\]\s+(?=\S)")
+# The box of a task: `[x]`, `[ ]`, `[-]`.
 _CHECKBOX = lazy_pattern(r"\[(?:[xX_]|[^\w\[\]]\ufe0f?)\](?:\s|$)")
 _CLOCK = r"[0-9]+(?::[0-9]{2})+(?:[.,][0-9]+)?"
+# A time in a transcript, `12:30`, or a span of time, `12:30 --> 12:35`.
 _CLOCK_VALUE = lazy_pattern(rf"{_CLOCK}(?:\s*(?:-->|->|[-–—])\s*{_CLOCK})?")
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
 TAG_SIGNS = r"\w/\-\u0300-\u036f\u0900-\u0963\u0966-\u0eff"
+# A run of tags without blanks: `#tea#milk`. It begins the text, or follows a blank.
 _TAGS = lazy_pattern(rf"#(?<!\S#)[{TAG_SIGNS}]++(?:#[{TAG_SIGNS}]++)*+")
+# A text in parentheses, which may hold one level of parentheses.
 _GROUP = r"\(([^()]*+(?:\([^()]*+\)[^()]*+)*+)\)"
+# A coded text: a JSON string in backticks.
 _CODED = r'`("[^`]*")`'
+# A relation. Its groups: the type as a word, in quotes or coded; the target as the inside of
+# `[[…]]` or coded; the context.
 _RELATION = lazy_pattern(
     rf"""(?:([^\W\d][\w\-./:+]*)|"([^"\[\]`\\]+)"|{_CODED})[ \t]+(?:\[\[([^\[\]\n]+)\]\]|{_CODED})(?:[ \t]*{_GROUP})?"""
 )
+# The inside of `[[…]]` that is only a target.
 _PLAIN_TARGET = lazy_pattern(r"[^\[\]|#:\\]+")
 _CODED_TEXT = lazy_pattern(_CODED)
-# Halves of a pair, which UTF-8 cannot write.
+# Halves of a surrogate pair, which UTF-8 cannot write.
 _SURROGATES = lazy_pattern(f"[{SURROGATES}]")
 
 
 def read_relation(text: str, number: int) -> Relation | None:
-    """The relation of an item `type [[target]] (context)`, or None. The target is
-    empty for `[[]]`-like ones; a coded name may be the empty string."""
+    """Read the relation of an item such as `part_of [[Shop]] (since May)`. None for other items.
+
+    The target is "" if the brackets hold only a heading, or if it is coded as an empty string.
+
+    number: the line of the item, from 1 in the whole file.
+    """
     relation = _plain_relation(text, number)
     if relation is not None:
         return relation
     match = _RELATION.fullmatch(text)
     if match is None:
         return None
-    word, quoted, coded_type, inner, coded_target, context = match.groups()
-    kind = _relation_type(word, quoted, coded_type)
+    word, quoted_type, coded_type, inner, coded_target, context = match.groups()
+    kind = _relation_type(word, quoted_type, coded_type)
     if kind is None:
         return None
     context = (context or "").strip() or None
@@ -461,6 +534,7 @@ def read_relation(text: str, number: int) -> Relation | None:
         if target is None:
             return None
         return Relation(kind, target, context, None, number, True)
+    # The closing brackets are escaped.
     if inner[-1] == "\\":
         return None
     project, target = parse_link(inner)
@@ -468,7 +542,10 @@ def read_relation(text: str, number: int) -> Relation | None:
 
 
 def _plain_relation(text: str, number: int) -> Relation | None:
-    """The relation of an item that is only a word and a link, as most are. None for others."""
+    """Read the relation of an item that is only a word and a link. None for other items.
+
+    Most relations have this form, which needs no slow pattern.
+    """
     word, opening, link_text = text.partition(" [[")
     is_plain = opening and word.isascii() and word.isidentifier() and link_text[-2:] == "]]"
     if is_plain and _PLAIN_TARGET.fullmatch(link_text, 0, len(link_text) - 2):
@@ -476,26 +553,31 @@ def _plain_relation(text: str, number: int) -> Relation | None:
     return None
 
 
-def _relation_type(word: str | None, quoted: str | None, code: str | None) -> str | None:
-    """The type of a relation, written in one of three ways. None if it is not valid."""
+def _relation_type(word: str | None, quoted_type: str | None, coded_type: str | None) -> str | None:
+    """Return the type of a relation, None if it is not valid.
+
+    The type is written in one of three ways: `part_of`, `"part of"` or `` `"part of"` ``. The two
+    other parameters are None.
+    """
     if word:
         return word
-    if quoted:
-        return quoted.strip() or None
-    return _decoded(code or "")
+    if quoted_type:
+        return quoted_type.strip() or None
+    return _decoded(coded_type or "")
 
 
 def coded_text(text: str) -> str | None:
-    """The string meant by an item that consists of `` `"…"` ``. None for plain text."""
+    """Return the string that an item like `` `"a\\nb"` `` codes. None for an item in plain text."""
     match = _CODED_TEXT.fullmatch(text)
     if match:
         return _decoded(match[1])
     return None
 
 
-def _decoded(code: str) -> str | None:
+def _decoded(json_text: str) -> str | None:
+    """Return the string that a text of JSON means, None if it is not a string of JSON."""
     try:
-        text = json.loads(code)
+        text = json.loads(json_text)
     except ValueError:
         return None
     if isinstance(text, str):
@@ -504,16 +586,18 @@ def _decoded(code: str) -> str | None:
 
 
 def observation(text: str, masked: str, number: int) -> Observation | None:
-    """The observation of an item `[category] content #tag (context)`. None for any other item.
+    """Read the observation of an item `[category] content #tag (context)`. None for other items.
 
-    `masked` hides code spans.
+    masked: the item with NUL for each character of a code span.
+    number: the line of the item, from 1 in the whole file.
     """
     if masked[:1] != "[":
         return None
     end = masked.find("]")
     is_word = 2 < end < 66 and masked[1:end].isalpha()
-    if is_word and masked[end + 1 : end + 2] == " " and masked[end + 2] != " ":
-        # The usual case: a word, a blank.
+    # The usual form, `[word] content`, needs no slow pattern.
+    is_usual_form = is_word and masked[end + 1 : end + 2] == " " and masked[end + 2] != " "
+    if is_usual_form:
         category = text[1:end]
         start = end + 2
     else:
@@ -528,7 +612,11 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
 
 
 def _is_category(text: str) -> bool:
-    """Whether a text in brackets is a category."""
+    """Whether a text in brackets is a category, and not a checkbox, a footnote or a time.
+
+    text: the text between the brackets.
+    """
+    # Without the sign that makes the one before it an emoji.
     sign = text.replace("\ufe0f", "")
     if not sign:
         return False
@@ -542,8 +630,11 @@ def _is_category(text: str) -> bool:
 
 
 def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Observation | None:
-    """The observation without category in an item with a tag. None for a checkbox or a wikilink.
+    """Read the observation of an item that has a tag and no category, such as `Sell tea #shop`.
 
+    Return None for an item without a tag, with a checkbox or with a link `[[…]]`.
+
+    masked, number: as in `observation`.
     is_any: accept every item, as the section `Observations` of project `graph` does.
     """
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX.match(text)):
@@ -557,8 +648,13 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
 def _observation(
     category: str | None, text: str, content: str, masked: str, number: int
 ) -> Observation:
-    """`content` with its tags and its context: the parenthesised group at the very end, if its
-    parentheses match.
+    """Return an observation with the tags of its content, and with its context.
+
+    The context is the text in parentheses at the very end. It is taken out of the content.
+
+    text: the whole item.
+    content: the item without its category.
+    masked: `content` with NUL for each character of a code span.
     """
     context = None
     start = _final_group(masked)
@@ -573,9 +669,9 @@ def _observation(
 
 
 def _final_group(text: str) -> int | None:
-    """The position of the parenthesis that the last character of `text` closes.
+    """Return the position of the parenthesis that the last character of `text` closes.
 
-    None if none exists.
+    None if `text` does not end with `)`, or if nothing opens that parenthesis.
     """
     if text[-1:] != ")":
         return None
@@ -591,20 +687,21 @@ def _final_group(text: str) -> int | None:
 
 
 def _tags_in(masked: str) -> tuple[str, ...]:
-    """The tags of an item without their `#`, each once whatever its case."""
+    """Return the tags of an item without their `#`. Tags that differ only in case count once."""
     position = masked.find("#")
     if position < 0:
         return ()
-    is_alone = (not position or masked[position - 1] == " ") and masked.find("#", position + 1) < 0
-    if is_alone:
+    begins_word = not position or masked[position - 1] == " "
+    is_only_tag = begins_word and masked.find("#", position + 1) < 0
+    if is_only_tag:
         tag = masked[position + 1 :].partition(" ")[0]
-        # The usual case: one tag, of letters.
+        # The usual case, one tag of letters, needs no slow pattern.
         if tag.isalpha():
             return (tag,)
     tags: dict[str, str] = {}
     for run in _TAGS.findall(masked):
         for tag in run[1:].split("#"):
-            # `#12` is not a tag, nor is what is glued to it.
+            # `#12` is not a tag, and neither are tags behind it in the same run.
             if tag.isdecimal():
                 break
             tags.setdefault(tag.casefold(), tag)

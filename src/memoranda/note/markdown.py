@@ -1,4 +1,7 @@
-"""A file's text as a `Note`, and the text of new files: notes of write_note, memories.
+"""Read the text of a Markdown file as a `Note`, and compose the text of new files.
+
+`parse_note` reads any file. `compose_note` writes the file of a note, `Record` the file of a memory.
+A header is the YAML between two lines `---` at the top of a file.
 
 Source: contract 000b, 2, 3 and 7; for project `categories` contract 001, 2.
 """
@@ -36,16 +39,17 @@ from memoranda.value_object import FrozenValueObject
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 # A link to a page of Logseq.
 _PAGE = lazy_pattern(r"\[\[([^\[\]]+)\]\]")
-# How many units a second has in times counted since 1970, by the number of their digits today.
+# Of a time counted since 1970: the number of its digits today → how many of its units are a second.
 _UNITS_PER_SECOND = {10: 1, 13: 1000}
 # Keys that close a note. They count even in a header that YAML cannot read.
 _KEPT_WHEN_BROKEN = lazy_pattern(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
-# What a memory belongs to that is organized, when nothing names its category.
+# The category of an organized memory when neither its header nor its folder names one.
 _ORGANIZED_CATEGORY = "knowledge"
 # Folders of agent memories by phase, from before categories.
 _OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
-# A longer target is a text in brackets, no link.
+# A longer target is a text in brackets, not a link.
 _LINK_LENGTH = 200
+# Projects whose files are not pages of Logseq.
 _WITHOUT_PAGES = (*model.MEMORY_PROJECTS, model.KV_PROJECT)
 TAG_KEYS = ("tags", "tag")
 # Header keys of tags and of aliases, compared without case.
@@ -65,13 +69,13 @@ _PARTLY_READ_WARNING = with_code(
 class _Header(NamedTuple):
     """The header of a note's text.
 
-    yaml: the text between the fences; None if the note has no header.
-    values: the header as a mapping; empty if it cannot be read.
-    keys: the keys that count: `values`, or for the broken header of a memory those whose lines can
-        be read alone.
-    end: the offset behind the closing fence.
-    body_at: the offset where the body begins. A broken header is part of the body, but not in a
-        memory, whose text always begins below the header.
+    yaml: the text between the `---` lines; None if the note has no header.
+    values: the header as a mapping; empty if it is not valid YAML.
+    keys: the keys and values that the note's fields are read from. These are `values`, except for
+        a memory whose header is broken: then the keys whose own lines can be read.
+    end: the offset behind the closing `---` line.
+    body_at: the offset where the body begins. It equals `end`, except for a note whose header is
+        broken: then it is 0, so that the header is shown as text. A memory's is always `end`.
     """
 
     yaml: str | None
@@ -90,8 +94,9 @@ def parse_note(
     born: datetime | None = None,
     entity: bool = False,
 ) -> Note:
-    """Read a note. Any text is a note. Parts that cannot be read are left out and named in
-    `warnings`.
+    """Read the text of a file as a note.
+
+    Any text is a note. Parts that cannot be read are left out and named in the note's `warnings`.
 
     text: the whole file.
     project, path: where the file is.
@@ -99,7 +104,7 @@ def parse_note(
     born: the file's birth time, aware UTC, if known.
     entity: read it as an entity, as the notes of project `graph` are.
 
-    `etag` is left to the caller.
+    The caller sets `etag`, which is "" here.
     """
     is_entity = entity or project == model.GRAPH_PROJECT
     warnings: list[str] = []
@@ -160,7 +165,10 @@ def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
 
 
 def _type_of(keys: Mapping[str, Any], is_entity: bool) -> str:
-    """The type of a note. An entity's is exactly as written, and may be empty."""
+    """Return the type of a note, `note` if its header names none.
+
+    The type of an entity is exactly as written, and may be empty.
+    """
     value = keys.get("type")
     if is_entity and isinstance(value, str):
         return value
@@ -168,7 +176,7 @@ def _type_of(keys: Mapping[str, Any], is_entity: bool) -> str:
 
 
 def _set_fields(note: Note, header: _Header) -> None:
-    """Set the fields of `note` that its header names."""
+    """Set the fields of `note` that its header names, such as `updated` by `updated_at`."""
     for key, value in header.keys.items():
         if value is not None and key in _READERS:
             _set_field(note, key, value)
@@ -178,13 +186,14 @@ def _set_fields(note: Note, header: _Header) -> None:
     tags = _all_texts(header.keys, TAG_KEYS)
     note.tags = tuple(united(tag.removeprefix("[[").removesuffix("]]") for tag in tags))
     note.aliases = tuple(dict.fromkeys(_all_texts(header.keys, _ALIAS_KEYS)))
-    # A broken header must not open a note that its scope or its lock closes.
+    # A note whose header is broken must stay hidden by its scope, and closed by its lock.
     if header.yaml and not header.values:
         for key, value in _KEPT_WHEN_BROKEN.findall(header.yaml):
             _set_field(note, key, value.strip().strip("\"'"))
 
 
 def _set_field(note: Note, key: str, value: Any) -> None:
+    """Set the field of `note` that belongs to a header key of `_READERS`."""
     attribute, read = _READERS[key]
     setattr(note, attribute, read(note, value))
 
@@ -199,13 +208,16 @@ def _set_created(note: Note, keys: Mapping[str, Any], born: datetime | None) -> 
         if moment is not None:
             note.created = moment
             return
-    # A copied file is born after its last change.
+    # A file born after its last change is a copy. Its birth says nothing of the note.
     if born is not None and born < note.changed:
         note.created = born
 
 
 def _read_page_fields(note: Note) -> None:
-    """Take title and aliases from the `key:: value` lines a page of Logseq begins with."""
+    """Add the title and the aliases that the first lines of a Logseq page name.
+
+    Such a page begins with lines like `title:: Tea` and `alias:: Cha, Chai`.
+    """
     if note.project in _WITHOUT_PAGES or ":: " not in note.text:
         return
     fields = page_fields(note.text[note.body_at :])
@@ -218,12 +230,15 @@ def _read_page_fields(note: Note) -> None:
 
 
 def other_tag_keys(header: Mapping[str, Any]) -> list[str]:
-    """The keys of a header that hold tags and are not `tags`: `tag`, `Tags` and the like."""
+    """Return the keys of a header that hold tags under another spelling, such as `tag` or `Tags`."""
     return [key for key in header if key != "tags" and key.lower() in TAG_KEYS]
 
 
 def _readable_keys(yaml_text: str) -> dict[str, Any]:
-    """The keys of a broken header whose lines can be read alone, with their values."""
+    """Return the keys, with their values, of a broken header whose own lines are valid YAML.
+
+    Of `id: 1` and `tags: [a` on two lines, the result is `{"id": "1"}`. Mappings are left out.
+    """
     keys: dict[str, Any] = {}
     for key, text in entries(yaml_text.replace("\r\n", "\n")):
         with suppress(ValueError):
@@ -234,9 +249,11 @@ def _readable_keys(yaml_text: str) -> dict[str, Any]:
 
 
 def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list[Relation]:
-    """The relations of a note and the links in its header, which come first.
+    """Return the relations of the links in a note's header, then `relations`, which its text holds.
 
-    Each is included once.
+    A link of the header that the text has too is left out.
+
+    yaml_text: the header; None if the note has none.
     """
     if not yaml_text or "[[" not in yaml_text:
         return relations
@@ -260,7 +277,7 @@ def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list
 
 
 def own_permalink(text: str) -> str | None:
-    """The permalink in a note's own header, as `parse_note` reads it. None if none exists."""
+    """Return the permalink that the header of a note's text names, None if it names none."""
     try:
         return _text(parse(split(text)[0] or "").get("permalink")) or None
     except ValueError:
@@ -268,12 +285,16 @@ def own_permalink(text: str) -> str | None:
 
 
 def default_id(project: str, path: str) -> str:
-    """The id of a note without one: uuid5(NAMESPACE_URL, "memory://<project>/<path>")."""
+    """Return the id of a note whose header names none.
+
+    This is uuid5(NAMESPACE_URL, "memory://<project>/<path>"), computed without the slow module uuid.
+    """
     name = f"memory://{project}/{path}".encode("utf-8", "surrogatepass")
-    # Only for a note without an id
+    # Imported late: most notes have an id.
     from hashlib import sha1
 
     digest = bytearray(sha1(_NAMESPACE_URL + name, usedforsecurity=False).digest()[:16])
+    # The version (5) and the variant that a UUID has at these places.
     digest[6] = digest[6] & 0x0F | 0x50
     digest[8] = digest[8] & 0x3F | 0x80
     text = digest.hex()
@@ -281,9 +302,10 @@ def default_id(project: str, path: str) -> str:
 
 
 def names(note: Note) -> tuple[str, ...]:
-    """The titles by which a link may name the note: its title and aliases.
+    """Return the titles by which a link may name the note: its title and its aliases.
 
-    A memory can also be named by its first line, with and without leading `#` (contract 001, 4).
+    A link may also name a memory by its first line, with or without the leading `#` (contract 001,
+    4).
     """
     all_names = [note.title, *note.aliases]
     if note.project in model.MEMORY_PROJECTS:
@@ -293,7 +315,7 @@ def names(note: Note) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """A scalar as written. Empty for None and for any other value."""
+    """Return the text of a string or a flag (`true`, `false`). Empty for all other values."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, bool):
@@ -302,7 +324,10 @@ def _text(value: Any) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """The texts of a list of scalars, or of a text split at commas. Empty ones are dropped."""
+    """Return the texts of a list, or the parts of a text between commas, without empty ones.
+
+    `["a", " b "]` and `a, b` both become `["a", "b"]`.
+    """
     items: Sequence[Any] = ()
     if isinstance(value, str):
         items = value.split(",")
@@ -312,10 +337,12 @@ def _texts(value: Any) -> list[str]:
 
 
 def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
-    """The texts under all of these keys. Case does not count in keys.
+    """Return all texts that a header has under `keys`, in whatever case it writes them.
 
-    A list may be written as text: `'["a", "b"]'`, and for tags also `"#a #b"`. YAML takes a page
-    without quotes, `[[a]]`, for a list in a list; its text is the name of the page.
+    A list may be written as text: `'["a", "b"]'`, and for tags also `"#a #b"`. YAML reads a page
+    without quotes, `[[a]]`, as a list in a list; its text here is `a`.
+
+    keys: the keys in lower case.
     """
     texts: list[str] = []
     for key, value in header.items():
@@ -328,7 +355,11 @@ def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
 
 
 def _with_pages(value: Any) -> Any:
-    """The value with the name of a page for what YAML reads of `[[page]]`."""
+    """Replace each `[[page]]` in a value that YAML read by the name of the page.
+
+    YAML reads `[[Tea]]` as `[["Tea"]]`, which becomes `["Tea"]`. `["a", [["Tea"]]]`, which is YAML
+    for `[a, [[Tea]]]`, becomes `["a", "Tea"]`. All other values stay.
+    """
     if not isinstance(value, list):
         return value
     if len(value) == 1 and isinstance(value[0], list):
@@ -341,7 +372,10 @@ def _with_pages(value: Any) -> Any:
 
 
 def unpack_list(value: Any) -> Any:
-    """The list that a text spells, the value itself for any other."""
+    """Return the list that a text spells; any other value as it is.
+
+    `'[a, b]'` becomes `["a", "b"]`, and `"#a #b"` becomes `["#a", "#b"]`.
+    """
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -357,32 +391,36 @@ def unpack_list(value: Any) -> Any:
 
 
 def _counted_time(value: Any) -> datetime | None:
-    """A time counted from 1970, in milliseconds (as Dendron writes it) or seconds.
+    """Return the time that a number counts from 1970, None if the value is not such a number.
 
-    None for any other value.
+    Dendron counts milliseconds: `1700000000000`. Seconds, `1700000000`, are read too.
     """
-    units_per_second = _UNITS_PER_SECOND.get(len(_text(value)))
-    if units_per_second is None or not _text(value).isascii() or not _text(value).isdigit():
+    digits = _text(value)
+    units_per_second = _UNITS_PER_SECOND.get(len(digits))
+    # `isdigit` alone would accept the digits of other scripts.
+    is_number = digits.isascii() and digits.isdigit()
+    if units_per_second is None or not is_number:
         return None
-    return datetime.fromtimestamp(int(_text(value)) / units_per_second, UTC)
+    return datetime.fromtimestamp(int(digits) / units_per_second, UTC)
 
 
 def with_counted_time(before: str, after: str, now: datetime) -> str:
-    """Set the time of change in `after`, an edit of `before`, to the present.
+    """Return `after` with the time `now` under `updated`, if Dendron keeps that key.
 
-    A note that does not count its changes stays as it is.
+    Dendron writes the time of the last change as a number under `updated`, so that other writers
+    have to keep it current. `after` is returned as it is if the edit set the key itself, or if
+    `updated` is missing or has any other form.
 
-    Dendron keeps this time as a number under `updated`, so other writers have to keep it current. An
-    edit that sets the key itself is left alone. Any other form of `updated` belongs to its author.
+    before, after: the file's text before and after an edit.
     """
     if after == before or "updated" not in before:
         return after
     try:
         written = parse(split(before)[0] or "").get("updated")
-        is_left = parse(split(after)[0] or "").get("updated") == written
+        is_untouched = parse(split(after)[0] or "").get("updated") == written
     except ValueError:
         return after
-    if _counted_time(written) is None or not is_left:
+    if _counted_time(written) is None or not is_untouched:
         return after
     units_per_second = _UNITS_PER_SECOND[len(_text(written))]
     try:
@@ -392,15 +430,16 @@ def with_counted_time(before: str, after: str, now: datetime) -> str:
 
 
 def _moment(note: Note, value: Any) -> datetime | None:
-    """A written time as aware UTC.
+    """Return a time of a header as aware UTC, such as `2026-01-31` or `2026-01-31T12:00:00Z`.
 
-    If it is not a time, adds a warning to the note and returns None.
+    For a value that is not a time, add a warning to the note and return None.
     """
     counted_time = _counted_time(value)
     if counted_time is not None:
         return counted_time
     text = _text(value)
     try:
+        # Python 3.11 reads only a capital Z as UTC.
         moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
         if moment.tzinfo is UTC:
             return moment
@@ -412,14 +451,16 @@ def _moment(note: Note, value: Any) -> datetime | None:
         return None
 
 
-def _each_once(note: Note, value: Any) -> tuple[str, ...]:
+def _unique_texts(note: Note, value: Any) -> tuple[str, ...]:
+    """Return the texts of a header's list, each once. `note` is there for `_READERS`."""
     return tuple(dict.fromkeys(_texts(value)))
 
 
 def _superseded(note: Note, value: Any) -> tuple[str, ...]:
-    """The ids or names of the notes that a note replaces.
+    """Return the ids or names of the notes that this note replaces.
 
-    In a text, a comma separates ids and links. Elsewhere it may be part of a name.
+    A comma separates ids and links: `[[Tea]], [[Milk]]` are two names. Elsewhere a comma may be
+    part of a name: `Tea, Milk` is one. `note` is there for `_READERS`.
     """
     value = _with_pages(unpack_list(value))
     names: list[str] = []
@@ -436,8 +477,14 @@ def _superseded(note: Note, value: Any) -> tuple[str, ...]:
 
 
 def _count(note: Note, key: str, value: Any, least: int) -> int:
+    """Return the whole number under a header key, at least `least`.
+
+    Another value counts as `least`. In a memory or a stored value, it also adds a warning.
+    """
     text = _text(value)
-    if text.isascii() and text.isdigit() and len(text) < 19:
+    # SQLite keeps numbers of up to 18 digits whole.
+    is_storable_number = text.isascii() and text.isdigit() and len(text) < 19
+    if is_storable_number:
         return max(int(text), least)
     if note.project in (*model.MEMORY_PROJECTS, model.KV_PROJECT):
         note.warnings.append(f'bad {key} "{text or value}" ignored')
@@ -445,9 +492,10 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
 
 
 def _scope(note: Note, value: Any) -> str:
-    """The scope in lower case. An unreadable scope stays as written, with a warning.
+    """Return the scope in lower case: `global` or `agent:NAME`.
 
-    That hides the note: it must not be shown to everybody.
+    A bad scope stays as written, and adds a warning. No agent has that scope, so the note is hidden
+    from all of them rather than shown to everybody.
     """
     text = _text(value) or (f"{value}" if value else '""')
     if model.SCOPE.fullmatch(text.lower()):
@@ -456,9 +504,9 @@ def _scope(note: Note, value: Any) -> str:
     return text
 
 
-# Header key → the field of Note it sets, and what reads it.
+# Header key → the field of Note that the key sets, and the function that reads its value.
 _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
-    "links": ("links", _each_once),
+    "links": ("links", _unique_texts),
     "source": ("source", lambda note, value: _text(value) or None),
     "locked": ("locked", lambda note, value: _text(value).lower() == "true"),
     "date": ("date", lambda note, value: _text(value) if _moment(note, value) else None),
@@ -473,10 +521,15 @@ _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
 }
 
 
-def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
-    value = header.get("key" if note.project == model.KV_PROJECT else "title")
-    if (entity or note.project == model.KV_PROJECT) and isinstance(value, str):
-        # A name or key, exactly
+def _title(note: Note, header: dict[str, Any], is_entity: bool) -> str:
+    """Return the title that the header names, or else the name of the file.
+
+    A memory without a title is called by its first line.
+    """
+    is_stored_value = note.project == model.KV_PROJECT
+    value = header.get("key" if is_stored_value else "title")
+    if (is_entity or is_stored_value) and isinstance(value, str):
+        # Names of entities and keys of values count exactly as written.
         return value
     if isinstance(value, list):
         title = ", ".join(_texts(value))
@@ -488,31 +541,35 @@ def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
 
 
 def shown_stem(path: str) -> str:
-    """The name of a file as a title: without its extension, and without the blank and 32 digits
-    with which Notion's export ends each name."""
+    """Return the name of a file as a title: `Tea` for `drinks/Tea.md`.
+
+    Notion's export ends each name with a blank and 32 digits, which are left out too.
+    """
     return notion.without_id(without_suffix(path.rpartition("/")[2]))
 
 
 def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
-    """Set category, phase and links of a memory; the folder outranks the frontmatter (contract 001, 2).
+    """Set category, phase and relations of a memory (contract 001, 2).
 
-    is_bare: whether the file has no header, so that no program of ours wrote it.
+    Where the folder and the header name two categories, the folder counts.
+
+    is_bare: whether the file has no header, which means that somebody wrote it by hand.
     """
-    folder, old_phase = _memory_folder(note.path)
+    place = _memory_place(note.path)
     category = _written_category(note, header)
     phase = _written_phase(note, header)
-    if folder in model.CATEGORIES:
-        if category and category != folder:
-            difference = f"the folder {folder} counts, not {category} of the frontmatter"
+    if place.folder in model.CATEGORIES:
+        if category and category != place.folder:
+            difference = f"the folder {place.folder} counts, not {category} of the frontmatter"
             note.warnings.append(model.with_code(model.CATEGORY_DIFFERS, difference))
             # The phase belonged to the other category.
             phase = ""
-        category = folder
-    elif not category and (phase or old_phase) == model.ORGANIZED:
+        category = place.folder
+    elif not category and (phase or place.phase) == model.ORGANIZED:
         category = _ORGANIZED_CATEGORY
     elif not category:
         category = model.INBOX
-    note.phase = phase or old_phase or phase_of_category(category)
+    note.phase = phase or place.phase or phase_of_category(category)
     if note.project == model.ARCHIVE_PROJECT:
         note.phase = model.ARCHIVED
         if category == model.INBOX:
@@ -524,20 +581,33 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     note.relations = _memory_relations(note)
 
 
-def _memory_folder(path: str) -> tuple[str, str | None]:
-    """(folder, phase) that the path of a memory names: `long-term/people/a.md` is in folder
-    `people`, with the phase older programs meant by `long-term`. No folder is "", no phase None."""
-    top, _, path_below = path.partition("/")
+class _MemoryPlace(NamedTuple):
+    """The folder of a memory, "" if it has none, and the phase its path names, None if none."""
+
+    folder: str
+    phase: str | None
+
+
+def _memory_place(path: str) -> _MemoryPlace:
+    """Return the folder and the phase that the path of a memory names.
+
+    `people/a.md` is in folder `people`, and names no phase. `long-term/people/a.md` is in folder
+    `people`, and has the phase that older programs meant by `long-term`.
+    """
+    top_folder, _, path_below = path.partition("/")
     if not path_below:
-        return "", None
-    old_phase = _OLD_FOLDERS.get(top)
+        return _MemoryPlace("", None)
+    old_phase = _OLD_FOLDERS.get(top_folder)
     if old_phase:
-        return path_below.partition("/")[0], old_phase
-    return top, None
+        return _MemoryPlace(path_below.partition("/")[0], old_phase)
+    return _MemoryPlace(top_folder, None)
 
 
 def _written_category(note: Note, header: Mapping[str, Any]) -> str:
-    """The category that the header of a memory names; "" without one, with a warning if bad."""
+    """Return the category that the header of a memory names, "" if it names none.
+
+    A category that does not exist adds a warning and counts as none.
+    """
     category = _text(header.get("category"))
     if category and category not in model.CATEGORIES:
         note.warnings.append(f'bad category "{category}" ignored')
@@ -546,10 +616,14 @@ def _written_category(note: Note, header: Mapping[str, Any]) -> str:
 
 
 def _written_phase(note: Note, header: Mapping[str, Any]) -> str:
-    """The phase that the header of a memory names; "" without one, with a warning if bad."""
+    """Return the phase that the header of a memory names, "" if it names none.
+
+    Without `phase`, the phase may follow from the type, as older programs wrote it. A phase that
+    does not exist adds a warning.
+    """
     phase = _text(header.get("phase"))
     if phase == model.ARCHIVED:
-        # The place decides: somebody may have moved it out of the archive by hand.
+        # Only the project decides: somebody may have moved the file out of the archive by hand.
         return ""
     if phase in model.PHASES:
         return phase
@@ -559,14 +633,17 @@ def _written_phase(note: Note, header: Mapping[str, Any]) -> str:
 
 
 def phase_of_category(category: str) -> str:
-    """The phase of a memory whose header and place name none."""
+    """Return the phase of a memory whose header and path name none."""
     if category == model.INBOX:
         return model.INBOX
     return model.ORGANIZED
 
 
 def _memory_relations(note: Note) -> list[Relation]:
-    """The relations in the text of a memory, and one for each of its key `links` beside them."""
+    """Return the relations in the text of a memory, then one for each further link of its header.
+
+    The key `links` of the header names these.
+    """
     relations = [relation for relation in note.relations if len(relation.target) <= _LINK_LENGTH]
     if not note.links:
         return relations
@@ -581,15 +658,24 @@ def _memory_relations(note: Note) -> list[Relation]:
     return relations
 
 
+# The keys with which the header of a composed note begins, in this order.
 _FIRST_KEYS = ("id", "title", "type", "permalink", "tags", "created_at")
+# The first keys that the arguments of `compose_note` decide, whatever the old lines say.
 _DECIDED_KEYS = ("title", "type", "tags")
 
 
+class _Row(NamedTuple):
+    """A key of a header, and its lines as somebody wrote them, such as `tags:\\n  - a\\n`."""
+
+    key: str
+    lines: str
+
+
 class _WrittenHeader(NamedTuple):
-    """A header as somebody wrote it: its values, and (key, lines) of each key in their order."""
+    """A header as somebody wrote it: its values as a mapping, and its rows in their order."""
 
     values: dict[str, Any]
-    rows: list[tuple[str, str]]
+    rows: list[_Row]
 
 
 _NO_HEADER = _WrittenHeader({}, [])
@@ -608,17 +694,19 @@ def compose_note(
     old: str = "",
     habits: Collection[str] | None = None,
 ) -> str:
-    """Compose the file of a note: the header, then the body as given with a final newline.
+    """Return the text of a note's file: its header, then its body, which ends with a line break.
 
     The header begins with `id`, `title`, `type`, `permalink`, `tags` and `created_at`.
 
-    content: the text. It may begin with its own frontmatter, whose keys stay as written; but
-        `title`, `type`, `tags` (united) and `metadata` override them.
-    permalink: for a note whose content names no permalink.
-    created: for a note whose content names no date; None for a note of unknown age.
-    keep: `id`, `permalink` and `created_at` of a note that is replaced. They override all others.
+    content: the text. It may begin with a header, whose keys stay as written. `title`, `type` and
+        `metadata` override its keys, and `tags` are added to its tags.
+    permalink: used if the header of `content` names no permalink.
+    created: used if the header of `content` names no date. None if the note's age is unknown.
+    metadata: further keys of the header.
+    keep: `id`, `permalink` and `created_at` of the note that is replaced. They override all others.
     old: the text of the replaced note. Its keys stay unless they are set now.
-    habits: only these keys, and those asked for, are written. A note without any has no header.
+    habits: the keys that a note of this folder usually has. Keys that nobody asked for are only
+        written if they are among these. A note without any key has no header. None: write all keys.
 
     Raises InvalidInput if the frontmatter of `content` is not valid YAML.
     """
@@ -640,19 +728,22 @@ def compose_note(
     chosen = dict(other_keys)
     chosen |= _keys_of_arguments(title, type, all_tags, values, habits)
     chosen |= _without_none(keep or {})
-    written = {key: lines for key, lines in rows if values.get(key) is not None}
+    written_lines = {row.key: row.lines for row in rows if values.get(row.key) is not None}
     defaults = _defaults(permalink, created, values, habits)
 
-    lines = _first_lines(chosen, written, defaults)
-    lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in other_keys]
+    lines = _first_lines(chosen, written_lines, defaults)
+    for row in rows:
+        if row.key not in _FIRST_KEYS and row.key not in other_keys:
+            lines.append(row.lines)
     lines.append(dump({key: value for key, value in other_keys.items() if key not in _FIRST_KEYS}))
     return _file_text("".join(lines), body, may_be_bare=habits is not None)
 
 
 def _file_text(header: str, body: str, *, may_be_bare: bool) -> str:
-    """The text of a file, with the line breaks of its body and one at its end.
+    """Return the text of a file of this header and body, in the kind of line breaks of the body.
 
-    may_be_bare: whether a file without keys has no `---` lines either.
+    header: its lines without the two `---`, with `\\n` as line breaks.
+    may_be_bare: whether to leave out the `---` lines too if `header` is empty.
     """
     newline = "\r\n" if is_crlf(body) else "\n"
     if not body.endswith("\n"):
@@ -669,7 +760,11 @@ def _keys_of_arguments(
     values: Mapping[str, Any],
     habits: Collection[str] | None,
 ) -> dict[str, Any]:
-    """Title, type and tags of a note that is composed. `values` is its own header."""
+    """Return the keys `title`, `type` and `tags` that a composed note has.
+
+    values: the keys of the content's header and of the replaced note.
+    habits: see `compose_note`.
+    """
     decided: dict[str, Any] = {}
     if _is_habit("title", habits):
         decided["title"] = title
@@ -690,7 +785,11 @@ def _defaults(
     values: Mapping[str, Any],
     habits: Collection[str] | None,
 ) -> dict[str, Any]:
-    """The values of keys that nobody set. `values` is the note's own header."""
+    """Return the values that `permalink` and `created_at` have when nobody sets them.
+
+    values: the keys of the content's header and of the replaced note.
+    habits: see `compose_note`.
+    """
     defaults: dict[str, Any] = {}
     if _is_habit("permalink", habits):
         defaults["permalink"] = permalink
@@ -704,28 +803,32 @@ def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_habit(key: str, habits: Collection[str] | None) -> bool:
-    """Whether a key that nobody asked for is written."""
+    """Whether to write a key that nobody asked for. `habits`: see `compose_note`."""
     return habits is None or key in habits
 
 
 def _first_lines(
-    chosen: Mapping[str, Any], written: Mapping[str, str], defaults: Mapping[str, Any]
+    chosen: Mapping[str, Any], written_lines: Mapping[str, str], defaults: Mapping[str, Any]
 ) -> list[str]:
-    """The lines of `_FIRST_KEYS`: each from the first of the three mappings that has the key. Lines
-    of title, type and tags never stay as written."""
+    """Return the lines of `_FIRST_KEYS`, each from the first of the three mappings that has the key.
+
+    chosen, defaults: the value of each key.
+    written_lines: the lines of each key in the old header. Title, type and tags never stay as
+        written.
+    """
     lines: list[str] = []
     for key in _FIRST_KEYS:
         if key in chosen:
             lines.append(dump({key: chosen[key]}))
-        elif key in written and key not in _DECIDED_KEYS:
-            lines.append(written[key])
+        elif key in written_lines and key not in _DECIDED_KEYS:
+            lines.append(written_lines[key])
         elif key in defaults:
             lines.append(dump({key: defaults[key]}))
     return lines
 
 
 def _header_of_replaced(text: str) -> _WrittenHeader:
-    """The header of a note that is replaced; an empty one when it cannot be read."""
+    """Return the header of the note that is replaced. A header that cannot be read counts as empty."""
     try:
         header, _ = _own_header(text)
     except InvalidInput:
@@ -735,21 +838,23 @@ def _header_of_replaced(text: str) -> _WrittenHeader:
 
 def _rows_that_stay(
     replaced: _WrittenHeader, own_header: _WrittenHeader, has_kept_date: bool
-) -> list[tuple[str, str]]:
-    """(key, lines) of a replaced note's header that its new text does not set."""
-    rows: list[tuple[str, str]] = []
-    for key, lines in replaced.rows:
-        # The kept `created_at` says it already.
-        is_said_twice = key == "created" and has_kept_date
-        if key not in own_header.values and not is_said_twice:
-            rows.append((key, lines))
+) -> list[_Row]:
+    """Return the rows of a replaced note's header that its new text does not set.
+
+    has_kept_date: whether the new header gets the old note's date as `created_at`.
+    """
+    rows: list[_Row] = []
+    for row in replaced.rows:
+        repeats_date = row.key == "created" and has_kept_date
+        if row.key not in own_header.values and not repeats_date:
+            rows.append(row)
     return rows
 
 
 def _own_header(content: str) -> tuple[_WrittenHeader, str]:
-    """(header, body) of content that may begin with its own frontmatter.
+    """Split content into the header it may begin with, and its body.
 
-    Raises InvalidInput when that is not valid YAML.
+    Raises InvalidInput if it begins with a header that is not valid YAML.
     """
     yaml_text, body_at = split(content)
     if yaml_text is None:
@@ -759,43 +864,49 @@ def _own_header(content: str) -> tuple[_WrittenHeader, str]:
         values = parse(yaml_text)
     except ValueError as error:
         if not looks_like_header(yaml_text):
-            # A rule, and text below it.
+            # The first `---` is a rule of Markdown, with text below it.
             return _NO_HEADER, content.removeprefix("\ufeff")
         raise InvalidInput(
             "Parameter `content` begins with frontmatter that is not valid YAML: "
             f"{error}. Fix it or leave it out."
         ) from None
     if not values and yaml_text.strip():
-        # Nothing but a heading, which YAML takes for a comment.
+        # Between two rules there is only a heading, which YAML reads as a comment.
         return _NO_HEADER, content.removeprefix("\ufeff")
     return _WrittenHeader(values, _rows_as_written(yaml_text, values)), content[body_at:]
 
 
-def _rows_as_written(yaml_text: str, own_keys: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(key, lines) of each key of a header.
+def _rows_as_written(yaml_text: str, values: Mapping[str, Any]) -> list[_Row]:
+    """Return a row for each key of a header.
 
-    Lines that have the same meaning alone stay. Others, such as an alias of an anchor elsewhere,
-    are written as the value they mean.
+    Its lines stay as written if they have the same value without the other lines. If not, they are
+    written from the value: `b: *x` needs the `&x` of another key.
+
+    values: the header as `parse` reads it.
     """
-    lines = {key: text for key, text in entries(yaml_text) if _says(text, key, own_keys.get(key))}
-    if len(lines) == len(own_keys):
-        return [(key, lines[key]) for key in own_keys]
-    values = parse_as_written(yaml_text)
-    return [
-        (str(key), lines[key] if key in lines else dump({key: value}))
-        for key, value in values.items()
-    ]
+    lines_by_key: dict[str, str] = {}
+    for key, lines in entries(yaml_text):
+        if _is_header_of(lines, key, values.get(key)):
+            lines_by_key[key] = lines
+    if len(lines_by_key) == len(values):
+        return [_Row(key, lines_by_key[key]) for key in values]
+    rows: list[_Row] = []
+    for key, value in parse_as_written(yaml_text).items():
+        lines = lines_by_key[key] if key in lines_by_key else dump({key: value})
+        rows.append(_Row(str(key), lines))
+    return rows
 
 
-def _says(text: str, key: str, value: Any) -> bool:
-    """Whether these lines alone are a header with this one key and value."""
+def _is_header_of(lines: str, key: str, value: Any) -> bool:
+    """Whether these lines alone are a header with only this key and value."""
     try:
-        return parse(text) == {key: value}
+        return parse(lines) == {key: value}
     except ValueError:
         return False
 
 
 def _listed_texts(value: Any) -> list[str]:
+    """Return the texts of a list, or the parts of a text between commas, as they are."""
     values = unpack_list(value)
     if isinstance(values, str):
         return values.split(",")
@@ -806,10 +917,15 @@ def _listed_texts(value: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Record(FrozenValueObject):
-    """One memory. Times are aware UTC.
+    """The fields of a memory, from which `text` makes its file. Times are aware UTC.
 
-    phase: None means the default of the category: inbox in category `inbox`, otherwise organized.
-    further: the keys after `version`, unknown ones too, in order.
+    scope: who may see the memory: `global` or `agent:NAME`.
+    phase: None means the phase of the category: `inbox` for category `inbox`, `organized` for all
+        others.
+    source: the program the memory came from; None is written as `manual`.
+    expires: None for a memory that is kept for good.
+    links: the names of notes it is linked to.
+    further: all other keys of the header, in the order in which they follow `version`.
     """
 
     id: str
@@ -828,8 +944,10 @@ class Record(FrozenValueObject):
     further: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The whole file, keys in the order of contract 001, 2. The content is kept byte for byte,
-        one newline added."""
+        """Return the text of the memory's file, with its keys in the order of contract 001, 2.
+
+        One line break is added to the content, which stays as it is otherwise.
+        """
         digest = sha256(self.content.encode("utf-8", "surrogatepass"))
         phase = self.phase or phase_of_category(self.category)
         values = (

@@ -1,4 +1,8 @@
-"""Notes as plain values. Source: docs/format.md; contracts 000b (2, 3) and 001 (2)."""
+"""The classes of a note and its parts, as plain values, and the names that notes use.
+
+A memory is a note of the project `categories`, or of its archive. Source: docs/format.md; contracts
+000b (2, 3) and 001 (2).
+"""
 
 from __future__ import annotations
 
@@ -77,18 +81,18 @@ FURTHER = (
     "kept_from",
     *VALIDITY_KEYS,
 )
-"""Further header keys of contract 001, 2, and those of facts that change; they follow `version`."""
+"""The header keys that a memory may also have, written behind MEMORY_KEYS in this order."""
 
 BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
 CATEGORY_PROJECT = "categories"
 KV_PROJECT = "kv"
 GRAPH_PROJECT = "graph"
-"""The built-in projects whose notes have a form of their own: memories, key-value entries,
-entities.
-"""
+"""The built-in projects whose notes have a special form: memories, key-value entries, entities."""
 ARCHIVE_PROJECT = ".archive"
-"""The name of the archived memories in `archive/` in index and ledger: no list of projects
-names it, and a project of the user's may be called `archive`."""
+"""The project that index and ledger use for the archived memories in `archive/`.
+
+Lists of projects leave it out. The dot keeps it apart from a user's project `archive`.
+"""
 TRACE_PROJECT = "session-traces"
 """The project of notes that hooks make of sessions with agents. They are found when the project is
 named, and in no other search or list."""
@@ -96,7 +100,7 @@ MEMORY_PROJECTS = (CATEGORY_PROJECT, ARCHIVE_PROJECT)
 
 GLOBAL = "global"
 SCOPE = lazy_pattern(r"global|agent:[a-z0-9][a-z0-9._-]*")
-"""Who may see a note, as a whole (contract 001, 1)."""
+"""Matches a scope, which says who may see a note: everybody or one agent (contract 001, 1)."""
 SCOPE_HINT = (
     "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, dashes and underscores."
 )
@@ -109,19 +113,19 @@ BAD_HEADER = "bad_frontmatter"
 NOT_UTF8_CODE = "not_utf8"
 UTF16_CODE = "utf16"
 PARTLY_READ = "partly_read"
-"""Codes of warnings about bytes that are no text, and about text that is too long to read whole."""
+"""The codes of warnings about a file that is not UTF-8, is UTF-16, or is too long to read whole."""
 CATEGORY_DIFFERS = "category_differs"
 """The code of the warning about a memory whose header names another category than its folder."""
 WARNING_CODES = frozenset({BAD_HEADER, NOT_UTF8_CODE, UTF16_CODE, PARTLY_READ, CATEGORY_DIFFERS})
 
 
 def with_code(code: str, text: str) -> str:
-    """A warning of a note that has a code. `warning_parts` takes it apart again."""
+    """Return a warning that begins with its code: `not_utf8: …`. `warning_parts` splits it."""
     return f"{code}: {text}"
 
 
 def warning_parts(warning: str) -> tuple[str, str]:
-    """The code of a warning and its text; the code of a warning without one is empty."""
+    """Split a warning into its code, "" if it has none, and its text."""
     code, _, text = warning.partition(": ")
     if code in WARNING_CODES:
         return code, text
@@ -129,10 +133,10 @@ def warning_parts(warning: str) -> tuple[str, str]:
 
 
 def warning_text(warnings: Iterable[str], code: str) -> str | None:
-    """The text of the first warning that has this code, or None."""
+    """Return the text of the first warning with this code, None if no warning has it."""
     for warning in warnings:
-        own_code, text = warning_parts(warning)
-        if own_code == code:
+        warning_code, text = warning_parts(warning)
+        if warning_code == code:
             return text
     return None
 
@@ -141,6 +145,10 @@ def warning_text(warnings: Iterable[str], code: str) -> str | None:
 class Observation(ValueObject):
     """An observation of a note: `- [category] content #tag (context)`.
 
+    category: None for an item that has only a tag.
+    content: the text with its tags, without category and context.
+    tags: without `#`, each once.
+    context: the text in parentheses at the end, or None.
     line: its line in the whole file, counted from 1.
     text: the whole text of the item, decoded if it was coded (contract 002, 5.2).
     """
@@ -155,14 +163,17 @@ class Observation(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Relation(ValueObject):
-    """A relation of a note: `- type [[target]] (context)`, or any other `[[target]]` as type
-    `links_to`.
+    """A relation of a note: `- type [[target]] (context)`.
 
-    project: the project in `[[project::target]]`.
+    A link `[[target]]` in running text is a relation of type `links_to`.
+
+    context: the text in parentheses, or None.
+    project: the project in `[[project::target]]`, None if the link names none.
     line: the line in the whole file, counted from 1.
     is_item: whether it is an item of a list (in project `graph`, of `Relations`), rather than a
         link in running text.
-    rest: the text after the target: `#Heading`, or the end of a name such as `C# tips`.
+    rest: the text after the target, from its `#` on: `#Heading`. It may be the end of a name such
+        as `C# tips`. "" if the link has no `#`.
     """
 
     type: str
@@ -176,7 +187,7 @@ class Relation(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Heading(ValueObject):
-    """An ATX heading outside code: `level` 1–6, its text, its line from 1 in the whole file."""
+    """A heading `## Text` outside code: its level 1–6, its text, its line in the file, from 1."""
 
     level: int
     text: str
@@ -184,22 +195,22 @@ class Heading(ValueObject):
 
 
 TRUST = ("web", "import", "agent", "owner")
-"""How far a note is trusted, from least to most. A note has the least trust of what it was made
-from.
-"""
+"""How far a note is trusted, from least to most. A note made from several has the least of theirs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Provenance(FrozenValueObject):
-    """Where a note's text comes from, as its channel says; the text itself never decides.
+    """Where a note's text comes from. The interface that took it says so, never the text itself.
 
     who: `owner`, `agent:NAME`, `import`, `web`, or `file` (a program on this machine wrote the
         file).
     trust: one of TRUST.
-    client: the MCP client with its version, or the face (`cli`, `socket`, `python` …).
-    session, tool: the session and the tool, if known.
-    time: in ISO 8601, if known.
-    origin: the path or address it was taken from, if known.
+    client: the MCP client with its version, or the interface (`cli`, `socket`, `python` …).
+    session, tool: the session and the tool that wrote the text.
+    time: when it was written, in ISO 8601.
+    origin: the path or address it was taken from.
+
+    A field is None if its value is not known.
     """
 
     who: str = "file"
@@ -211,19 +222,18 @@ class Provenance(FrozenValueObject):
     origin: str | None = None
 
     def row(self) -> dict[str, str]:
-        """The fields that are known, for JSON."""
-        return {
-            name: value for name in self.__slots__ if (value := getattr(self, name)) is not None
-        }
+        """Return the fields that are known by their names, for JSON."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 def least(*trusts: str) -> str:
-    """The least of some values of TRUST."""
+    """Return the least of some values of TRUST: `web` of `owner` and `web`."""
     return min(trusts, key=TRUST.index)
 
 
 def united(tags: Iterable[str]) -> list[str]:
-    """The tags without leading `#`, each once whatever its case, as first written."""
+    """Return the tags without leading `#`. Tags that differ only in case count as the first."""
     texts_by_key: dict[str, str] = {}
     for tag in tags:
         text = tag.strip().lstrip("#").strip()
@@ -234,14 +244,30 @@ def united(tags: Iterable[str]) -> list[str]:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Note(ValueObject):
-    """One Markdown note: its contents, and where it is. Times are aware UTC.
+    """A Markdown note: its contents, and where it is. Times are aware UTC.
 
-    header: the frontmatter as written. Scalars are strings (`1.10`, `no`, `2026-11-01`), except
-        plain `true`, `false`, `null`.
+    Header keys that are not set are None, empty or the default.
+
+    path: the path of the file in the folder of its project.
     text: the whole file.
-    body_at: where the body begins in `text`.
-    permalink: the frontmatter's as written, or else derived from the path.
-    date: the event time as written.
+    header: the values of the header as written. They are strings (`1.10`, `no`, `2026-11-01`),
+        except `true`, `false` and `null` without quotes.
+    body_at: the offset in `text` where the body begins.
+    permalink: the one that the header names, or else the one derived from the path.
+    changed: when the file was changed.
+    own_permalink, own_id: whether the header names the permalink, and the id.
+    date: the day or time that the note is about, as written.
+    scope: who may see it: `global` or `agent:NAME`.
+    phase, category: None for a note that is not a memory.
+    updated: the time of the last change that the header names.
+    expires: when the note ends.
+    access_count: how often it was read.
+    links: the links of the header of a memory.
+    locked: whether programs may not change the file.
+    valid_from, valid_until: since when and until when the note's text holds.
+    supersedes: the ids or names of the notes that it replaces.
+    warnings: the parts of the file that could not be read, in words.
+    etag: the SHA-256 of the file's bytes, in hex.
     """
 
     project: str
@@ -304,15 +330,17 @@ class Note(ValueObject):
         return self.etag[:8]
 
 
+# How many characters a `repr` shows of a note's place, and of its text.
 _REPR_LENGTH = 36
 
 
 def one_line_repr(name: str, place: str, text: str) -> str:
-    """How a value that represents a note is shown: on one line, whatever its text is."""
+    """Return the `repr` of a value of class `name`, on one line: `<Note 'notes/tea.md': 'Tea'>`."""
     return f"<{name} {_cut_text(place)!r}: {_cut_text(text)!r}>"
 
 
 def _cut_text(text: str) -> str:
+    """Cut a text to _REPR_LENGTH, and put a blank for each character that is not printable."""
     if len(text) > _REPR_LENGTH:
         text = f"{text[: _REPR_LENGTH - 1]}…"
     if text.isprintable():
@@ -322,7 +350,7 @@ def _cut_text(text: str) -> str:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Draft(ValueObject):
-    """A note to be written, by `Memory.write` and others.
+    """A note that `Memory.write` and other functions can write.
 
     text: the text, without a header.
     project: the project it goes to. By default `categories` for a draft with a category, and
@@ -337,10 +365,10 @@ class Draft(ValueObject):
     date: the day or time it is about, in ISO 8601.
     expires: when a memory ends. By default only memories of the inbox end.
     metadata: further keys of the header.
-    valid_from: since when it holds: a day, `yesterday`, `2 weeks ago`.
-    valid_until: until when it holds.
+    valid_from: since when its text holds: a day, `yesterday`, `2 weeks ago`.
+    valid_until: until when its text holds.
     supersedes: the notes that it replaces.
-    file_name: the name of the file, if not made from the title.
+    file_name: the name of the file; by default made from the title.
     """
 
     text: str

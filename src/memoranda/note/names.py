@@ -1,8 +1,8 @@
-"""How far a name may differ from the name of a note that it means (docs/format.md, "Names").
+"""The forms in which a caller's name for a note is compared with the note's name (docs/format.md).
 
-A name is compared in five forms, the strictest first: as it is written, as it is shown, as a list
-on a terminal shows it, without case, and without signs, marks and blanks. Pure text:
-index/resolve.py decides which note is meant.
+There are five forms (FORMS), the strictest first: as written, as shown in a reply, as shown in a
+list on a terminal, without case, and without signs, marks and blanks. index/resolve.py uses them to
+decide which note is meant.
 """
 
 from __future__ import annotations
@@ -23,26 +23,30 @@ UUID = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECAS
 _EXTENSION = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
 
-# Signs that a name shows as a blank.
+# Signs of a name that a list shows as a blank.
 _BLANK_OR_CONTROL = lazy_pattern(rf"\r\n|[{CONTROL}]|\s")
 # A name written as a wikilink, perhaps with an alias.
 _LINK = lazy_pattern(r"\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]")
 
 
 class Looseness(IntEnum):
-    """How loosely a caller lets a name be read."""
+    """How far a caller allows a name to differ from the name of the note that it means."""
 
     EXACT = 0
-    """The name as written, or as a reply shows it; in any Unicode form."""
+    """The name must be as written, or as a reply shows it, in any Unicode form."""
     CASE = 1
-    """Where no note has the exact name: without regard to case."""
+    """If no note has the exact name, the case may differ."""
     SIGNS = 2
-    """Where none fits so either: without signs, marks and blanks."""
+    """If no note has the name in another case either, signs, marks and blanks may differ."""
 
 
 class Form(NamedTuple):
-    """One form in which names are compared. `title` and `address` give it to a text; an address
-    keeps the `/` between folders."""
+    """A form in which names are compared.
+
+    looseness: the looseness from which on this form is tried.
+    title: returns a title in this form.
+    address: returns an address in this form. It keeps the `/` between folders.
+    """
 
     looseness: Looseness
     title: Callable[[str], str]
@@ -50,31 +54,34 @@ class Form(NamedTuple):
 
 
 def as_written(name: str) -> str:
-    """The name itself."""
+    """Return the name unchanged."""
     return name
 
 
 def as_shown(name: str) -> str:
-    """The name as a reply shows it on a line, composed, without blanks around it."""
+    """Return the name as a reply shows it: on one line, trimmed, its letters composed (NFC)."""
     return unicodedata.normalize("NFC", flat(name)).strip()
 
 
 def as_listed(name: str) -> str:
-    """The name as a list on a terminal shows it: with a blank for each character that would break
-    the line, and for each kind of blank."""
+    """Return the name as a list on a terminal shows it.
+
+    This is `as_shown` with a plain blank for each control character, line break and other blank.
+    """
     if name.isprintable():
         return as_shown(name)
     return as_shown(_BLANK_OR_CONTROL.sub(" ", name))
 
 
 def without_case(name: str) -> str:
-    """The name as shown, in one case."""
+    """Return the name as shown, in small letters."""
     if name.isascii():
         return as_shown(name).lower()
     return unicodedata.normalize("NFC", as_shown(name).casefold())
 
 
 def _folded_address(address: str) -> str:
+    """Return an address with `fold` done to each of its parts."""
     return "/".join([fold(part) for part in address.split("/")])
 
 
@@ -88,34 +95,34 @@ FORMS = (
 
 
 def named_one(name: str, names: Iterable[str]) -> str | None:
-    """The entry of `names` that `name` means.
+    """Return the entry of `names` that `name` means, None if it is not clear which.
 
-    An exact match comes first, then one in another case, then one that differs in signs and blanks
-    too. None if no entry or several match.
+    An equal entry counts first. Without one, an entry that differs only in case counts, and without
+    that, one that differs also in signs and blanks. If several differ so, none is meant.
     """
-    listed = list(names)
-    if name in listed:
+    candidates = list(names)
+    if name in candidates:
         return name
-    for form in (without_case, fold):
-        wanted_form = form(name)
-        alike = [candidate for candidate in listed if form(candidate) == wanted_form]
-        if alike:
-            if len(alike) == 1:
-                return alike[0]
+    for form_of in (without_case, fold):
+        form = form_of(name)
+        matches = [candidate for candidate in candidates if form_of(candidate) == form]
+        if len(matches) > 1:
             return None
+        if matches:
+            return matches[0]
     return None
 
 
 def stem(path: str) -> str:
-    """A path without the extension of its file; `v1.2` has none."""
+    """Return a path without its extension: `a/tea` for `a/tea.md`. `v1.2` has no extension."""
     return _EXTENSION.sub("", path)
 
 
 def file_key(path: str) -> str:
-    """A key that is equal for two paths if a file system that ignores case and Unicode form takes
-    them for one file.
+    """Return a key that is equal for two paths which some file system takes for the same file.
 
-    Letter by letter, as file systems fold: `ß` and `ss` are different names.
+    Such file systems ignore case and Unicode form. They compare letter by letter, so `ß` and `ss`
+    have different keys.
     """
     if path.isascii():
         return path.lower()
@@ -124,6 +131,7 @@ def file_key(path: str) -> str:
 
 
 def _folded_letter(letter: str) -> str:
+    """Return a letter without case. It stays if its form without case has several letters."""
     folded = letter.casefold()
     if len(folded) == 1:
         return folded
@@ -131,8 +139,10 @@ def _folded_letter(letter: str) -> str:
 
 
 def link_target(text: str) -> str:
-    """The target of a link that is the whole text, as `C++` of `[[C++]]` and `[[C++|the language]]`;
-    "" for other texts."""
+    """Return the target of a text that is only a link: `C++` for `[[C++]]` or `[[C++|a language]]`.
+
+    "" for any other text.
+    """
     match = _LINK.fullmatch(text.strip())
     if match:
         return match[1].strip()

@@ -1,9 +1,9 @@
-"""Names and addresses of Notion's pages.
+"""Recognize pages of Notion by the names of exported files and by addresses on the web.
 
-Notion's export ends each file name in a blank and the 32 digits of the page's id. Links inside the
-export are relative paths, but links to pages of other workspaces, of databases and copied ones are
-addresses on the web, which end in the same digits. Both mean the page, so a note whose file name has
-the digits is found by them.
+Notion's export ends each file name with a blank and the 32 digits of the page's id. Some links in
+an export are addresses on the web that end with these digits: links to databases, to other
+workspaces, and links that somebody copied. Here both become the address `notion.so/` with the 32
+digits, so that such a link finds the note of its page.
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ _PAGE = lazy_pattern(
 _SHOWN_PAGE = lazy_pattern(rf"[?&]p=({_ID})(?:[&#]|$)", re.IGNORECASE)
 # An address of Notion anywhere in a text.
 _IN_TEXT = lazy_pattern(rf"(?<![^\s<(（]){_HOST}[^\s<>()\[\]]*", re.IGNORECASE)
+# Signs at the end of an address that belong to the sentence around it.
 _SENTENCE_ENDS = ".,;:!?\"'"
+# The beginning of the addresses that `page_address` returns.
 _FRONT = "notion.so/"
 
 
 def file_address(stem: str) -> str:
-    """The address of the page whose export has a file of this name (without extension).
+    """Return the address of the page that Notion exported to a file of this name.
 
-    Empty for other names.
+    "" for other names.
+
+    stem: the name of the file without its extension.
     """
     match = _FILE_ID.search(stem)
     if match:
@@ -41,14 +45,14 @@ def file_address(stem: str) -> str:
 
 
 def without_id(stem: str) -> str:
-    """The name of a file without its extension and the digits of a page."""
+    """Remove the digits of a Notion page from the name of a file without its extension."""
     return _FILE_ID.sub("", stem)
 
 
 def page_address(address: str) -> str:
-    """The name used here for a Notion page on the web: `notion.so/` and 32 digits.
+    """Return the address of a Notion page in the form used here, `notion.so/` with 32 digits.
 
-    Empty for other addresses.
+    `https://www.notion.so/acme/Tea-0123…` becomes `notion.so/0123…`. "" for other addresses.
     """
     page = _PAGE.match(address)
     if page is None:
@@ -59,15 +63,15 @@ def page_address(address: str) -> str:
 
 
 def is_page(target: str) -> bool:
-    """Whether the target of a link is a name that `page_address` returned.
+    """Whether the target of a link is an address that `page_address` returned.
 
-    It is a link between notes only if its page is here. Otherwise it leads to the web.
+    The link leads to a note if the page was imported, and to the web if not.
     """
     return target.startswith(_FRONT) and len(target) == len(_FRONT) + 32
 
 
 def bare_addresses(text: str) -> Iterator[tuple[int, str]]:
-    """The place of each address of a Notion page that is not in a Markdown link, and the address."""
+    """Yield the position and the text of each Notion address that is not part of a Markdown link."""
     for match in _IN_TEXT.finditer(text):
         start = match.start()
         opening = text[max(0, start - 2) : start]

@@ -1,6 +1,7 @@
-"""The rights of agents in one project: the values, and the scope its notes have for those who read.
+"""The rights that agents have in one project, and the scope that its notes get from them.
 
-The owner sets it, when a folder is added or later (`access` in the configuration).
+A scope says who may see a note: `global`, `agent:NAME`, or several agents, `agents:,claude,codex,`.
+The owner sets the rights when a folder is added or later (`access` in the configuration).
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from memoranda.value_object import FrozenValueObject
 
 PREFIX = "agents:"
 """The beginning of the scope of notes that only some agents see: `agents:,claude,codex,`."""
-_AGENT_CHARACTERS = 100
+_MOST_AGENT_CHARACTERS = 100
 # The names agents may have, compared in lower case.
 _AGENT = lazy_pattern(r"[a-z0-9][a-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProjectAccess(FrozenValueObject):
-    """The access of agents to a project.
+    """The rights of agents in a project.
 
-    agents: the agents that may use it; empty means all.
-    write_folder: the only folder agents may write to, if there is one.
     is_read_only: whether nobody may change a note.
+    agents: the names, in small letters, of the agents that may use the project; empty means all.
+    write_folder: the only folder to which agents may write; "" means all folders.
     ignore: patterns of files to leave out, in the form of gitignore.
     """
 
@@ -35,17 +36,19 @@ class ProjectAccess(FrozenValueObject):
     ignore: tuple[str, ...] = ()
 
     def admits(self, agent: str | None) -> bool:
-        """Whether this agent, or the owner (None), may use the project."""
+        """Whether an agent may use the project. None is the owner, who always may."""
         return agent is None or not self.agents or agent.lower() in self.agents
 
     @property
     def scope(self) -> str:
-        """The scope of the project's notes that say nothing of theirs; `global` where all agents
-        may use it."""
+        """The scope of a note that names no scope; `global` if all agents may use the project."""
         return self.scope_of(GLOBAL)
 
     def scope_of(self, scope: str) -> str:
-        """The scope in force for a note that says it has `scope`."""
+        """Return the scope that counts for a note whose header names `scope`.
+
+        Only agents that both the header and the project admit may see the note.
+        """
         if not self.agents:
             return scope
         names = self.agents
@@ -55,27 +58,30 @@ class ProjectAccess(FrozenValueObject):
 
 
 EVERYTHING = ProjectAccess()
-"""The rights of agents where the owner has set nothing."""
+"""The rights of agents in a project for which the owner has set none."""
 
 
 def is_among(scope: str, agent: str) -> bool:
-    """Whether a scope of several agents names this one."""
+    """Whether a scope is one of several agents, and this agent is among them."""
     return scope.startswith(PREFIX) and f",{agent}," in scope
 
 
 def is_in_force(scopes: Collection[str], scope: str) -> bool:
-    """Whether notes with these scopes may have been indexed where `scope` is in force; "" where all
-    agents may use the project."""
+    """Whether the notes of a project are indexed with its present rights.
+
+    scopes: the scopes that its notes have in the index.
+    scope: the scope that the project has now; "" if all agents may use it.
+    """
     if not scope:
-        return not any(indexed.startswith(PREFIX) for indexed in scopes)
+        return not any(note_scope.startswith(PREFIX) for note_scope in scopes)
     names = set(scope.removeprefix(PREFIX).split(","))
-    for indexed in scopes:
-        is_other = not indexed.startswith(PREFIX)
-        if is_other or not set(indexed.removeprefix(PREFIX).split(",")) <= names:
+    for note_scope in scopes:
+        is_without_agents = not note_scope.startswith(PREFIX)
+        if is_without_agents or not set(note_scope.removeprefix(PREFIX).split(",")) <= names:
             return False
     return scope in scopes
 
 
 def is_agent(name: str) -> bool:
-    """Whether `name` can be an agent's (contract 001, 1)."""
-    return len(name) <= _AGENT_CHARACTERS and _AGENT.fullmatch(name.lower()) is not None
+    """Whether an agent may have this name (contract 001, 1)."""
+    return len(name) <= _MOST_AGENT_CHARACTERS and _AGENT.fullmatch(name.lower()) is not None

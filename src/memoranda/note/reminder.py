@@ -1,6 +1,8 @@
-"""The header of a reminder: when it is due, whether it fired, whether somebody acknowledged it.
+"""Read the header of a reminder, and say which header keys change when it fires or is put off.
 
-Source: contract 001, 2 and 8. Pure: the code that fires a reminder writes the keys planned here.
+A reminder is a memory with a time. It fires when that time comes. A repeating one has a rule, such
+as `every Friday`, and then waits for the next time of its rule, its next occurrence. Nothing here
+writes a file. Source: contract 001, 2 and 8.
 """
 
 from __future__ import annotations
@@ -18,37 +20,41 @@ if TYPE_CHECKING:
     from memoranda.note.timephrase import Reading
 
 FIRED_FOR = "fired_for"
-"""Header key of a repeating reminder: the due time it last fired for, as `due_at` has gone on to
-the next one.
+"""The header key of a repeating reminder for the due time it last fired for.
+
+`due_at` is then already the next time of its rule.
 """
 SNOOZED = "snoozed_until"
-"""Header key of a reminder that was put off: when it fires; of a repeating one that occurrence, its
-rule goes on.
+"""The header key of a repeating reminder for the time to which its present occurrence is put off.
+
+Its rule goes on from `due_at`.
 """
 SOURCE_CHANGED = "source_changed"
-"""Header key of a reminder made from a text that did not name its time any more when it fired:
-`gone` or `changed`.
+"""The header key of a reminder made from a text that no longer named its time when it fired.
+
+Its value is `gone` if the memory with that text was deleted, and `changed` if the text changed.
 """
 CAVEATS = {"gone": "[its memory is gone] ", "changed": "[its memory changed] "}
-"""Shown before the text of such a reminder."""
+"""The remark before the text of such a reminder, by the value of SOURCE_CHANGED."""
+# In the years 1 and 9999, a change of the time zone could overflow.
 _YEARS = range(2, 9999)
 
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A reminder's times, aware UTC. None means not set, or unreadable.
+    """The state of a reminder. Times are aware UTC; None means not set, or unreadable.
 
-    due: when it fires next.
-    regular: the next time of its rule.
-    snoozed: the time an occurrence was put off to.
+    due: when it fires next: `regular`, or `snoozed` if that is earlier.
+    regular: the time under `due_at`, for a repeating reminder the next time of its rule.
+    snoozed: the time to which an occurrence of a repeating reminder was put off.
     repeat: the rule as written.
-    fired: when it fired.
-    fired_for: the time it fired for.
+    fired: when it last fired.
+    fired_for: the due time for which it last fired.
     has_fired: whether `fired_at` has a value, readable or not.
     is_done: whether somebody acknowledged it.
-    is_early: whether it may fire before its time, since the text names an hour to be ready for.
+    is_early: whether it may fire before its time, because it reminds of an hour named in a text.
     unreadable: the value of `due_at`, if it is not a time.
-    caveat: a remark shown before the text.
+    caveat: a remark shown before the text, or "".
     """
 
     due: datetime | None = None
@@ -65,14 +71,16 @@ class Reminder:
 
     @classmethod
     def of(cls, header: Mapping[str, Any]) -> Reminder:
-        """The reminder of a memory's header."""
+        """Read a reminder from the header of its memory."""
         due_text = header.get("due_at")
-        due = moment_of(header.get("due_at"))
+        due = moment_of(due_text)
         repeat = header.get("repeat")
         if repeat and due:
             snoozed = moment_of(header.get(SNOOZED))
         else:
             snoozed = None
+        is_made_from_text = "reminder_of" in header
+        has_one_hour = header.keys().isdisjoint(("all_day", "repeat", SNOOZED))
         return cls(
             due=min(due, snoozed) if due and snoozed else due,
             regular=due,
@@ -82,52 +90,55 @@ class Reminder:
             fired_for=moment_of(header.get(FIRED_FOR)),
             has_fired=bool(header.get("fired_at")),
             is_done=bool(header.get("acked_at")),
-            is_early="reminder_of" in header
-            and header.keys().isdisjoint(("all_day", "repeat", SNOOZED)),
+            is_early=is_made_from_text and has_one_hour,
             unreadable=str(due_text) if due is None and due_text not in (None, "") else None,
             caveat=CAVEATS.get(str(header.get(SOURCE_CHANGED)), ""),
         )
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the reminder will still fire. A repeating one does, if it has a next time."""
-        if self.due is None or self.repeat is None:
-            return self.due is not None and not self.has_fired and not self.is_done
-        return (
-            self.fired is None or self.due > self.fired or self._next(self.fired, UTC) is not None
-        )
+        """Whether the reminder will still fire. A repeating one will if it has a next time."""
+        if self.due is None:
+            return False
+        if self.repeat is None:
+            return not self.has_fired and not self.is_done
+        if self.fired is None or self.due > self.fired:
+            return True
+        return self._next(self.fired, UTC) is not None
 
     @property
     def is_undated(self) -> bool:
-        """Whether it has no time it could fire at, and is not done with."""
+        """Whether the reminder has no time at which it could fire, and nobody acknowledged it."""
         return self.due is None and not self.is_done
 
     @property
     def shown_due(self) -> datetime | None:
-        """The time it fired for, if it repeats.
+        """The time to show for the reminder, None if it has none.
 
-        Otherwise the time it is due. None if it has no time.
+        A repeating reminder that fired shows the time it fired for. All others show when they fire.
         """
         if self.repeat and self.fired_for:
             return self.fired_for
         return self.due
 
     def is_due(self, now: datetime, before: timedelta = timedelta()) -> bool:
-        """Whether it must fire at `now`. An early one may fire `before` its time."""
-        return (
-            self.is_waiting
-            and self.due is not None
-            and self.due <= now + (before if self.is_early else timedelta())
-        )
+        """Whether the reminder must fire at `now`.
+
+        before: how long before its time an early reminder (`is_early`) fires.
+        """
+        if self.due is None or not self.is_waiting:
+            return False
+        lead_time = before if self.is_early else timedelta()
+        return self.due <= now + lead_time
 
     def is_pending(self, now: datetime, days: int) -> bool:
-        """Whether it fired in the last `days` days and nobody has acknowledged it."""
+        """Whether the reminder fired in the last `days` days and nobody has acknowledged it."""
         return (
             self.fired is not None and not self.is_done and now - self.fired <= timedelta(days=days)
         )
 
     def complaints(self, now: datetime, zone: tzinfo, *, locked: bool = False) -> list[str]:
-        """The reasons why it will not fire as intended, in words.
+        """Return the reasons why the reminder will not fire as intended, in words.
 
         locked: whether programs may not change its file.
         """
@@ -158,9 +169,12 @@ class Reminder:
             return False
 
     def once_fired(self, now: datetime, zone: tzinfo) -> dict[str, Any]:
-        """The header keys after it fired at `now`. A repeating reminder goes on to its next time.
+        """Return the header keys to set when the reminder fires at `now`.
 
-        Missed times are skipped. The rule is in the local time of `zone`.
+        A repeating reminder gets the next time of its rule after `now`, so that missed times are
+        skipped.
+
+        zone: the time zone in which its rule is meant.
         """
         keys: dict[str, Any] = {"fired_at": stamp(now)}
         if self.repeat is None or self.due is None or self.regular is None:
@@ -174,24 +188,30 @@ class Reminder:
         return keys | {FIRED_FOR: stamp(self.due)}
 
     def put_off(self, to: datetime, now: datetime, zone: tzinfo) -> dict[str, Any]:
-        """The header keys of a repeating reminder whose present occurrence is put off to `to`.
+        """Return the header keys to set when a repeating reminder is put off to the time `to`.
 
-        The present occurrence is the one that fired or was put off before, or else the next one.
-        The rule goes on. If it has no time left, the reminder fires once more, at `to`.
+        Its present occurrence is put off: the one that fired or was put off before, or else the
+        next one. The rule goes on. If the rule has no time left, the reminder fires once, at `to`.
+
+        zone: the time zone in which its rule is meant.
         """
         keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", FIRED_FOR), REMOVE)
-        is_open = (self.has_fired and not self.is_done) or self.snoozed is not None
+        is_occurrence_open = (self.has_fired and not self.is_done) or self.snoozed is not None
         next_time = self.regular
-        if next_time is not None and (not is_open or next_time <= now):
+        # `to` replaces the next time itself, unless an occurrence before it is still open.
+        if next_time is not None and (not is_occurrence_open or next_time <= now):
             next_time = self._next(max(now, next_time), zone)
-        return keys | (
-            {"due_at": stamp(next_time), SNOOZED: stamp(to)} if next_time else {"due_at": stamp(to)}
-        )
+        if next_time is None:
+            keys["due_at"] = stamp(to)
+        else:
+            keys["due_at"] = stamp(next_time)
+            keys[SNOOZED] = stamp(to)
+        return keys
 
     def _next(self, now: datetime, zone: tzinfo) -> datetime | None:
-        """The first time of its rule after `now`.
+        """Return the first time of the rule after `now`, None if the rule has none or is unreadable.
 
-        None if the rule is unreadable or has no time left.
+        zone: the time zone in which the rule is meant.
         """
         from memoranda.note.timephrase.rules import complete_rule, next_time_after
 
@@ -209,21 +229,20 @@ class Reminder:
 
 
 def moment_of(value: object) -> datetime | None:
-    """A time of a header as an aware moment, None for anything else."""
+    """Return the time that a header's value is, as an aware datetime; None for any other value."""
+    if not isinstance(value, str):
+        return None
     try:
-        if isinstance(value, str):
-            moment = parse_stamp(value)
-        else:
-            moment = None
+        moment = parse_stamp(value)
     except (ValueError, OverflowError):
         return None
-    if moment is not None and moment.year in _YEARS:
+    if moment.year in _YEARS:
         return moment
     return None
 
 
 def keys_of(reading: Reading) -> dict[str, Any]:
-    """The header keys of a reminder whose time was read so."""
+    """Return the header keys of a reminder whose time was read from words: `reading`."""
     keys: dict[str, Any] = {"due_at": stamp(reading.due), "due_text": reading.phrase}
     optional_keys = {"all_day": reading.all_day, "repeat": reading.repeat}
     return keys | {key: value for key, value in optional_keys.items() if value}

@@ -1,4 +1,10 @@
-"""The index of transcripts: one SQLite file in the private folder of the home."""
+"""The index of transcripts: one SQLite file in the private folder of the home.
+
+A turn is one thing said or done in a session. An exchange is a turn of the person with all turns
+up to the person's next one; its number is the id of its first turn. A lesson is a sentence or a
+failed command that is worth telling later. Texts are not stored: a turn's position says where its
+transcript has the text. A mark is a hash by which an equal turn or lesson is recognized.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +22,10 @@ VERSION = 2
 """Raise it when schema.sql or what is indexed changes: an older file is deleted."""
 # Seconds to wait for another process that indexes.
 _BUSY_SECONDS = 5.0
-# Turns that are ranked closely.
-_CANDIDATES = 400
+# Turns that a search returns at most.
+_MAX_HITS = 400
+# With filters, so many times as many turns are scored, because other agents' turns are dropped.
+_FILTERED_FACTOR = 20
 _NEW_TURN = (
     "insert into turn (id, session, exchange, kind, time, position, mark, is_statement) "
     "values (:id, :session, :exchange, :kind, :time, :position, :mark, :is_statement)"
@@ -25,7 +33,12 @@ _NEW_TURN = (
 
 
 class SourceRow(NamedTuple):
-    """A file as the index knows it: see schema.sql."""
+    """A file with transcripts, as the table `source` has it.
+
+    stamp: changes with the file. "" if the file was not read to its end.
+    state: where its format goes on reading.
+    trouble: why it could not be read, or "".
+    """
 
     id: int
     agent: str
@@ -37,7 +50,15 @@ class SourceRow(NamedTuple):
 
 
 class TurnRow(NamedTuple):
-    """A turn as the index knows it, and its place in the transcript."""
+    """A turn in the index.
+
+    exchange: the id of the first turn of its exchange.
+    time: seconds since 1970, 0 if unknown.
+    position: its place in the transcript, as its format names it.
+    session, folder: the name of its session, and the folder that session works in.
+    path: the file of the transcript.
+    is_statement: whether the person tells something, and does not only ask or give work.
+    """
 
     id: int
     exchange: int
@@ -53,7 +74,15 @@ class TurnRow(NamedTuple):
 
 
 class LessonRow(NamedTuple):
-    """A lesson as the index knows it: the turns it is from, by their ids."""
+    """A lesson in the index.
+
+    kind: a number of LessonKind.
+    turn: the id of the turn it is from.
+    other: the id of the turn with the command that worked, or None.
+    start, stop: the sentence in the text of `turn`. Both are 0 for a command.
+    time: seconds since 1970.
+    mark: a hash that equal lessons share.
+    """
 
     id: int
     kind: int
@@ -66,10 +95,12 @@ class LessonRow(NamedTuple):
 
 
 class TraceQuery(NamedTuple):
-    """A search: `words` are words or phrases of FTS5, the rarest first.
+    """A search for words, of which common ones count only in turns with a second word.
 
-    A turn with one of the first `rare` words is scored, and any turn with two words. `newest` is
-    the part of the turns that is looked at, from 0 to 1.
+    words: words or phrases of FTS5, the rarest first.
+    rare: how many of `words` are rare. A turn with one of them, or with two of the others, is
+        scored.
+    newest: the share of all turns that is searched, from 0 to 1, beginning with the newest.
     """
 
     words: tuple[str, ...]
@@ -78,9 +109,9 @@ class TraceQuery(NamedTuple):
 
     @property
     def selective(self) -> str:
-        """The expression for the turns to score.
+        """The FTS5 expression for the turns to score, or "" for all turns with one of the words.
 
-        Empty if every turn with one of the words is scored.
+        For the words a, b and c, of which only a is rare: `a OR (b AND (c))`.
         """
         if self.rare == len(self.words):
             return ""
@@ -94,7 +125,9 @@ class TraceQuery(NamedTuple):
 class NewTurn(NamedTuple):
     """A turn to be written.
 
-    words: what it is found by.
+    kind: a number of Kind.
+    mark: a hash of its text.
+    words: the words by which it can be found.
     is_statement: whether the person tells something, and does not only ask or give work.
     """
 
@@ -107,7 +140,11 @@ class NewTurn(NamedTuple):
 
 
 class NewLesson(NamedTuple):
-    """A lesson to be written, with the positions of its turns in the session."""
+    """A lesson to be written.
+
+    position, other: the positions of its turns in the session; see LessonRow. "" means no turn.
+    terms: hashes of the terms it is about.
+    """
 
     kind: int
     position: str
@@ -120,12 +157,31 @@ class NewLesson(NamedTuple):
 
 
 class SessionRows(NamedTuple):
-    """A session as it will be written."""
+    """A session to be written, with new turns and lessons."""
 
     name: str
     folder: str
     turns: Sequence[NewTurn]
     lessons: Sequence[NewLesson]
+
+
+class AgentCounts(NamedTuple):
+    """The size of one agent's transcripts.
+
+    ended: when its latest session ended, in seconds since 1970; 0 if unknown.
+    """
+
+    files: int
+    sessions: int
+    turns: int
+    ended: int
+
+
+class ScoredTurn(NamedTuple):
+    """A turn and how well it fits a search: the higher the score, the better."""
+
+    turn: TurnRow
+    score: float
 
 
 _TURN = (
@@ -137,26 +193,32 @@ _TURN = (
 
 
 class TraceIndex:
-    """An open index. Raises sqlite3.Error if the file is damaged; it may be deleted then."""
+    """An open index. Raises sqlite3.Error if the file is damaged. A damaged file may be deleted."""
 
     def __init__(self, path: Path, *, may_write: bool = True):
+        """Open the index at `path`. It is created if it is missing and may be written."""
         self.path = path
+        # Word -> the number of turns that have it, for words that were counted before.
         self._counts: dict[str, int] = {}
         if may_write:
             make_private(path.parent)
-            self._database = self._opened(path)
+            self._database = self._open_or_create(path)
         else:
             address = f"{path.as_uri()}?mode=ro"
             self._database = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)
             self._database.row_factory = sqlite3.Row
 
-    def _opened(self, path: Path) -> sqlite3.Connection:
-        """The database. It is created if it is missing, has another version, or is not a database."""
+    def _open_or_create(self, path: Path) -> sqlite3.Connection:
+        """Open the database for writing.
+
+        It is created if it is missing, has another version, or is not a database.
+        """
+        # An unusable file is removed in the first pass and created in the second.
         for _ in range(2):
             database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
             database.row_factory = sqlite3.Row
             try:
-                # Words of transcripts are as private as the transcripts.
+                # The words of transcripts must be as private as the transcripts.
                 path.chmod(0o600)
                 database.execute("pragma journal_mode = wal")
                 database.execute("pragma synchronous = normal")
@@ -168,6 +230,7 @@ class TraceIndex:
                     database.executescript(f"begin;{schema};pragma user_version = {VERSION};commit")
                     return database
             except sqlite3.DatabaseError as error:
+                # A locked file or a full disk is no reason to delete the index.
                 if isinstance(error, sqlite3.OperationalError):
                     database.close()
                     raise
@@ -185,7 +248,7 @@ class TraceIndex:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of what is written inside, or nothing."""
+        """Commit everything that the block writes. If the block fails, nothing is written."""
         self._database.execute("begin immediate")
         try:
             yield
@@ -195,7 +258,7 @@ class TraceIndex:
         self._database.execute("commit")
 
     def sources(self) -> dict[str, SourceRow]:
-        """The files that are known, by path."""
+        """Return all files in the index by path."""
         rows = self._database.execute("select * from source")
         return {
             row["path"]: SourceRow(
@@ -211,7 +274,7 @@ class TraceIndex:
         }
 
     def add_source(self, file: SourceFile) -> int:
-        """The id of a file, which is known from now on."""
+        """Add a file unless the index has it, and return its id."""
         self._database.execute(
             "insert or ignore into source (agent, format, path) values (?, ?, ?)",
             (file.agent, file.format, str(file.path)),
@@ -222,14 +285,14 @@ class TraceIndex:
         return int(row["id"])
 
     def set_source(self, id: int, stamp: str, state: dict[str, Any], trouble: str = "") -> None:
-        """Write down how far a file was read."""
+        """Write down how far a file was read; see SourceRow."""
         self._database.execute(
             "update source set stamp = ?, state = ?, trouble = ? where id = ?",
             (stamp, json.dumps(state), trouble, id),
         )
 
     def remove_source(self, id: int) -> None:
-        """Forget a file, its sessions and all they taught."""
+        """Remove a file with its sessions, their turns and lessons."""
         rows = self._database.execute("select id from session where source = ?", (id,)).fetchall()
         for row in rows:
             self._remove_turns(row["id"])
@@ -237,39 +300,45 @@ class TraceIndex:
         self._database.execute("delete from source where id = ?", (id,))
 
     def append(self, source: int, rows: SessionRows) -> None:
-        """Write new turns of a session behind those that are there."""
+        """Add turns and lessons at the end of a session. `source` is the id of its file."""
         self._counts.clear()
         session = self._session(source, rows)
         last = self._database.execute(
             "select exchange from turn where session = ? order by id desc limit 1", (session,)
         ).fetchone()
         ids = self._insert(session, rows.turns, _number(last, "exchange"))
-        self._teach(session, rows.lessons, ids)
+        self._insert_lessons(session, rows.lessons, ids)
 
     def replace(self, source: int, rows: SessionRows) -> None:
-        """Make a session what `rows` says. Turns that are as they were stay."""
+        """Replace the turns and lessons of a session by `rows`.
+
+        Turns at its beginning that have not changed are not written again.
+
+        source: the id of the session's file.
+        """
         self._counts.clear()
         session = self._session(source, rows)
-        earlier = self._database.execute(
+        known_rows = self._database.execute(
             "select id, position, mark, exchange from turn where session = ? order by id",
             (session,),
         ).fetchall()
         # Sessions mostly grow, so that only what follows the equal turns is written.
-        same = 0
+        equal_count = 0
         exchange = 0
-        for row, turn in zip(earlier, rows.turns, strict=False):
+        for row, turn in zip(known_rows, rows.turns, strict=False):
             if (row["position"], row["mark"]) != (turn.position, turn.mark):
                 break
-            same += 1
+            equal_count += 1
             exchange = row["exchange"]
-        outdated = [(row["id"],) for row in earlier[same:]]
+        outdated_ids = [(row["id"],) for row in known_rows[equal_count:]]
         self._forget_lessons(session)
-        self._database.executemany("delete from turn where id = ?", outdated)
-        ids = {row["position"]: int(row["id"]) for row in earlier[:same]}
-        ids |= self._insert(session, rows.turns[same:], exchange)
-        self._teach(session, rows.lessons, ids)
+        self._database.executemany("delete from turn where id = ?", outdated_ids)
+        ids = {row["position"]: int(row["id"]) for row in known_rows[:equal_count]}
+        ids |= self._insert(session, rows.turns[equal_count:], exchange)
+        self._insert_lessons(session, rows.lessons, ids)
 
     def _session(self, source: int, rows: SessionRows) -> int:
+        """Add a session or update its times, and return its id."""
         times = [turn.time for turn in rows.turns if turn.time]
         began = min(times, default=0)
         ended = max(times, default=0)
@@ -285,7 +354,10 @@ class TraceIndex:
         return int(row["id"])
 
     def _insert(self, session: int, turns: Sequence[NewTurn], exchange: int) -> dict[str, int]:
-        """Write turns; returns their ids by position."""
+        """Write turns, and return their ids by position.
+
+        exchange: the exchange that the session's last turn belongs to. 0 for a new session.
+        """
         # Ids are never used again: the words of a deleted turn remain in the full-text table.
         last = self._database.execute(
             "select seq from sqlite_sequence where name = 'turn'"
@@ -316,13 +388,17 @@ class TraceIndex:
         self._database.executemany("insert into turn_fts (rowid, words) values (?, ?)", words)
         return ids
 
-    def _teach(self, session: int, lessons: Iterable[NewLesson], ids: dict[str, int]) -> None:
+    def _insert_lessons(
+        self, session: int, lessons: Iterable[NewLesson], ids: dict[str, int]
+    ) -> None:
+        """Write lessons. `ids` are ids of turns by position; other turns are looked up."""
         for lesson in lessons:
             turn = ids.get(lesson.position) or self._turn_at(session, lesson.position)
             other_turn = ids.get(lesson.other) or self._turn_at(session, lesson.other)
+            # The transcript was shortened meanwhile.
             if turn is None:
                 continue
-            written = self._database.execute(
+            insertion = self._database.execute(
                 "insert into lesson (kind, session, turn, other, start, stop, time, mark)"
                 " values (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -338,10 +414,11 @@ class TraceIndex:
             )
             self._database.executemany(
                 "insert or ignore into anchor (term, lesson) values (?, ?)",
-                [(term, written.lastrowid) for term in lesson.terms],
+                [(term, insertion.lastrowid) for term in lesson.terms],
             )
 
     def _turn_at(self, session: int, position: str) -> int | None:
+        """Return the id of the turn at a position, or None."""
         if not position:
             return None
         row = self._database.execute(
@@ -350,7 +427,7 @@ class TraceIndex:
         return _number(row, "id") or None
 
     def _remove_turns(self, session: int) -> None:
-        # Their words remain in the full-text table, which has no texts to delete them by.
+        # Their words remain in the full-text table: deleting them would need the texts.
         self._forget_lessons(session)
         self._database.execute("delete from turn where session = ?", (session,))
 
@@ -362,24 +439,27 @@ class TraceIndex:
         self._database.execute("delete from lesson where session = ?", (session,))
 
     def waste(self) -> float:
-        """The part of the words that belongs to turns that are gone, from 0 to 1."""
+        """Return the share of all turns ever written that was deleted since, from 0 to 1.
+
+        The words of deleted turns still use space.
+        """
         row = self._database.execute(
-            "select (select count(*) from turn) as here,"
-            " (select seq from sqlite_sequence where name = 'turn') as ever"
+            "select (select count(*) from turn) as present_turns,"
+            " (select seq from sqlite_sequence where name = 'turn') as written_turns"
         ).fetchone()
-        if not row["ever"]:
+        if not row["written_turns"]:
             return 0.0
-        return 1 - float(row["here"]) / float(row["ever"])
+        return 1 - float(row["present_turns"]) / float(row["written_turns"])
 
     # Asking
 
     def folders(self) -> list[str]:
-        """The folders that sessions worked in."""
+        """Return the folders that sessions worked in."""
         rows = self._database.execute("select distinct folder from session where folder <> ''")
         return [str(row["folder"]) for row in rows]
 
-    def counts(self) -> dict[str, tuple[int, int, int, int]]:
-        """By agent: files, sessions, turns, and when the latest session ended."""
+    def counts(self) -> dict[str, AgentCounts]:
+        """Return the size of each agent's transcripts, by the agent's name."""
         rows = self._database.execute(
             "select source.agent, count(distinct source.id) as files,"
             " count(distinct session.id) as sessions, max(session.ended) as ended"
@@ -393,7 +473,7 @@ class TraceIndex:
             ).fetchall()
         )
         return {
-            row["agent"]: (
+            row["agent"]: AgentCounts(
                 row["files"],
                 row["sessions"],
                 turns.get(row["agent"], 0),
@@ -403,27 +483,28 @@ class TraceIndex:
         }
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
-        """In how many turns each of these words is, in any of its forms; those in none are left
-        out. They are counted once while the index is open.
+        """Count the turns that have each of these words in any of its forms, e.g. `{"port": 12}`.
+
+        Words that no turn has are left out. Counts are remembered while the index is open.
         """
-        unknown = [word for word in dict.fromkeys(words) if word not in self._counts]
-        if unknown:
-            self._counts |= dict.fromkeys(unknown, 0)
-            self._counts |= self._counted(unknown)
+        uncounted = [word for word in dict.fromkeys(words) if word not in self._counts]
+        if uncounted:
+            self._counts |= dict.fromkeys(uncounted, 0)
+            self._counts |= self._count_turns(uncounted)
         return {word: self._counts[word] for word in words if self._counts[word]}
 
-    def _counted(self, words: Sequence[str]) -> dict[str, int]:
+    def _count_turns(self, words: Sequence[str]) -> dict[str, int]:
+        """Count the turns with each word. Words that no turn has are left out."""
         with closing(sqlite3.connect(":memory:")) as scratch:
-            # Nothing but FTS5 knows its stems
+            # A scratch table with the same tokenizer gives the stems by which FTS5 counts.
             scratch.execute(
                 "create virtual table stem using fts5(word, tokenize ="
                 " \"porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'\")"
             )
             scratch.executemany("insert into stem (rowid, word) values (?, ?)", enumerate(words))
             scratch.execute("create virtual table terms using fts5vocab(stem, instance)")
-            stems = {
-                words[row[0]]: row[1] for row in scratch.execute("select doc, term from terms")
-            }
+            stem_rows = scratch.execute("select doc, term from terms")
+            stems = {words[position]: stem for position, stem in stem_rows}
         counts = {}
         for word, stem in stems.items():
             row = self._database.execute(
@@ -435,78 +516,87 @@ class TraceIndex:
 
     def match(
         self, query: TraceQuery, filters: str = "", values: Sequence[Any] = ()
-    ) -> list[tuple[TurnRow, float]]:
-        """The turns that match, best first, each with how well. `filters` is a condition on them,
-        with `values` for its marks.
+    ) -> list[ScoredTurn]:
+        """Return the turns that match, best first.
+
+        filters: an SQL condition on the columns of `hit`, e.g. `where hit.agent = ?`, or "".
+        values: the values for its question marks.
         """
-        most = _CANDIDATES
+        max_hits = _MAX_HITS
         if filters:
-            # Hits of other agents and projects are dropped after the search.
-            most *= 20
-        first = self._first(query.newest)
-        scored = self._scored(query.words, query.selective, first, most)
+            max_hits *= _FILTERED_FACTOR
+        first = self._first_id_of_newest(query.newest)
+        scored = self._scored(query.words, query.selective, first, max_hits)
         if not scored:
-            # No turn has two of the words: one of them has to do.
-            scored = self._scored(query.words[:1], "", first, most)
+            # No turn has a rare word or two common ones: the rarest word alone is enough.
+            scored = self._scored(query.words[:1], "", first, max_hits)
         rows = self._database.execute(
             "with scored(id, score, place) as (select value ->> 0, value ->> 1, key"
             " from json_each(?))"
             f" select scored.score, hit.* from scored join ({_TURN}) as hit on hit.id = scored.id"
-            f" {filters} order by scored.place limit {_CANDIDATES}",
+            f" {filters} order by scored.place limit {_MAX_HITS}",
             (json.dumps(scored), *values),
         )
-        return [(_turn_row(row), -float(row["score"])) for row in rows]
+        # The bm25 of SQLite is negative: the lower, the better.
+        return [ScoredTurn(_turn_row(row), -float(row["score"])) for row in rows]
 
     def _scored(
-        self, words: Sequence[str], selective: str, first: int, most: int
+        self, words: Sequence[str], selective: str, first: int, max_hits: int
     ) -> list[tuple[int, float]]:
-        """The ids of the best turns from `first` on that have one of `words`, with their scores.
-        Only turns that match `selective`, if it is given, are scored.
+        """Return the ids and the bm25 scores of the best turns that have one of `words`.
+
+        selective: an FTS5 expression that scored turns must match. "" means all turns.
+        first: the lowest id to look at.
         """
         condition = ""
         values: list[Any] = [" OR ".join(words), first]
         if selective:
-            # The sign keeps SQLite from asking the full-text table once for each id.
+            # The `+` keeps SQLite from querying the full-text table once for each id.
             condition = " and +rowid in (select rowid from turn_fts where turn_fts match ?)"
             values.append(selective)
         rows = self._database.execute(
             "select rowid, bm25(turn_fts) as score from turn_fts"
             f" where turn_fts match ? and rowid >= ?{condition} order by score limit ?",
-            (*values, most),
+            (*values, max_hits),
         )
         return [(row["rowid"], row["score"]) for row in rows]
 
-    def _first(self, newest: float) -> int:
-        """The id from which on turns are in the newest part, from 0 to 1, of all."""
+    def _first_id_of_newest(self, newest: float) -> int:
+        """Return the id of the oldest turn in the newest share of all turns.
+
+        newest: the share, from 0 to 1. With 0.1, only the last tenth of the turns has higher ids.
+        """
         return int(self.last_turn() * (1 - newest))
 
     def last_turn(self) -> int:
-        """The id of the newest turn; 0 without any."""
+        """Return the id of the newest turn, 0 if the index has no turns."""
         row = self._database.execute("select max(id) as last from turn").fetchone()
         return int(row["last"] or 0)
 
     def turns_with(self, word: str, newest: float) -> frozenset[int]:
-        """The ids of the turns with a word of a TraceQuery, in the newest part of all."""
-        # A single text is read several times as fast as thousands of rows.
+        """Return the ids of the turns with a word; see TraceQuery for `newest`."""
+        # One JSON text is read several times as fast as thousands of rows.
         row = self._database.execute(
             "select json_group_array(rowid) as ids from turn_fts"
             " where turn_fts match ? and rowid >= ?",
-            (word, self._first(newest)),
+            (word, self._first_id_of_newest(newest)),
         ).fetchone()
         return frozenset(json.loads(row["ids"]))
 
     def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
-        """Turns by their ids."""
+        """Return turns by their ids. Turns that were deleted meanwhile are left out."""
         result = {}
         for id in ids:
             row = self._database.execute(f"{_TURN} where turn.id = ?", (id,)).fetchone()
-            # A turn may be deleted between two questions.
             if row:
                 result[id] = _turn_row(row)
         return result
 
     def exchange(self, id: int) -> list[TurnRow]:
-        """The turns of one exchange, in order."""
+        """Return the turns of an exchange in order; [] if it is not in the index.
+
+        id: the id of the exchange's first turn.
+        """
         row = self._database.execute("select session from turn where id = ?", (id,)).fetchone()
         if row is None:
             return []
@@ -517,7 +607,10 @@ class TraceIndex:
         return [_turn_row(item) for item in rows]
 
     def find_turn(self, session: str, position: str) -> list[TurnRow]:
-        """The turns at a position of the sessions whose names begin with `session`."""
+        """Return the turns at a position, in all sessions whose names begin with `session`.
+
+        At most 5 are returned, which is enough to see that the beginning is not unique.
+        """
         escaped = session.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         rows = self._database.execute(
             f"{_TURN} where session.name like ? escape '\\' and turn.position = ? limit 5",
@@ -528,11 +621,11 @@ class TraceIndex:
     def lessons(
         self, kinds: Sequence[int] = (), *, terms: Sequence[int] = (), limit: int = 0
     ) -> list[LessonRow]:
-        """The lessons of these kinds and about these terms, each once, newest first.
+        """Return lessons, newest first. Of equal lessons only the newest is returned.
 
-        kinds: numbers of kinds. Empty means all.
-        terms: hashes of terms, of which a lesson must have one. Empty means all.
-        limit: how many; 0 is all of them.
+        kinds: numbers of LessonKind. Empty means all kinds.
+        terms: hashes of terms. A lesson must be about one of them. Empty means about anything.
+        limit: the largest number of lessons. 0 means all.
         """
         where = []
         values: list[Any] = []
@@ -552,7 +645,7 @@ class TraceIndex:
         return [LessonRow(*row) for row in rows]
 
     def has_lesson(self, terms: Sequence[int]) -> bool:
-        """Whether there is a lesson about one of these terms."""
+        """Whether there is a lesson about one of these terms, which are hashes."""
         marks = ", ".join("?" * len(terms))
         result = self._database.execute(
             f"select 1 from anchor where term in ({marks}) limit 1", tuple(terms)
@@ -560,7 +653,7 @@ class TraceIndex:
         return result.fetchone() is not None
 
     def lesson(self, mark: int) -> LessonRow | None:
-        """The newest lesson with a mark. None if none exists."""
+        """Return the newest lesson with this mark, or None."""
         row = self._database.execute(
             "select id, kind, turn, other, start, stop, time, mark from lesson where mark = ?"
             " order by time desc limit 1",
@@ -571,12 +664,15 @@ class TraceIndex:
         return LessonRow(*row)
 
     def terms_of(self, lesson: int) -> set[int]:
-        """The terms of a lesson, as hashes."""
+        """Return the hashes of the terms that a lesson is about. `lesson` is its id."""
         rows = self._database.execute("select term from anchor where lesson = ?", (lesson,))
         return {int(row["term"]) for row in rows}
 
     def note_successes(self, times: dict[int, int]) -> None:
-        """Write down when commands, by their hashes, worked for the last time."""
+        """Write down when commands worked: hash of the command's term -> seconds since 1970.
+
+        An earlier time than the recorded one changes nothing.
+        """
         self._database.executemany(
             "insert into success (term, time) values (?, ?)"
             " on conflict (term) do update set time = max(time, excluded.time)",
@@ -584,17 +680,20 @@ class TraceIndex:
         )
 
     def last_success(self, term: int) -> int:
-        """When a command worked for the last time, 0 for never."""
+        """Return when a command worked for the last time, in seconds since 1970. 0 means never.
+
+        term: the hash of the command's term.
+        """
         row = self._database.execute("select time from success where term = ?", (term,)).fetchone()
         return _number(row, "time")
 
     def files_changed(self, exchange: int) -> list[TurnRow]:
-        """The turns of an exchange in which a file was changed."""
+        """Return the turns of an exchange in which a file was changed."""
         return [turn for turn in self.exchange(exchange) if turn.kind is Kind.EDITED]
 
 
 def _number(row: sqlite3.Row | None, column: str) -> int:
-    """A number in a row. 0 without a row."""
+    """Return the number in a column of a row, or 0 if there is no row."""
     if row is None:
         return 0
     return int(row[column])
@@ -617,7 +716,7 @@ def _turn_row(row: sqlite3.Row) -> TurnRow:
 
 
 def remove(path: Path) -> None:
-    """Delete an index with all that SQLite keeps beside it."""
+    """Delete an index and the files that SQLite keeps beside it."""
     for suffix in ("", "-wal", "-shm"):
         with suppress(OSError):
             Path(f"{path}{suffix}").unlink()

@@ -1,5 +1,8 @@
-"""Finds what a session teaches, by rule: what a person asked for, decided and corrected, and which
-commands failed and what worked then. Nothing is invented: a lesson is a place in a turn.
+"""Finds lessons in sessions by rules: requests, decisions and corrections of a person, and commands
+that failed, with the commands that worked then.
+
+Nothing is invented: a lesson is a place in a turn, the thing said or done. The rules are in
+lessons.toml.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.text.folding import fold
 from memoranda.transcripts.blocks import list_of
@@ -44,15 +47,14 @@ SENTENCES = (LessonKind.REQUEST, LessonKind.DECISION, LessonKind.CORRECTION)
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson: a place in a turn.
+    """A sentence of a person, or a failed command, that is worth telling later.
 
-    kind: its kind.
-    position: the turn.
-    start, stop: the sentence in that turn. Both are 0 if the lesson is the whole command there.
+    position: the position of its turn in the session.
+    start, stop: the sentence in the text of that turn. Both are 0 if the lesson is a command.
     time: seconds since 1970.
-    about: the terms it is about.
+    about: the terms it is about (see transcripts.terms).
     identity: the text by which equal lessons are recognized.
-    other: the turn with the command that worked.
+    other: the position of the turn with the command that worked, or "".
     """
 
     kind: LessonKind
@@ -65,27 +67,27 @@ class Lesson:
     other: str = ""
 
 
-# Characters at both ends of an output that tell what failed.
-_HEAD_OF_OUTPUT = 1_500
-# Characters of an output in which a client says that it did not run the command.
-_HEAD_OF_REFUSAL = 200
+# Characters at both ends of an output that are searched for the cause of a failure.
+_OUTPUT_END_CHARACTERS = 1_500
+# Characters of an output that are searched for a client's note that it did not run the command.
+_REFUSAL_CHARACTERS = 200
 # Longer sentences explain; they decide nothing.
-_LONGEST = 400
+_MAX_SENTENCE_CHARACTERS = 400
 # Shorter ones say too little to be remembered.
-_SHORTEST = 8
-# Lessons of one turn: who says more is pasting.
-_MOST_OF_TURN = 4
+_MIN_SENTENCE_CHARACTERS = 8
+# Lessons of one turn. A person with more of them has pasted a document.
+_MAX_LESSONS_PER_TURN = 4
 # Characters of a turn that are read.
-_LONGEST_TURN = 6_000
+_MAX_TURN_CHARACTERS = 6_000
 # A command that works counts as the fix of one that failed at most this many commands earlier.
-_NEAR = 14
+_MAX_COMMANDS_BETWEEN = 14
 # A sentence; a dot inside a name does not end it.
 _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
 _TERM = r"(`[^`\n]{1,80}`|(?<![\w@/.-])[@A-Za-z_][\w@/+-]*(?:\.[\w@/+-]+)*)"
 # A further term after a first one.
-_AND = re.compile(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")
+_FURTHER_TERM = re.compile(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")
 # An order not to run a command.
-_RUN = re.compile(
+_FORBIDDEN_COMMAND = re.compile(
     r"(?:don't|do not|never|stop|不要|别)\s*(?:ever )?(?:run(?:ning)?|call(?:ing)?|运行)\s+"
     r"([\w./-]+(?: [\w./:-]+){1,2})",
     re.I,
@@ -100,13 +102,14 @@ _PASTED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?
 
 
 def _any_of(rules: list[str]) -> re.Pattern[str]:
-    """A pattern that matches everything that one of these rules matches."""
+    """Combine regular expressions into one that matches what any of them matches."""
     groups = [f"(?:{rule})" for rule in rules]
     return re.compile("|".join(groups), re.I)
 
 
 @cache
 def _rules() -> dict[Any, Any]:
+    """Return the rules of lessons.toml by name, as patterns and word lists."""
     # Signs with `^` only count at the beginning of a sentence.
     rules = tomllib.loads(Path(__file__).with_name("lessons.toml").read_text("utf-8"))
     return {
@@ -122,37 +125,52 @@ def _rules() -> dict[Any, Any]:
     }
 
 
-def sentences(text: str) -> Iterator[tuple[int, int, str]]:
-    """The sentences that a person typed, each with its place. Pasted text is left out."""
-    # Blanks of the same length keep the places of what follows.
-    typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), text[:_LONGEST_TURN])
+class Sentence(NamedTuple):
+    """A sentence and its place in a text, in characters."""
+
+    start: int
+    stop: int
+    text: str
+
+
+def sentences(text: str) -> Iterator[Sentence]:
+    """Yield the sentences that a person typed. Pasted text, such as fenced code, is left out."""
+    # Blanks of the same length keep the positions of the text after them.
+    typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), text[:_MAX_TURN_CHARACTERS])
     for match in _SENTENCE.finditer(typed):
         sentence = match[0].strip(" \t-*•")
         # Scripts without spaces say much in few characters.
         is_dense = bool(sentence) and not sentence.isascii()
-        if _SHORTEST <= len(sentence) <= _LONGEST or is_dense:
+        if _MIN_SENTENCE_CHARACTERS <= len(sentence) <= _MAX_SENTENCE_CHARACTERS or is_dense:
             start = match.start() + match[0].index(sentence)
-            yield start, start + len(sentence), sentence
+            yield Sentence(start, start + len(sentence), sentence)
 
 
 def signs_in(text: str) -> list[str]:
-    """The signs in a text without which no sentence of it is a lesson, but by how it begins."""
+    """Return the signs in a text: words such as `never`, of which a lesson has at least one.
+
+    Lessons that are recognized by how they begin need no sign.
+    """
     lower = text.lower()
     return [sign for sign in _rules()["signs"] if sign in lower]
 
 
 def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | None:
-    """The kind of lesson in a person's sentence. None for most sentences, and for questions.
+    """Return the kind of lesson that a person's sentence is, or None, as for every question.
 
-    signs: the signs of its text, if they are known.
+    "No, use pnpm" is a correction, for example.
+
+    signs: the signs of the text it is from (see `signs_in`). None means that they are looked for.
     """
-    if len(sentence) > _LONGEST or sentence.rstrip().endswith(("?", "？", "吗", "么")):
+    if len(sentence) > _MAX_SENTENCE_CHARACTERS or sentence.rstrip().endswith(
+        ("?", "？", "吗", "么")
+    ):
         return None
     rules = _rules()
     lower = sentence.lower()
     if signs is None:
         signs = signs_in(sentence)
-    # Most sentences have no sign of a rule, and are not worth an expression.
+    # Most sentences have no sign, and looking for one is cheaper than matching the rules.
     if not (lower.startswith(rules["beginnings"]) or any(sign in lower for sign in signs)):
         return None
     for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
@@ -162,26 +180,30 @@ def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | N
 
 
 def against(sentence: str) -> list[str]:
-    """The commands, packages and names that a sentence speaks against, as terms."""
+    """Return the terms of the commands, packages and names that a sentence speaks against.
+
+    "Never use moment or dayjs" gives `t:moment` and `t:dayjs`, "don't run npm ci" `c:npm ci`.
+    """
     rules = _rules()
     result: list[str] = []
     for rule in rules["against"]:
         for match in rule.finditer(sentence):
             names = [next(filter(None, match.groups()), "")]
-            # A list: "never use moment, luxon or dayjs".
-            next_match = _AND.match(sentence, match.end())
+            # Further names of a list: "never use moment, luxon or dayjs".
+            next_match = _FURTHER_TERM.match(sentence, match.end())
             while next_match:
                 names.append(next_match[1])
-                next_match = _AND.match(sentence, next_match.end())
+                next_match = _FURTHER_TERM.match(sentence, next_match.end())
             for name in names:
                 result += _name_terms(name)
-    for match in _RUN.finditer(sentence):
+    for match in _FORBIDDEN_COMMAND.finditer(sentence):
         words = match[1].split()
         result += [command_term(words[:count]) for count in range(2, len(words) + 1)]
     return list(dict.fromkeys(result))
 
 
 def _name_terms(name: str) -> list[str]:
+    """Return the term of a name in a sentence: `c:npm ci` for "`npm ci`", [] for "it"."""
     name = name.strip("`").strip().removesuffix("()").rstrip(".,;:")
     words = name.split()
     if len(words) > 1:
@@ -192,26 +214,35 @@ def _name_terms(name: str) -> list[str]:
 
 
 def paths_in(sentence: str) -> list[str]:
-    """The paths that a sentence names, as terms."""
+    """Return the terms of the paths that a sentence names: `f:src/api.py` for "edit src/api.py"."""
     result = [path_term(match[1]) for match in _PATH.finditer(sentence) if "://" not in sentence]
     return list(dict.fromkeys(result))
 
 
 def is_broken(output: str) -> bool:
-    """Whether the output says that the command itself cannot be run so."""
-    lower = f"{output[:_HEAD_OF_OUTPUT]}\n{output[-_HEAD_OF_OUTPUT:]}".lower()
+    """Whether an output says that the command itself is wrong, e.g. `command not found`."""
+    lower = f"{output[:_OUTPUT_END_CHARACTERS]}\n{output[-_OUTPUT_END_CHARACTERS:]}".lower()
     return any(words in lower for words in _rules()["broken"])
 
 
-def _was_not_run(output: str) -> bool:
-    """Whether a client says in the place of an output that it did not run the command."""
-    head = output[:_HEAD_OF_REFUSAL].lower().replace("’", "'")
+def _says_not_run(output: str) -> bool:
+    """Whether an output is a client's note that it did not run the command."""
+    head = output[:_REFUSAL_CHARACTERS].lower().replace("’", "'")
     return any(words in head for words in list_of("not_run"))
 
 
 @dataclass(slots=True)
 class _Failure:
-    """A command that failed and has not worked since."""
+    """A command line that failed and has not worked since.
+
+    position: the position of its turn.
+    commands: its commands, each as a list of words.
+    error: the line of the output that says what went wrong.
+    is_broken: whether the command itself was wrong, e.g. a missing program.
+    time: seconds since 1970.
+    number: how many command lines had run in the session by then.
+    is_told: whether a lesson was made of it.
+    """
 
     position: str
     commands: list[list[str]]
@@ -222,7 +253,7 @@ class _Failure:
     is_told: bool = False
 
     def row(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """The lesson as JSON, without secrets."""
+        """Return the failure as a JSON object, with its texts passed through `clean`."""
         row = asdict(self)
         row["commands"] = [list(map(clean, words)) for words in self.commands]
         row["error"] = clean(self.error)
@@ -231,134 +262,161 @@ class _Failure:
 
 @dataclass(slots=True)
 class Miner:
-    """Goes through the turns of one session, in their order."""
+    """Finds the lessons of a session in its turns, which it gets in their order.
+
+    A failed command stays open until it works, or until another command does its work. The other
+    command is then its fix.
+
+    lessons: the lessons found by now.
+    successes: term of a command -> when it worked for the last time, in seconds since 1970.
+    """
 
     lessons: list[Lesson] = field(default_factory=list)
     successes: dict[str, float] = field(default_factory=dict)
-    """When each command, as a term, worked for the last time."""
-    _open: deque[_Failure] = field(default_factory=lambda: deque(maxlen=6))
-    _calls: dict[str, Turn] = field(default_factory=dict)
-    _last: Turn | None = None
-    _waits: bool = False
-    _number: int = 0
-    _edited: int = -1
+    _open_failures: deque[_Failure] = field(default_factory=lambda: deque(maxlen=6))
+    # The id of a tool call -> the command that waits for its output.
+    _commands_by_call: dict[str, Turn] = field(default_factory=dict)
+    _last_command: Turn | None = None
+    _waits_for_output: bool = False
+    _command_count: int = 0
+    # `_command_count` when a file was changed for the last time; -1 before that.
+    _count_at_last_edit: int = -1
 
     def feed(self, turns: Iterable[Turn]) -> None:
-        """Look at more turns."""
+        """Look for lessons in further turns."""
         for turn in turns:
             if turn.kind is Kind.SAID:
-                self._take_words(turn)
+                self._take_sentences(turn)
             elif turn.kind is Kind.RAN:
-                self._number += 1
-                self._ran(turn)
+                self._command_count += 1
+                self._take_command(turn)
             elif turn.kind is Kind.EDITED:
-                self._edited = self._number
+                self._count_at_last_edit = self._command_count
             elif turn.kind is Kind.RESULT:
-                self._result(turn)
+                self._take_result(turn)
 
     def end(self) -> None:
-        """End the session for now: turn failures that were not fixed into lessons."""
-        for failure in self._open:
+        """End the session for now: make lessons of broken commands that were not fixed."""
+        for failure in self._open_failures:
             if failure.is_broken and not failure.is_told:
                 failure.is_told = True
-                self._failed(failure)
+                self._add_failure_lesson(failure)
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """The state to continue the session from at a later time, without secrets."""
+        """Return the state from which `of` continues the session, as JSON.
+
+        clean: takes secrets out of a text.
+        """
         return {
-            "number": self._number,
-            "edited": self._edited,
-            "open": [failure.row(clean) for failure in self._open],
+            "number": self._command_count,
+            "edited": self._count_at_last_edit,
+            "open": [failure.row(clean) for failure in self._open_failures],
             "last": self._waiting_command(),
         }
 
     def _waiting_command(self) -> list[Any] | None:
-        """The last command, as JSON, if its output has not come yet."""
-        if self._last is None or not self._waits:
+        """Return the last command as JSON if its output has not come yet, otherwise None."""
+        if self._last_command is None or not self._waits_for_output:
             return None
-        return [*self._last[:5]]
+        # All fields but `has_failed`, which a command does not have.
+        return [*self._last_command[:5]]
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> Miner:
-        """A miner that goes on from `state`; {} for a session that begins."""
+        """Make a miner that continues from a `state`. {} means that the session begins."""
         miner = cls()
         if state:
-            miner._number = state["number"]
-            miner._edited = state["edited"]
-            miner._open.extend(_Failure(**row) for row in state["open"])
+            miner._command_count = state["number"]
+            miner._count_at_last_edit = state["edited"]
+            miner._open_failures.extend(_Failure(**row) for row in state["open"])
             if state["last"]:
                 kind, *turn_fields = state["last"]
-                miner._ran(Turn(Kind(kind), *turn_fields))
+                miner._take_command(Turn(Kind(kind), *turn_fields))
         return miner
 
-    def _ran(self, turn: Turn) -> None:
-        self._last = turn
-        self._waits = True
+    def _take_command(self, turn: Turn) -> None:
+        """Remember a command until its output comes."""
+        self._last_command = turn
+        self._waits_for_output = True
         if turn.call:
-            self._calls[turn.call] = turn
+            self._commands_by_call[turn.call] = turn
 
-    def _take_words(self, turn: Turn) -> None:
-        result = 0
-        signs = signs_in(turn.text[:_LONGEST_TURN])
+    def _take_sentences(self, turn: Turn) -> None:
+        """Make lessons of the sentences of a person."""
+        lesson_count = 0
+        signs = signs_in(turn.text[:_MAX_TURN_CHARACTERS])
         for start, stop, sentence in sentences(turn.text):
-            # A long list of rules is a document, not a correction.
             kind = kind_of(sentence, signs)
-            if kind is None or result >= _MOST_OF_TURN:
+            if kind is None or lesson_count >= _MAX_LESSONS_PER_TURN:
                 continue
-            result += 1
+            lesson_count += 1
             lesson_terms = (*against(sentence), *paths_in(sentence))
             identity = f"{kind.name}:{fold(sentence)}"
             self.lessons.append(
                 Lesson(kind, turn.position, start, stop, turn.time, lesson_terms, identity)
             )
 
-    def _result(self, turn: Turn) -> None:
-        ran = self._last
+    def _take_result(self, turn: Turn) -> None:
+        """Note a command as failed, or close the failures that a working command ends."""
+        command = self._last_command
         if turn.call:
-            ran = self._calls.pop(turn.call, None)
-        if ran is None:
+            command = self._commands_by_call.pop(turn.call, None)
+        # The output of another tool, or of a command before the session was read.
+        if command is None:
             return
-        if ran is self._last:
-            self._waits = False
-        if _was_not_run(turn.text):
+        if command is self._last_command:
+            self._waits_for_output = False
+        if _says_not_run(turn.text):
             return
-        commands = [words for words in simple_commands(ran.text) if not is_trivial(words)]
+        commands = [words for words in simple_commands(command.text) if not is_trivial(words)]
         if not commands:
             return
         if turn.has_failed:
             error = error_line(turn.text)
             broken = is_broken(turn.text)
-            self._open.append(
-                _Failure(ran.position, commands, error, broken, ran.time, self._number)
+            self._open_failures.append(
+                _Failure(
+                    command.position, commands, error, broken, command.time, self._command_count
+                )
             )
             return
         for words in commands:
-            self.successes[command_term(words)] = ran.time
-        self._worked(ran, commands)
+            self.successes[command_term(words)] = command.time
+        self._close_failures(command, commands)
 
-    def _worked(self, ran: Turn, commands: list[list[str]]) -> None:
-        for failure in list(self._open):
+    def _close_failures(self, command: Turn, commands: list[list[str]]) -> None:
+        """Close the failures that a working command line ends, and make lessons of its fixes.
+
+        commands: the commands of the line, each as a list of words.
+        """
+        for failure in list(self._open_failures):
             if any(words in commands for words in failure.commands):
                 # The command works now, so its failure was not about the command.
-                self._open.remove(failure)
-            elif self._number - failure.number <= _NEAR and self._is_mended(failure, commands):
-                self._open.remove(failure)
-                self._failed(failure, ran.position)
+                self._open_failures.remove(failure)
+            elif (
+                self._command_count - failure.number <= _MAX_COMMANDS_BETWEEN
+                and self._is_fixed_by(failure, commands)
+            ):
+                self._open_failures.remove(failure)
+                self._add_failure_lesson(failure, command.position)
 
-    def _is_mended(self, failure: _Failure, commands: list[list[str]]) -> bool:
-        """Whether one of the commands that work does the task of the failed one."""
-        was_edited = self._edited >= failure.number
+    def _is_fixed_by(self, failure: _Failure, commands: list[list[str]]) -> bool:
+        """Whether one of the working commands does the work of the failed one."""
+        was_edited = self._count_at_last_edit >= failure.number
         for failed in failure.commands:
             for worked in commands:
-                if failure.is_broken and _likeness(failed, worked) >= 0.5:
+                if failure.is_broken and _likeness(failed, worked) >= _LIKE_BROKEN_COMMAND:
                     return True
                 # After an edit the code may have been at fault, not the command.
                 if not was_edited and _same_work(failed, worked):
                     return True
         return False
 
-    def _failed(self, failure: _Failure, worked_at: str = "") -> None:
-        """Add a lesson: `worked_at` is the position of the command that worked, "" for none."""
+    def _add_failure_lesson(self, failure: _Failure, worked_at: str = "") -> None:
+        """Make a lesson of a failure.
+
+        worked_at: the position of the command that fixed it, or "" if none did.
+        """
         terms = [command_term(words) for words in failure.commands]
         if failure.error:
             terms.append(error_term(failure.error))
@@ -378,8 +436,14 @@ class Miner:
         )
 
 
+# Commands at least as alike as this do the same work, if the first one was mistyped.
+_LIKE_BROKEN_COMMAND = 0.5
+# Commands with the same operands at least as alike as this do the same work.
+_LIKE_SAME_OPERANDS = 0.4
+
+
 def _likeness(a: list[str], b: list[str]) -> float:
-    """How alike two commands are, by the pairs of their letters, from 0 to 1."""
+    """Return how alike two commands are, from 0 to 1: the share of letter pairs they share."""
     first = _pairs(" ".join(a))
     second = _pairs(" ".join(b))
     if not first or not second:
@@ -388,12 +452,16 @@ def _likeness(a: list[str], b: list[str]) -> float:
 
 
 def _pairs(text: str) -> set[str]:
+    """Return all pairs of neighbouring letters: `np`, `pm` for `npm`."""
     return {text[start : start + 2] for start in range(len(text) - 1)}
 
 
 def _same_work(a: list[str], b: list[str]) -> bool:
-    """Whether two commands are given the same things by another program or other options."""
-    # `docker-compose up` and `docker compose up`.
+    """Whether two commands do the same to the same operands, with other programs or options.
+
+    `pytest tests/a.py` and `python -m pytest tests/a.py`, for example.
+    """
+    # `docker-compose up` and `docker compose up` differ only in a sign.
     if _letters(a) == _letters(b):
         return True
     first = _operands(a)
@@ -402,19 +470,19 @@ def _same_work(a: list[str], b: list[str]) -> bool:
         return a[0] == b[0] and first == second
     if not (first <= second or second <= first):
         return False
-    return _likeness(a, b) >= 0.4
+    return _likeness(a, b) >= _LIKE_SAME_OPERANDS
 
 
 def _letters(command: list[str]) -> str:
-    """A command without signs and spaces."""
+    """Return a command without signs and spaces: `dockercomposeup` for `docker-compose up`."""
     return re.sub(r"\W", "", "".join(command))
 
 
 def _operands(command: list[str]) -> set[str]:
-    """The arguments of a command without its options."""
+    """Return the arguments of a command without its options: `a.py` for `python -v a.py`."""
     return {word for word in command[1:] if not word.startswith("-")}
 
 
 def new_terms(lesson: Lesson) -> tuple[int, ...]:
-    """The terms of a lesson, as the index keeps them."""
+    """Return the hashes of the terms of a lesson, as the index stores them."""
     return tuple(hashed(term) for term in dict.fromkeys(lesson.about))

@@ -1,5 +1,8 @@
-"""Finds what is known of something an agent is about to do, or of a command that just failed: from notes
-and from transcripts. Only what speaks against it, or fixed it before; mostly nothing.
+"""Finds facts that warn an agent before it acts, or help after a command failed.
+
+A hook calls `facts` with an action: a tool call that is about to run, or one that just failed.
+Facts come from notes and from transcripts. Before an action they are rules against it; after a
+failure they tell how it was fixed before. Most actions have no facts.
 """
 
 from __future__ import annotations
@@ -37,25 +40,27 @@ if TYPE_CHECKING:
     from memoranda.transcripts.index import LessonRow, TraceIndex, TurnRow
     from memoranda.transcripts.mask import Mask
 
-# Names of one tool call that are looked up.
-_MOST_TERMS = 80
-# Notes in which they are looked for, and the lines of each.
-_MOST_NOTES = 12
-_MOST_LINES = 400
-# Characters to tell of a note, and of a command.
-_LINE = 220
-_COMMAND = 160
-_NAME = 60
-# Shorter errors, in characters, are too common to identify what failed.
-_LEAST_ERROR = 24
+# Terms of one tool call that are looked up.
+_MAX_TERMS = 80
+# Notes that are searched for the terms, and lines of each that are read.
+_MAX_NOTES = 12
+_MAX_LINES = 400
+# Characters that a fact repeats of a note's line, of a command, and of a name.
+_LINE_CHARACTERS = 220
+_COMMAND_CHARACTERS = 160
+_NAME_CHARACTERS = 60
+# Errors shorter than this are too common to identify what failed.
+_MIN_ERROR_CHARACTERS = 24
 _CODE_KEYS = ("new_string", "content", "new_str", "file_text", "contents", "code_edit", "text")
 
 
 class Action(NamedTuple):
-    """An action that an agent is about to take, or took.
+    """A tool call that an agent is about to make, or that just failed.
 
-    Its fields: the folder, the tool, the arguments as JSON, and the output. The output is empty
-    before it ran.
+    folder: the folder the agent works in.
+    tool: the name of the tool.
+    arguments: the arguments of the tool as JSON.
+    output: the output of the failed call, or "" before the call.
     """
 
     folder: str
@@ -65,10 +70,10 @@ class Action(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """A line to tell once in a session.
+    """A line to tell the agent, once in a session.
 
     key: identifies the fact.
-    note: the note that it comes from.
+    note: the id of the note that it comes from, or "".
     """
 
     key: str
@@ -77,14 +82,14 @@ class Fact(NamedTuple):
 
 
 class ActionTerms:
-    """The terms of an action."""
+    """The commands, files, terms and words of an action, each found when it is first used."""
 
     def __init__(self, action: Action):
         self.action = action
 
     @cached_property
-    def given(self) -> dict[str, Any]:
-        """The arguments of the tool."""
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the tool. If they are not a JSON object, they are the value of `input`."""
         try:
             result = json.loads(self.action.arguments)
         except (ValueError, RecursionError):
@@ -95,25 +100,27 @@ class ActionTerms:
 
     @cached_property
     def commands(self) -> list[list[str]]:
-        """The commands it runs."""
-        parts = tool_call(self.action.tool, self.given)
+        """The commands that it runs, each as a list of words."""
+        parts = tool_call(self.action.tool, self.arguments)
         lines = [part.text for part in parts if part.kind is Kind.RAN]
         return list(chain.from_iterable(map(simple_commands, lines)))
 
     @cached_property
     def paths(self) -> list[str]:
-        """The files it changes."""
-        parts = tool_call(self.action.tool, self.given)
+        """The paths of the files that it changes."""
+        parts = tool_call(self.action.tool, self.arguments)
         return [part.text for part in parts if part.kind is Kind.EDITED]
 
     @cached_property
     def terms(self) -> list[str]:
-        """All it is about: commands, programs, packages, names in code, files; if it failed, the
-        commands and the error alone.
+        """The terms of its commands, programs, packages, names in code and files.
+
+        For `npm install moment`: `c:npm install moment`, `c:npm install`, `t:npm`, `t:moment`.
+        After a failure only whole commands and the error count.
         """
         if self.action.output:
             result = [command_term(words) for words in self.commands if not is_trivial(words)]
-            if len(self.error) >= _LEAST_ERROR:
+            if len(self.error) >= _MIN_ERROR_CHARACTERS:
                 result.append(error_term(self.error))
             return result
         result = list(chain.from_iterable(map(command_terms, self._command_lines())))
@@ -123,69 +130,74 @@ class ActionTerms:
                 result += code_terms(code)
         for path in self.paths:
             result += path_terms(path)
-        return list(dict.fromkeys(result))[:_MOST_TERMS]
+        return list(dict.fromkeys(result))[:_MAX_TERMS]
 
     @cached_property
     def error(self) -> str:
-        """The line that says what went wrong."""
+        """The line of the output that says what went wrong."""
         return error_line(self.action.output)
 
     @cached_property
     def words(self) -> list[str]:
-        """The words by which notes are looked for: each a word, or words one after the other."""
+        """The words and phrases by which to search notes, e.g. `moment` and `npm install moment`."""
         if self.action.output:
             return _names_of_error(self.error)[:20]
         result = []
         for term in self.terms:
             kind, _, text = term.partition(":")
-            # Nobody writes a note with a command of many words, word for word.
-            if kind == "c" and text.count(" ") > 2:
+            word_count = text.count(" ") + 1
+            # Notes rarely repeat a command of many words. A command of one word is a program, which
+            # has a term of the kind `t`.
+            if kind == "c" and not 2 <= word_count <= 3:
                 continue
             if kind == "f":
                 text = text.rpartition("/")[2]
-            if len(text) > 1 and not (kind == "c" and " " not in text):
+            if len(text) > 1:
                 result.append(text)
         return list(dict.fromkeys(result))
 
     def _command_lines(self) -> Iterator[str]:
-        for part in tool_call(self.action.tool, self.given):
+        for part in tool_call(self.action.tool, self.arguments):
             if part.kind is Kind.RAN:
                 yield part.text
 
     def _code(self) -> Iterator[str]:
-        """The code it writes."""
+        """Yield the pieces of code that it writes into files."""
         for key in _CODE_KEYS:
-            yield from texts_in(self.given.get(key))
-        patch = self.given.get("input") or self.given.get("patch")
+            yield from texts_in(self.arguments.get(key))
+        patch = self.arguments.get("input") or self.arguments.get("patch")
         # Only the new lines of a patch count.
         if isinstance(patch, str):
             lines = patch.splitlines()
             yield "\n".join(line[1:] for line in lines if line.startswith("+"))
-        for edit in self.given.get("edits") or ():
+        for edit in self.arguments.get("edits") or ():
             if isinstance(edit, dict):
                 yield from texts_in(edit.get("new_string"))
 
 
 def _names_of_error(line: str) -> list[str]:
-    """The parts of an error that nobody says about anything else: names, codes, what it names by a sign."""
+    """Return the names and codes in an error that ordinary text does not have.
+
+    For `npm ERR! code ERESOLVE in load_cfg`: `ERESOLVE` and `load_cfg`.
+    """
     words = line.replace("'", " ").replace('"', " ").replace("`", " ").split()
-    signed = [word.strip("()[]{}:,;.") for word in words]
+    bare_words = [word.strip("()[]{}:,;.") for word in words]
     codes = [
         word
-        for word in signed
+        for word in bare_words
         if len(word) > 4 and (is_distinct(word) or (word.isupper() and word.isalnum()))
     ]
     return list(dict.fromkeys([*codes, *names_in(line)]))
 
 
 def is_about_something(action: Action) -> bool:
-    """Whether the memory can know anything about it. Most tools neither run nor change anything."""
+    """Whether an action runs a command or changes a file. Other actions have no facts."""
     lower = action.tool.lower()
     return lower in words_of("command_tools") or lower in words_of("edit_tools")
 
 
 def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
-    """The facts that are known, the surest first."""
+    """Find the facts about an action: lessons of transcripts first, then lines of notes."""
     about = ActionTerms(action)
     if not about.terms:
         return
@@ -195,33 +207,34 @@ def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
 
 
 def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
+    """Yield one line of each note that is about the action, with its date and its name."""
     from memoranda.engine.contents import contents, notes_holding
     from memoranda.engine.telling import Telling, claimed
     from memoranda.index.rows import day_of
     from memoranda.text.unicode import flat
 
     # Notes are looked for by the words of the action, and each line is judged afterwards.
-    infos = notes_holding(memory, about.words, _MOST_NOTES)
+    infos = notes_holding(memory, about.words, _MAX_NOTES)
     for info, body in zip(infos, contents(memory, infos), strict=True):
-        how = memory.telling(info)
-        line = _telling_line(body, about)
-        if how is Telling.SILENT or not line:
+        telling = memory.telling(info)
+        line = _line_about(body, about)
+        if telling is Telling.SILENT or not line:
             continue
-        text = flat(" ".join(line.split()))[:_LINE]
-        if how is Telling.CLAIM:
+        text = flat(" ".join(line.split()))[:_LINE_CHARACTERS]
+        if telling is Telling.CLAIM:
             text = claimed(info.provenance, text)
         origin = f"{day_of(info, memory.settings.zone)}, {flat(info.permalink)}"
-        stale = _stale(memory, about, info, body)
+        stale = _citation_trouble(memory, about, info, body)
         if stale:
             origin += f", outdated? {flat(stale)}"
         yield Fact(info.id, f"({origin}) {text}", info.id)
 
 
-def _stale(memory: MemorySession, about: ActionTerms, info: NoteInfo, body: str) -> str:
-    """Say what became of the code that a note cites; "" where it is unchanged."""
+def _citation_trouble(memory: MemorySession, about: ActionTerms, info: NoteInfo, body: str) -> str:
+    """Say how the code that a note cites has changed, or "" if it has not."""
     from memoranda.note.citations import CITES
 
-    # 13 ms, which most notes need not take
+    # The import below takes 13 ms, and most notes cite nothing.
     if "`" not in body and CITES not in info.header:
         return ""
     from memoranda.citations.check import CitationCheck
@@ -229,10 +242,14 @@ def _stale(memory: MemorySession, about: ActionTerms, info: NoteInfo, body: str)
     return CitationCheck(memory, filter(None, [about.action.folder])).stale(info, body)
 
 
-def _telling_line(body: str, about: ActionTerms) -> str:
-    """The line of a note that speaks against the action or tells how to fix an error, or ""."""
+def _line_about(body: str, about: ActionTerms) -> str:
+    """Return the first line of a note that is about the action, or "".
+
+    Before an action, the line must speak against it or give a rule about its files. After a
+    failure, the line must have a word of the error.
+    """
     terms = set(about.terms)
-    for line in body.splitlines()[:_MOST_LINES]:
+    for line in body.splitlines()[:_MAX_LINES]:
         sentence = line.strip().lstrip("#-*> ")
         if not sentence or len(sentence) > 2_000:
             continue
@@ -245,7 +262,10 @@ def _telling_line(body: str, about: ActionTerms) -> str:
 
 
 def speaks_of(sentence: str, terms: set[str]) -> bool:
-    """Whether a sentence is against one of these terms, or gives a rule about one of their files."""
+    """Whether a sentence speaks against one of these terms, or gives a rule about one of the files.
+
+    "Never use moment" speaks against the term `t:moment`.
+    """
     if any(term in terms for term in against(sentence)):
         return True
     is_rule = kind_of(sentence) is not None
@@ -253,6 +273,7 @@ def speaks_of(sentence: str, terms: set[str]) -> bool:
 
 
 def _from_transcripts(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
+    """Yield the lessons of transcripts about the action, if there is an index of transcripts."""
     from memoranda.transcripts.index import TraceIndex
     from memoranda.transcripts.mask import Mask
 
@@ -261,13 +282,14 @@ def _from_transcripts(memory: MemorySession, about: ActionTerms) -> Iterator[Fac
         return
     try:
         with TraceIndex(path, may_write=False) as index:
-            yield from _lessons(index, Mask(memory.gate_rules()), about)
+            yield from _facts_of_lessons(index, Mask(memory.gate_rules()), about)
     except sqlite3.Error:
         # Another process is rebuilding it.
         return
 
 
-def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact]:
+def _facts_of_lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact]:
+    """Yield the lessons about the action that are still valid, as facts."""
     terms = [hashed(term) for term in about.terms]
     kinds: tuple[LessonKind, ...] = ()
     # After a failure only what fixed it helps.
@@ -281,18 +303,24 @@ def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact
     for row in rows:
         turns = index.turns(filter(None, [row.turn, row.other]))
         turn = turns.get(row.turn)
-        if turn is None or not _holds_in(index, row, turn, project, about):
+        if turn is None or not _is_valid_in(index, row, turn, project, about):
             continue
-        text = _text(row, turns, mask, about)
+        text = _lesson_fact(row, turns, mask, about)
         if text and text not in seen_texts:
             seen_texts.add(text)
-            yield Fact(f"lesson-{row.mark & (1 << 64) - 1:x}", text)
+            # SQLite keeps the hash as a signed number.
+            unsigned_mark = row.mark & (1 << 64) - 1
+            yield Fact(f"lesson-{unsigned_mark:x}", text)
 
 
-def _holds_in(
+def _is_valid_in(
     index: TraceIndex, row: LessonRow, turn: TurnRow, project: str, about: ActionTerms
 ) -> bool:
-    """Whether a lesson counts in a project, and still does."""
+    """Whether a lesson is still valid and applies to a project.
+
+    turn: the turn that the lesson is from.
+    project: the folder of the project, or "" if unknown.
+    """
     if row.kind in (LessonKind.FIX, LessonKind.FAILED):
         lesson_terms = index.terms_of(row.id)
         if _worked_since(index, row, lesson_terms, about):
@@ -307,7 +335,10 @@ def _holds_in(
 def _worked_since(
     index: TraceIndex, row: LessonRow, lesson_terms: set[int], about: ActionTerms
 ) -> bool:
-    """Whether the command that failed in a lesson has worked since."""
+    """Whether the command that failed in a lesson has worked since.
+
+    lesson_terms: the hashes of the terms that the lesson is about.
+    """
     for words in about.commands:
         term = hashed(command_term(words))
         if term in lesson_terms and index.last_success(term) > row.time:
@@ -315,53 +346,69 @@ def _worked_since(
     return False
 
 
-def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTerms) -> str:
-    """A lesson in one line, read from its transcript, without secrets. Empty if it is gone."""
+def _lesson_fact(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTerms) -> str:
+    """Return a lesson as one line, without secrets, or "" if it must not be told.
+
+    Its text is read from the transcript, which may be gone or changed.
+
+    turns: the turns of the lesson by their ids.
+    """
     from memoranda.transcripts.search import moment, raw_text
 
     turn = turns[row.turn]
-    whole = raw_text(turn)
-    if whole is None:
+    turn_text = raw_text(turn)
+    if turn_text is None:
         return ""
-    where = f"{turn.agent} transcript"
+    origin = f"{turn.agent} transcript"
     when = moment(row.time)
     if when:
-        where += f", {when:%Y-%m-%d}"
+        origin += f", {when:%Y-%m-%d}"
     if row.kind in (LessonKind.FIX, LessonKind.FAILED):
         working_turn = turns.get(row.other or 0)
-        return _fix(mask, where, whole, working_turn and raw_text(working_turn))
-    # The transcript may have changed since: the sentence is read again by the same rules.
-    sentence = mask.clean(whole[row.start : row.stop])
+        return _fix_fact(mask, origin, turn_text, working_turn and raw_text(working_turn))
+    # The transcript may have changed since: check that the sentence is still a lesson.
+    sentence = mask.clean(turn_text[row.start : row.stop])
     if kind_of(sentence) is None or not _speaks(sentence, about):
         return ""
-    return _said(mask, where, sentence, about)
+    return _sentence_fact(mask, origin, sentence, about)
 
 
-def _said(mask: Mask, where: str, sentence: str, about: ActionTerms) -> str:
-    """The line that tells what a person said. Empty if all of it may be an injected instruction."""
+def _sentence_fact(mask: Mask, origin: str, sentence: str, about: ActionTerms) -> str:
+    """Return the line that tells what a person said.
+
+    A sentence that may be an injected instruction is not repeated: only the name that it speaks
+    against is told. "" if that name is suspicious too.
+
+    origin: the agent and the day of the session.
+    """
     if not mask.is_suspicious(sentence):
-        return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'
-    # Planted instructions must not reach a model in this way either.
+        return f'({origin}, unconfirmed) the user said: "{_shortened_line(sentence, _LINE_CHARACTERS)}"'
+    # Injected instructions must not reach a model as something the user said.
     names = [term.partition(":")[2] for term in against(sentence) if term in about.terms]
     if not names or mask.is_suspicious(names[0]):
         return ""
-    return f"({where}, unconfirmed) the user spoke against `{_flat(names[0], _NAME)}`."
+    return f"({origin}, unconfirmed) the user spoke against `{_shortened_line(names[0], _NAME_CHARACTERS)}`."
 
 
-def _fix(mask: Mask, where: str, failed: str, worked: str | None) -> str:
-    """The line to tell of a command that failed, and one that worked then; "" where it may be planted."""
-    command = _flat(mask.clean(failed), _COMMAND)
+def _fix_fact(mask: Mask, origin: str, failed: str, worked: str | None) -> str:
+    """Return the line that tells which command failed, and which command worked then.
+
+    "" if the failed command may be an injected instruction.
+
+    worked: the command that worked, or None.
+    """
+    command = _shortened_line(mask.clean(failed), _COMMAND_CHARACTERS)
     if mask.is_suspicious_command(command):
         return ""
-    fix = _flat(mask.clean(worked or ""), _COMMAND)
+    fix = _shortened_line(mask.clean(worked or ""), _COMMAND_CHARACTERS)
     if fix and not mask.is_suspicious_command(fix):
-        return f"({where}) `{command}` failed here; then `{fix}` worked."
-    return f"({where}) `{command}` failed here the last time."
+        return f"({origin}) `{command}` failed here; then `{fix}` worked."
+    return f"({origin}) `{command}` failed here the last time."
 
 
 def _speaks(sentence: str, about: ActionTerms) -> bool:
     return speaks_of(sentence, set(about.terms))
 
 
-def _flat(text: str, most: int) -> str:
+def _shortened_line(text: str, most: int) -> str:
     return shorten(" ".join(text.split()), most)

@@ -1,5 +1,9 @@
-"""Searching transcripts: the exchanges that contain the words, and passages read from their files,
-without secrets.
+"""Searches transcripts for the exchanges that fit a question best.
+
+A turn is one thing said or done, an exchange is a turn of the person with the turns that follow it.
+The index gives the turns with the words of the question, or with related words. Their scores are
+added up by exchange, and raised if the exchange has many of the words, or a sentence that answers.
+Passages are read from the transcripts, and secrets are taken out of them.
 """
 
 from __future__ import annotations
@@ -20,52 +24,56 @@ from memoranda.text.tokens import is_cjk, pairs, words
 from memoranda.transcripts.answers import Question, wanted
 from memoranda.transcripts.documents import DocumentFormat
 from memoranda.transcripts.formats import FORMATS
-from memoranda.transcripts.index import TraceIndex, TraceQuery, TurnRow
+from memoranda.transcripts.index import ScoredTurn, TraceIndex, TraceQuery, TurnRow
 from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.synonyms import related, synonyms
 from memoranda.transcripts.turn import Kind, NotUnderstood, shorten
 
 # Words of a question that are looked for, the rarest first.
-_MOST_WORDS = 10
-# Turns that the words looked for may be in together, so that a look-up is quick.
-_MOST_TURNS = 16_000
-# As _MOST_TURNS, for other words that mean the same: common ones say little.
-_MOST_RELATED = 4_000
+_MAX_WORDS = 10
+# Turns that have the searched words, added up over the words, so that a search is quick.
+_MAX_TURNS = 16_000
+# As _MAX_TURNS, for synonyms and related words: common ones say little.
+_MAX_RELATED_TURNS = 4_000
 # Turns that may be scored because of one word. Scoring costs ten times as much as finding.
-_MOST_SCORED = 6_000
-# Words that are looked for where each of them is in more than _MOST_TURNS turns.
-_MOST_COMMON_WORDS = 3
+_MAX_SCORED_TURNS = 6_000
+# Words that are searched for if each of them is in more than _MAX_TURNS turns.
+_MAX_COMMON_WORDS = 3
 # Characters of a passage.
-_PASSAGE = 320
+_PASSAGE_CHARACTERS = 320
 # Characters that are shown before the first word.
-_BEFORE = 40
-# Places of a word in one turn that a passage may begin at.
-_MOST_STARTS = 200
-# The share of further turns of an exchange in its score, relative to the first.
-_OTHER = 0.3
-# Further turns of an exchange that add to its score.
-_FURTHER = 3
-# What a turn is raised by in which the person tells something, as a multiple. An agent repeats the
-# words of its work everywhere, and most of what a person types is work to do.
-_STATED = 2.0
-# The share of the exchanges before and after in a score, and how many turns away they may begin.
-_NEAR = 0.3
-_NEAR_TURNS = 8
-# What another word for the same counts, against the word itself, and what a word near it.
-_SYNONYM = 0.7
-_RELATED = 0.4
-# What a score is raised by at most, as a multiple, where one sentence has all that is asked for.
-_ANSWER = 6.0
-# The best exchanges are read for that, as long as their files have so few bytes together.
-_MOST_READ = 40
-_MOST_BYTES_READ = 8 << 20
-# What a score is raised by at most, as a multiple, where all that is asked for is near.
-_COVERAGE = 8.0
-# The best exchanges are judged by how many of the words are in them or near.
-_MOST_COVERED = 100
-# Turns before and after an exchange in which a word counts, each half of the turn before it.
-_AROUND = 4
-_FADING = 0.5
+_CHARACTERS_BEFORE = 40
+# Places in one turn that a passage may begin at.
+_MAX_STARTS = 200
+# How much the further turns of an exchange add to its score, as a share of their scores.
+_FURTHER_SHARE = 0.3
+# Further turns of an exchange that add to its score, or that may give a second passage.
+_MAX_FURTHER_TURNS = 3
+# A statement of the person gets this multiple of its score in addition. An agent repeats the words
+# of its work everywhere, and a person mostly types work to do.
+_STATEMENT_BONUS = 2.0
+# How much the exchanges before and after add to a score, as a share of their scores.
+_NEIGHBOUR_SHARE = 0.3
+# How many turns away a neighbouring exchange may begin.
+_NEIGHBOUR_TURNS = 8
+# How much a synonym and a related word count, if the word itself counts 1.
+_SYNONYM_WEIGHT = 0.7
+_RELATED_WEIGHT = 0.4
+# An exchange with a sentence that answers the whole question gets this multiple of its score in
+# addition.
+_ANSWER_BONUS = 6.0
+# Exchanges that are read to look for such a sentence, and the bytes that may be parsed for it.
+_MAX_READ_EXCHANGES = 40
+_MAX_READ_BYTES = 8 << 20
+# An exchange that has all words of the question in it or near it gets this multiple of its score
+# in addition.
+_COVERAGE_BONUS = 8.0
+# Exchanges for which the words in them or near them are counted.
+_MAX_COVERED_EXCHANGES = 100
+# Turns before and after an exchange in which a word still counts. It counts half as much with each
+# turn that it is further away.
+_NEAR_TURNS = 4
+_NEARNESS_PER_TURN = 0.5
 _KINDS = {
     Kind.SAID: "you",
     Kind.ANSWERED: "agent",
@@ -76,7 +84,10 @@ _KINDS = {
 
 
 class Concept(NamedTuple):
-    """A word that is looked for, others that people use for the same, and words near it."""
+    """A word of the question, with its synonyms and related words, all folded.
+
+    For `price`: the synonym `cost` and the related word `money`, for example.
+    """
 
     word: str
     synonyms: tuple[str, ...]
@@ -84,15 +95,19 @@ class Concept(NamedTuple):
 
     @classmethod
     def of(cls, word: str) -> Concept:
-        """The concept of a folded word."""
-        same = synonyms(word)
-        near = [other for other in related(word) if other not in same]
-        return cls(word, tuple(same), tuple(near))
+        """Look up the synonyms and the related words of a folded word."""
+        synonym_words = synonyms(word)
+        related_words = [other for other in related(word) if other not in synonym_words]
+        return cls(word, tuple(synonym_words), tuple(related_words))
 
 
 @dataclass(frozen=True, slots=True)
 class TraceFilter:
-    """Which transcripts to look in: one agent's, of a project's folder or its name, of a time."""
+    """The transcripts to look in. "" and None mean all.
+
+    project: the folder of a project, or the last part of its path.
+    since, until: the turns of a time, without `until` itself.
+    """
 
     agent: str = ""
     project: str = ""
@@ -105,11 +120,13 @@ class TraceHit:
     """A place in a transcript.
 
     ref: the reference that `memory transcripts show` takes.
-    project: the name of the folder worked in.
+    project: the last part of `folder`.
+    folder: the folder that the session worked in.
     who: you, agent, command, file or output.
-    passage: the passage found.
-    answer: the next best passage of the same exchange, or empty.
-    is_suspicious: whether the passage may hold planted instructions.
+    passage: the part of the turn that fits the question, without secrets.
+    answer: a passage of another turn of the exchange, or "".
+    is_suspicious: whether the passage may hold injected instructions.
+    source: the file of the transcript.
     """
 
     ref: str
@@ -125,7 +142,7 @@ class TraceHit:
     source: str
 
     def row(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the hit as a JSON object."""
         return {
             "ref": self.ref,
             "agent": self.agent,
@@ -142,25 +159,25 @@ class TraceHit:
 
 
 def ref_of(turn: TurnRow) -> str:
-    """The name of a turn: the same as long as its transcript is there."""
+    """Return the reference of a turn, `SESSION@POSITION`. It is valid as long as its transcript is."""
     return f"{turn.session}@{turn.position}"
 
 
 def find(
     index: TraceIndex, mask: Mask, text: str, where: TraceFilter, limit: int
 ) -> list[TraceHit]:
-    """The exchanges that fit `text` best."""
+    """Return the exchanges that fit `text` best, as one hit each, best first."""
     looked_for = words(text)
     concepts = [Concept.of(word) for word in looked_for]
-    # All words at once: each count costs as much as asking for a few words.
+    # Count all words at once, which is faster than counting them one by one.
     all_words = list(chain(*((item.word, *item.synonyms, *item.related) for item in concepts)))
     index.frequencies(list(chain.from_iterable(map(pairs, filter(None, all_words)))))
     scored = _scored_turns(index, concepts, where)
-    by_exchange: dict[int, list[tuple[TurnRow, float]]] = {}
-    for turn, score in sorted(scored.values(), key=lambda row: -row[1]):
-        by_exchange.setdefault(turn.exchange, []).append((turn, score))
+    by_exchange: dict[int, list[ScoredTurn]] = {}
+    for scored_turn in sorted(scored.values(), key=lambda scored_turn: -scored_turn.score):
+        by_exchange.setdefault(scored_turn.turn.exchange, []).append(scored_turn)
 
-    # An exchange is what is found: a question and its answer often share the words.
+    # Exchanges are ranked, not turns: a question and its answer often share the words.
     scores = {exchange: _score(turns) for exchange, turns in by_exchange.items()}
     scores = _with_neighbours(by_exchange, scores)
     scores = _with_coverage(index, concepts, by_exchange, scores)
@@ -180,28 +197,37 @@ def find(
 
 def _scored_turns(
     index: TraceIndex, concepts: Sequence[Concept], where: TraceFilter
-) -> dict[int, tuple[TurnRow, float]]:
-    """The turns with the words that are looked for, or with others that mean the same, by their
-    ids, each with its score.
+) -> dict[int, ScoredTurn]:
+    """Return the turns with words of the concepts, by their ids.
+
+    Scores for the words themselves, for synonyms and for related words are added up.
     """
-    filters, values = _conditions(where)
-    # A word that several of them name counts as what is nearest to what was asked.
-    seen: set[str] = set()
+    filters, values = _sql_filter(where)
+    # A word that is both in the question and a synonym counts only as a word of the question.
+    used_words: set[str] = set()
     searches = (
-        (_new_words([concept.word for concept in concepts], seen), 1.0, _MOST_TURNS),
-        (_new_words(_all(concept.synonyms for concept in concepts), seen), _SYNONYM, _MOST_RELATED),
-        (_new_words(_all(concept.related for concept in concepts), seen), _RELATED, _MOST_RELATED),
+        (_new_words([concept.word for concept in concepts], used_words), 1.0, _MAX_TURNS),
+        (
+            _new_words(_all(concept.synonyms for concept in concepts), used_words),
+            _SYNONYM_WEIGHT,
+            _MAX_RELATED_TURNS,
+        ),
+        (
+            _new_words(_all(concept.related for concept in concepts), used_words),
+            _RELATED_WEIGHT,
+            _MAX_RELATED_TURNS,
+        ),
     )
-    result: dict[int, tuple[TurnRow, float]] = {}
-    for words_used, weight, most in searches:
-        query = _trace_query(index, words_used, most)
+    result: dict[int, ScoredTurn] = {}
+    for search_words, weight, max_turns in searches:
+        query = _trace_query(index, search_words, max_turns)
         if query is None:
             continue
         for turn, score in index.match(query, filters, values):
             if turn.is_statement:
-                score *= 1 + _STATED
-            earlier = result.get(turn.id, (turn, 0.0))[1]
-            result[turn.id] = (turn, earlier + weight * score)
+                score *= 1 + _STATEMENT_BONUS
+            earlier = result.get(turn.id, ScoredTurn(turn, 0.0))
+            result[turn.id] = ScoredTurn(turn, earlier.score + weight * score)
     return result
 
 
@@ -209,58 +235,65 @@ def _all(groups: Iterable[Iterable[str]]) -> Iterator[str]:
     return chain.from_iterable(groups)
 
 
-def _new_words(words_named: Iterable[str], seen: set[str]) -> list[str]:
-    """The words that are not `seen` yet, each once. They are added to `seen`."""
-    result = [word for word in dict.fromkeys(words_named) if word not in seen]
-    seen.update(result)
+def _new_words(words_named: Iterable[str], used_words: set[str]) -> list[str]:
+    """Return the words that are not in `used_words`, without duplicates, and add them to it."""
+    result = [word for word in dict.fromkeys(words_named) if word not in used_words]
+    used_words.update(result)
     return result
 
 
-def _score(turns: Sequence[tuple[TurnRow, float]]) -> float:
-    """How well an exchange fits: its best turn, and a part of the next ones."""
-    first, *further = (score for _, score in turns)
-    return first + _OTHER * sum(further[:_FURTHER])
+def _score(turns: Sequence[ScoredTurn]) -> float:
+    """Return the score of an exchange: the score of its best turn, and a share of the next ones.
+
+    turns: the turns that were found, best first.
+    """
+    best_score, *further_scores = (turn.score for turn in turns)
+    return best_score + _FURTHER_SHARE * sum(further_scores[:_MAX_FURTHER_TURNS])
 
 
 def _with_neighbours(
-    turns: dict[int, list[tuple[TurnRow, float]]], scores: dict[int, float]
+    turns: dict[int, list[ScoredTurn]], scores: dict[int, float]
 ) -> dict[int, float]:
-    """The scores, raised by a part of the scores of the exchanges before and after in the session.
+    """Raise the score of each exchange by a share of the scores of its neighbours in the session.
 
     The subject of a question is often named one exchange earlier.
+
+    turns: exchange -> the turns of it that were found.
+    scores: exchange -> score.
     """
-    order = sorted(scores)
-    raised = dict(scores)
-    for before, after in pairwise(order):
-        # Exchanges are numbered by their first turns.
-        is_near = after - before <= _NEAR_TURNS
-        if is_near and turns[before][0][0].session == turns[after][0][0].session:
-            raised[before] += _NEAR * scores[after]
-            raised[after] += _NEAR * scores[before]
-    return raised
+    raised_scores = dict(scores)
+    # Exchanges have the ids of their first turns, so that their order is the order in time.
+    for before, after in pairwise(sorted(scores)):
+        is_near = after - before <= _NEIGHBOUR_TURNS
+        if is_near and turns[before][0].turn.session == turns[after][0].turn.session:
+            raised_scores[before] += _NEIGHBOUR_SHARE * scores[after]
+            raised_scores[after] += _NEIGHBOUR_SHARE * scores[before]
+    return raised_scores
 
 
 def _with_coverage(
     index: TraceIndex,
     concepts: Sequence[Concept],
-    turns: dict[int, list[tuple[TurnRow, float]]],
+    turns: dict[int, list[ScoredTurn]],
     scores: dict[int, float],
 ) -> dict[int, float]:
-    """The scores of the best exchanges, raised the more of the concepts occur in them or close by.
+    """Return the scores of the best exchanges, raised by the share of concepts in or near them.
 
-    One word ten times does not answer a question of five words.
+    One word ten times does not answer a question of five words. See `_with_neighbours` for `turns`
+    and `scores`.
     """
-    places = _places(index, concepts)
-    most = sum(concept.weight for concept in places)
-    best = sorted(scores, key=lambda exchange: -scores[exchange])[:_MOST_COVERED]
-    covered = {}
+    present_concepts = _concept_turns(index, concepts)
+    total_weight = sum(concept.weight for concept in present_concepts)
+    best = sorted(scores, key=lambda exchange: -scores[exchange])[:_MAX_COVERED_EXCHANGES]
+    raised_scores = {}
     for exchange in best:
-        ids = [turn.id for turn, _ in turns[exchange]]
+        ids = [scored_turn.turn.id for scored_turn in turns[exchange]]
         share = 0.0
-        for concept in places:
-            share += concept.weight * concept.nearness(ids) / most
-        covered[exchange] = scores[exchange] * (1 + _COVERAGE * share * share)
-    return covered
+        for concept in present_concepts:
+            share += concept.weight * concept.nearness(ids) / total_weight
+        # The square prefers an exchange with all concepts to several with half of them.
+        raised_scores[exchange] = scores[exchange] * (1 + _COVERAGE_BONUS * share * share)
+    return raised_scores
 
 
 def _with_answers(
@@ -269,9 +302,9 @@ def _with_answers(
     concepts: Sequence[Concept],
     scores: dict[int, float],
 ) -> dict[int, float]:
-    """The scores of the best exchanges, each several times as high the better one of its sentences
-    answers the question. What is asked for is mostly said in one sentence; that a person and an
-    agent said its words somewhere in an exchange tells less.
+    """Return the scores of the best exchanges, raised by how well one of their sentences answers.
+
+    An answer is mostly one sentence. Words spread over an exchange tell less.
     """
     count = index.last_turn()
     sizes = index.frequencies([concept.word for concept in concepts])
@@ -283,24 +316,27 @@ def _with_answers(
         )
         for concept in concepts
     ]
-    question = Question(text, wanted_words, _SYNONYM)
-    room = _MOST_BYTES_READ
+    question = Question(text, wanted_words, _SYNONYM_WEIGHT)
+    bytes_left = _MAX_READ_BYTES
     result = {}
-    for exchange in sorted(scores, key=lambda id: -scores[id])[:_MOST_READ]:
+    for exchange in sorted(scores, key=lambda id: -scores[id])[:_MAX_READ_EXCHANGES]:
         fit = 0.0
         for turn in index.exchange(exchange):
             if turn.kind not in (Kind.SAID, Kind.ANSWERED):
                 continue
-            room -= _bytes_to_read(turn)
-            if room < 0:
+            bytes_left -= _bytes_to_read(turn)
+            if bytes_left < 0:
                 break
             fit = max(fit, question.fit(raw_text(turn) or ""))
-        result[exchange] = scores[exchange] * (1 + _ANSWER * fit * fit)
+        result[exchange] = scores[exchange] * (1 + _ANSWER_BONUS * fit * fit)
     return result
 
 
 def _bytes_to_read(turn: TurnRow) -> int:
-    """The number of bytes to parse to read one turn: all bytes of a document."""
+    """Return how many bytes must be parsed to read one turn.
+
+    This is the size of the whole file for a format with one JSON document, otherwise 0.
+    """
     if not isinstance(FORMATS[turn.format], DocumentFormat):
         return 0
     try:
@@ -310,75 +346,80 @@ def _bytes_to_read(turn: TurnRow) -> int:
 
 
 def _weight(count: int, size: int) -> float:
-    """How much a word says that is in `size` of `count` turns: the more, the fewer they are."""
+    """Return how much a word says that is in `size` of `count` turns. A rare word says more."""
     return log(1 + count / (1 + size))
 
 
-class _Places(NamedTuple):
-    """The turns with the word of a concept, with another word for it, and with one near it; and how
-    much the concept says.
+class _ConceptTurns(NamedTuple):
+    """The ids of the turns in which a concept occurs.
+
+    exact: turns with the word itself.
+    by_synonym, by_related: turns with a synonym, and with a related word.
+    weight: how much the concept says (see `_weight`).
     """
 
     exact: frozenset[int]
-    same: frozenset[int]
-    near: frozenset[int]
+    by_synonym: frozenset[int]
+    by_related: frozenset[int]
     weight: float
 
     def nearness(self, ids: Sequence[int]) -> float:
-        """How near to the turns `ids` the concept is, from 0 to 1."""
+        """Return how near the concept is to the turns `ids`: 1 is among them, 0 is far away."""
         return max(
             _nearness(self.exact, ids),
-            _SYNONYM * _nearness(self.same, ids),
-            _RELATED * _nearness(self.near, ids),
+            _SYNONYM_WEIGHT * _nearness(self.by_synonym, ids),
+            _RELATED_WEIGHT * _nearness(self.by_related, ids),
         )
 
 
-def _places(index: TraceIndex, concepts: Sequence[Concept]) -> list[_Places]:
-    """Where the concepts are that are anywhere."""
+def _concept_turns(index: TraceIndex, concepts: Sequence[Concept]) -> list[_ConceptTurns]:
+    """Find the turns of each concept. Concepts that no turn has are left out."""
     count = index.last_turn()
     result = []
     for concept in concepts:
-        exact = _turns_with(index, [concept.word], _MOST_TURNS)
-        same = _turns_with(index, concept.synonyms, _MOST_RELATED)
-        near = _turns_with(index, concept.related, _MOST_RELATED)
-        if exact or same or near:
-            result.append(_Places(exact, same, near, _weight(count, len(exact | same))))
+        exact = _turns_with(index, [concept.word], _MAX_TURNS)
+        by_synonym = _turns_with(index, concept.synonyms, _MAX_RELATED_TURNS)
+        by_related = _turns_with(index, concept.related, _MAX_RELATED_TURNS)
+        if exact or by_synonym or by_related:
+            weight = _weight(count, len(exact | by_synonym))
+            result.append(_ConceptTurns(exact, by_synonym, by_related, weight))
     return result
 
 
-def _turns_with(index: TraceIndex, looked_for: Sequence[str], most: int) -> frozenset[int]:
-    """The turns with one of these words, at most `most`.
-
-    For very common words, the newest turns.
-    """
-    query = _trace_query(index, looked_for, most)
+def _turns_with(index: TraceIndex, looked_for: Sequence[str], max_turns: int) -> frozenset[int]:
+    """Return the ids of the turns with one of these words; see `_trace_query` for the limits."""
+    query = _trace_query(index, looked_for, max_turns)
     if query is None:
         return frozenset()
     return frozenset().union(*(index.turns_with(word, query.newest) for word in query.words))
 
 
-def _nearness(places: Container[int], ids: Sequence[int]) -> float:
-    """How near to the turns `ids` one of the turns `places` is, from 0 to 1, which is among them."""
+def _nearness(word_turns: Container[int], ids: Sequence[int]) -> float:
+    """Return how near one of `word_turns` is to the turns `ids`.
+
+    1.0 means between the first and the last of `ids`, 0.5 one turn before or after, 0.25 two turns.
+    0.0 means further away than _NEAR_TURNS.
+    """
     first = min(ids)
     last = max(ids)
-    if any(id in places for id in range(first, last + 1)):
+    if any(id in word_turns for id in range(first, last + 1)):
         return 1.0
     nearness = 1.0
-    for distance in range(1, _AROUND + 1):
-        nearness *= _FADING
-        if first - distance in places or last + distance in places:
+    for distance in range(1, _NEAR_TURNS + 1):
+        nearness *= _NEARNESS_PER_TURN
+        if first - distance in word_turns or last + distance in word_turns:
             return nearness
     return 0.0
 
 
-def _trace_query(index: TraceIndex, looked_for: Sequence[str], most: int) -> TraceQuery | None:
-    """The query of the index for these words; None where it has none of them.
+def _trace_query(index: TraceIndex, looked_for: Sequence[str], max_turns: int) -> TraceQuery | None:
+    """Make the query of the index for these words. Return None if the index has none of them.
 
-    The work is bounded for any size of the index. Only the rarest words are looked for, which
-    together occur in at most `most` turns. Common words count only in turns with two of them. If
-    all words are very common, the newest turns are searched, unless `most` is less than
-    _MOST_TURNS.
+    Its cost does not grow with the index. Only the rarest words are searched for, as long as they
+    occur in at most `max_turns` turns together. If every word occurs in more turns, the newest
+    turns are searched for common words. A query for synonyms (a smaller `max_turns`) is then None.
     """
+    # The index has Chinese words as pairs of characters, so that a word may be a phrase.
     parts = {word: list(filter(None, pairs(word))) for word in looked_for}
     counts = index.frequencies(list(chain.from_iterable(parts.values())))
     # A phrase is in at most as many turns as the rarest of its parts.
@@ -387,39 +428,47 @@ def _trace_query(index: TraceIndex, looked_for: Sequence[str], most: int) -> Tra
         size = min((counts.get(piece, 0) for piece in pieces), default=0)
         if size:
             sizes[word] = size
-    rarest = sorted(sizes, key=sizes.__getitem__)[:_MOST_WORDS]
+    rarest = sorted(sizes, key=sizes.__getitem__)[:_MAX_WORDS]
     if not rarest:
         return None
 
-    chosen = _within(rarest, sizes, most)
+    chosen = _longest_beginning(rarest, sizes, max_turns)
     newest = 1.0
-    if not chosen and most < _MOST_TURNS:
+    if not chosen and max_turns < _MAX_TURNS:
         return None
     if not chosen:
         # All words are very common: look at the newest part of the turns.
-        chosen = rarest[:_MOST_COMMON_WORDS]
-        newest = _MOST_TURNS / sum(sizes[word] for word in chosen)
+        chosen = rarest[:_MAX_COMMON_WORDS]
+        newest = _MAX_TURNS / sum(sizes[word] for word in chosen)
     phrases = ['"' + " ".join(parts[word]).replace('"', "") + '"' for word in chosen]
     rare = 0
     if newest == 1.0:
-        rare = len(_within(chosen, sizes, _MOST_SCORED))
+        rare = len(_longest_beginning(chosen, sizes, _MAX_SCORED_TURNS))
     return TraceQuery(tuple(phrases), rare, newest)
 
 
-def _within(words_by_size: Sequence[str], sizes: dict[str, int], most: int) -> list[str]:
-    """The first of these words, as long as they are together in at most `most` turns."""
+def _longest_beginning(
+    words_by_size: Sequence[str], sizes: dict[str, int], max_turns: int
+) -> list[str]:
+    """Return the first of these words, as long as their sizes add up to at most `max_turns`.
+
+    sizes: word -> the number of turns that have it.
+    """
     chosen: list[str] = []
-    # The sizes are added up: most turns have one of the words only.
+    turns_left = max_turns
     for word in words_by_size:
-        most -= sizes[word]
-        if most < 0:
+        turns_left -= sizes[word]
+        if turns_left < 0:
             break
         chosen.append(word)
     return chosen
 
 
-def _conditions(where: TraceFilter) -> tuple[str, list[Any]]:
-    """A condition for the rows of a search, and its values."""
+def _sql_filter(where: TraceFilter) -> tuple[str, list[Any]]:
+    """Return the SQL condition of a filter and the values for its question marks.
+
+    Without a filter, the condition is "".
+    """
     parts = []
     values: list[Any] = []
     if where.agent:
@@ -443,21 +492,25 @@ def _conditions(where: TraceFilter) -> tuple[str, list[Any]]:
 def _hit(
     index: TraceIndex,
     mask: Mask,
-    turns: Sequence[tuple[TurnRow, float]],
+    turns: Sequence[ScoredTurn],
     score: float,
     looked_for: Sequence[str],
 ) -> TraceHit | None:
-    best = turns[0][0]
+    """Make the hit for an exchange. None if the transcript no longer has its best turn.
+
+    turns: its turns that were found, best first.
+    """
+    best = turns[0].turn
     text = text_of(best, mask)
     if text is None:
         return None
     # The answer is another turn that fits, not one with the same text.
     answer = ""
-    further = [turn for turn, _ in turns[1:]]
-    # To what a person said, what the agent answered is the best addition.
+    further = [scored_turn.turn for scored_turn in turns[1:]]
+    # After words of the person, the agent's answer is the best second passage.
     if best.kind is Kind.SAID:
         further += [turn for turn in index.exchange(best.exchange) if turn.kind is Kind.ANSWERED]
-    for turn in further[:_FURTHER]:
+    for turn in further[:_MAX_FURTHER_TURNS]:
         further_text = text_of(turn, mask)
         if further_text and further_text != text:
             answer = passage(further_text, looked_for)
@@ -480,14 +533,14 @@ def _hit(
 
 
 def moment(time: int) -> datetime | None:
-    """The time of a turn. None if unknown."""
+    """Convert the time of a turn, in seconds since 1970. None if it is 0, which means unknown."""
     if not time:
         return None
     return datetime.fromtimestamp(time, UTC)
 
 
 def raw_text(turn: TurnRow) -> str | None:
-    """The text of a turn from its transcript, secrets included. None if it is gone."""
+    """Read the text of a turn from its transcript, secrets included. None if it is gone."""
     try:
         return FORMATS[turn.format].passage(Path(turn.path), turn.session, turn.position)
     except (OSError, NotUnderstood, ValueError, sqlite3.Error):
@@ -495,24 +548,27 @@ def raw_text(turn: TurnRow) -> str | None:
 
 
 def text_of(turn: TurnRow, mask: Mask) -> str | None:
-    """The text of a turn from its transcript, without secrets. None if it is gone."""
+    """Read the text of a turn from its transcript, without secrets. None if it is gone."""
     text = raw_text(turn)
     if text is None:
         return None
     return mask.clean(text)
 
 
-def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
-    """The part of `text` in which most of the words are, in one line."""
+def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE_CHARACTERS) -> str:
+    """Return the part of `text` that has the most of these folded words, as one line.
+
+    most: the largest number of characters. A cut part begins or ends with `…`.
+    """
     flat = " ".join(text.split())
     if len(flat) <= most:
         return flat
-    starts = _starts(fold(flat), looked_for)
+    starts = _word_positions(fold(flat), looked_for)
     if not starts:
         return shorten(flat, most)
-    start = _densest(starts, most - 2 * _BEFORE)
-    # Folding may have moved it.
-    begin = max(0, min(start, len(flat) - most) - _BEFORE)
+    start = _densest_start(starts, most - 2 * _CHARACTERS_BEFORE)
+    # Folding may change the length of a text, so that the position may be too large.
+    begin = max(0, min(start, len(flat) - most) - _CHARACTERS_BEFORE)
     end = min(len(flat), begin + most - 2)
     part = flat[begin:end]
     if begin:
@@ -522,33 +578,40 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
     return part
 
 
-def _starts(folded: str, looked_for: Iterable[str]) -> list[int]:
-    """Where the words are in a folded text, in order."""
+def _word_positions(folded: str, looked_for: Iterable[str]) -> list[int]:
+    """Return the positions of the words in a folded text, in ascending order."""
     starts: list[int] = []
     for word in looked_for:
         stem = _stem(word)
-        at = folded.find(stem)
-        while at >= 0 and len(starts) < _MOST_STARTS:
-            starts.append(at)
-            at = folded.find(stem, at + 1)
+        position = folded.find(stem)
+        while position >= 0 and len(starts) < _MAX_STARTS:
+            starts.append(position)
+            position = folded.find(stem, position + 1)
     return sorted(starts)
 
 
 def _stem(word: str) -> str:
-    """The beginning that all forms of a word share, roughly."""
+    """Return the beginning that most forms of a word share: `migrat` for `migration`."""
     if is_cjk(word) or len(word) < 5:
         return word
     return word[: max(4, len(word) - 3)]
 
 
-def _densest(starts: Sequence[int], span: int) -> int:
-    """The first of these places from which on most of them are within `span` characters."""
+def _densest_start(starts: Sequence[int], span: int) -> int:
+    """Return the position that the most others follow within `span` characters.
+
+    starts: positions in ascending order.
+    """
     counts = [bisect_left(starts, start + span) - bisect_left(starts, start) for start in starts]
     return starts[counts.index(max(counts))]
 
 
 def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
-    """The exchange in which the turn named `ref` is, turn by turn; [] if no turn has that name."""
+    """Return the exchange around a turn, one hit for each turn. [] if no turn has this reference.
+
+    ref: `SESSION@POSITION` (see `ref_of`). A unique beginning of the session's name is enough.
+    most: the largest number of characters of each turn.
+    """
     session, _, position = ref.rpartition("@")
     if not session:
         return []

@@ -1,4 +1,9 @@
-"""Keeps the index of transcripts in step with what programs wrote."""
+"""Keeps the index of transcripts in step with the files that programs write.
+
+`sync` finds files whose stamp has changed, reads their new parts, and writes turns and lessons.
+A stamp is a text that changes with the file: `INODE SIZE TIME`. Much new text is read by several
+processes, and only one process writes.
+"""
 
 from __future__ import annotations
 
@@ -28,24 +33,29 @@ from memoranda.transcripts.places import find
 from memoranda.transcripts.terms import hashed
 from memoranda.transcripts.turn import Kind, NotUnderstood, SessionTurns, SourceFile, Turn
 
-# The index is rebuilt when more than this part of its words belongs to deleted turns.
-_WASTE = 0.3
-# Turns below which rebuilding an index is not worth it.
-_LEAST_TO_REBUILD = 20_000
-# Bytes from which on files are read by processes of their own.
-_MUCH = 32 << 20
+# The index is rebuilt when more than this share of its turns was deleted.
+_MAX_DELETED_SHARE = 0.3
+# An index with fewer turns is not worth rebuilding.
+_MIN_TURNS_TO_REBUILD = 20_000
+# More bytes than these are read by several processes.
+_PARALLEL_BYTES = 32 << 20
 # More processes wait for one another's writes.
-_MOST_WORKERS = 4
-# Turns of a file that are read at once.
-_BATCH = 4_000
+_MAX_WORKERS = 4
+# Turns of a file after which a batch is handed over for writing.
+_BATCH_TURNS = 4_000
 # Turns that are written in one transaction.
-_WRITTEN_AT_ONCE = 16_000
+_TRANSACTION_TURNS = 16_000
 
 
 @dataclass(slots=True)
 class TranscriptSync:
-    """Counts of one look at the transcripts: files that were new or changed, turns read, files that
-    are gone; and what was not read, with the reason.
+    """The outcome of a sync.
+
+    files: the number of files that were new or changed.
+    turns: the number of turns that were written.
+    removed: the number of files that are no longer there.
+    skipped: path of a file that could not be read -> reason.
+    is_busy: whether nothing was done, because another process was syncing.
     """
 
     files: int = 0
@@ -53,11 +63,15 @@ class TranscriptSync:
     removed: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
     is_busy: bool = False
-    """Another process was at it."""
 
 
 class ReadFile(NamedTuple):
-    """The new part of one file: its sessions as rows, and how far it was read."""
+    """A batch of new turns of one file.
+
+    stamp, state: how far the file was read (see SourceRow). The stamp is "" before the last batch.
+    successes: hash of a command -> when it worked for the last time, in seconds since 1970.
+    trouble: why the file could not be read to its end, or "".
+    """
 
     file: SourceFile
     stamp: str
@@ -70,11 +84,16 @@ class ReadFile(NamedTuple):
 def read_file(
     file: SourceFile, stamp: str, state: dict[str, Any], mask: Mask
 ) -> Iterator[ReadFile]:
-    """Read the new part of a file, in batches, the last of which ends its state."""
+    """Read the new part of a file in batches. Trouble is reported in the last batch, not raised.
+
+    stamp: the present stamp of the file.
+    state: how far it was read before; see SourceRow.
+    mask: takes secrets out.
+    """
     format = FORMATS[file.format]
     sessions: list[SessionRows] = []
     successes: dict[int, int] = {}
-    waiting_turns = 0
+    batch_turns = 0
     try:
         for outcome in format.read(file.path, state):
             # In a file that grows, a command may get its output in a later look.
@@ -85,13 +104,13 @@ def read_file(
             sessions.append(rows)
             for term, time in worked.items():
                 successes[term] = max(time, successes.get(term, 0))
-            waiting_turns += len(rows.turns)
-            # A batch that is not the last has no stamp, so that a crash reads the file again.
-            if waiting_turns >= _BATCH and not format.grows:
+            batch_turns += len(rows.turns)
+            # Only the last batch has the stamp, so that the file is read again after a crash.
+            if batch_turns >= _BATCH_TURNS and not format.grows:
                 yield ReadFile(file, "", dict(state), sessions, successes)
                 sessions = []
                 successes = {}
-                waiting_turns = 0
+                batch_turns = 0
     except NotUnderstood as error:
         yield ReadFile(file, stamp, state, sessions, successes, f"not understood: {error}")
         return
@@ -104,8 +123,10 @@ def read_file(
 def _rows(
     outcome: SessionTurns, mask: Mask, state: dict[str, Any]
 ) -> tuple[SessionRows, dict[int, int]]:
-    """The rows of a session for the index, and when its commands worked. `state` is what was kept of
-    its beginning, and is changed.
+    """Return the rows of a session for the index, and the `successes` of ReadFile.
+
+    outcome: the session with its new turns.
+    state: has the miner's state of the earlier part of the session. It is changed in place.
     """
     earlier: dict[str, Any] = {}
     if state.get("mined") == outcome.session.name:
@@ -149,37 +170,43 @@ def sync(
 ) -> TranscriptSync:
     """Bring the index at `path` in step with the transcripts of all agents except `without`.
 
-    Only one process does it at a time. Others return immediately, with `is_busy`. Raises OSError,
-    sqlite3.Error.
+    Only one process does it at a time. Others return immediately, with `is_busy`. Raises OSError or
+    sqlite3.Error if the index cannot be written.
+
+    without: names of agents whose transcripts are left out, and removed from the index.
+    folders: folders of projects, in which some agents leave transcripts.
+    progress: called with the number of files done and of all files to read.
     """
     from memoranda.sources.files import make_private
 
     make_private(path.parent)
     lock = path.with_suffix(".lock")
-    # Several hooks and commands may want to look at once: the first does it for all.
+    # Several hooks and commands may start a sync at the same time: the first does it for all.
     try:
-        descriptor = lock_file(lock, _exclusive())
+        descriptor = lock_file(lock, _exclusive_lock_flags())
     except BlockingIOError:
         return TranscriptSync(is_busy=True)
     try:
-        return _synced(path, mask, set(without), list(folders), progress)
+        return _sync_locked(path, mask, set(without), list(folders), progress)
     finally:
         os.close(descriptor)
 
 
-def _exclusive() -> int:
+def _exclusive_lock_flags() -> int:
+    """Return the flags for a lock that only one process gets and none waits for."""
     import fcntl
 
     return fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
-def _synced(
+def _sync_locked(
     path: Path,
     mask: Mask,
     without: set[str],
     folders: list[str],
     progress: Callable[[int, int], None] | None,
 ) -> TranscriptSync:
+    """Carry out a sync; see `sync`. The caller holds the lock."""
     with TraceIndex(path) as index:
         is_wasteful = _is_wasteful(index)
     if is_wasteful:
@@ -188,12 +215,12 @@ def _synced(
         report = TranscriptSync()
         rows = index.sources()
         files = list(find(without=without, folders=[*folders, *index.folders()]))
-        _forget(index, rows, files, report)
+        _remove_missing_files(index, rows, files, report)
         jobs = []
-        for file, stamp in _stamped(files):
+        for file, stamp in _with_stamps(files):
             row = rows.get(str(file.path))
             if row is None or row.stamp != stamp:
-                jobs.append(_job(index, row, file, stamp))
+                jobs.append(_new_job(index, row, file, stamp))
         _write_all(index, _read_ahead(jobs, mask), report, progress, len(jobs))
         for row in index.sources().values():
             if row.trouble:
@@ -202,20 +229,24 @@ def _synced(
 
 
 def _is_wasteful(index: TraceIndex) -> bool:
-    """Whether so much of the index is of deleted turns that it should be rebuilt."""
-    if index.waste() <= _WASTE:
+    """Whether so many turns were deleted that the index should be rebuilt."""
+    if index.waste() <= _MAX_DELETED_SHARE:
         return False
-    turns = sum(count[2] for count in index.counts().values())
-    return turns > _LEAST_TO_REBUILD
+    turns = sum(counts.turns for counts in index.counts().values())
+    return turns > _MIN_TURNS_TO_REBUILD
 
 
-def _forget(
+def _remove_missing_files(
     index: TraceIndex,
     rows: dict[str, SourceRow],
     files: list[SourceFile],
     report: TranscriptSync,
 ) -> None:
-    """Take out what is no longer there, or was of an agent that is left out now."""
+    """Remove files from the index that are gone, or whose agent is left out now.
+
+    rows: the files in the index by path.
+    files: the files that exist.
+    """
     paths = {str(file.path) for file in files}
     for path, row in rows.items():
         if path not in paths:
@@ -224,7 +255,8 @@ def _forget(
             report.removed += 1
 
 
-def _stamped(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]]:
+def _with_stamps(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]]:
+    """Yield each file with its stamp. Files that vanished meanwhile are left out."""
     for file in files:
         try:
             status = file.path.stat()
@@ -240,19 +272,22 @@ def _stamped(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]]:
 
 
 class _Job(NamedTuple):
-    """A file to be read, with its known state."""
+    """A file to be read, with its present stamp and the state to go on from ({} = from the start)."""
 
     file: SourceFile
     stamp: str
     state: dict[str, Any]
 
 
-def _job(index: TraceIndex, row: SourceRow | None, file: SourceFile, stamp: str) -> _Job:
-    """How to read a file: from where it ended, or all of it."""
+def _new_job(index: TraceIndex, row: SourceRow | None, file: SourceFile, stamp: str) -> _Job:
+    """Decide whether to read the new end of a file or all of it.
+
+    row: the file in the index, or None if it is new.
+    """
     if row is None:
         return _Job(file, stamp, {})
     if FORMATS[file.format].grows and not _has_grown(row.stamp, stamp):
-        # Another file by the same name, or one that was cut.
+        # The file was replaced or cut, so that its turns are not the indexed ones.
         with index.transaction():
             index.remove_source(row.id)
         return _Job(file, stamp, {})
@@ -260,39 +295,44 @@ def _job(index: TraceIndex, row: SourceRow | None, file: SourceFile, stamp: str)
 
 
 def _read_whole(job: _Job, mask: Mask) -> list[ReadFile]:
+    """Read all batches of a file, in a worker process."""
     return list(read_file(job.file, job.stamp, job.state, mask))
 
 
 def _cores() -> int:
-    """The number of cores this process may use. 1 if the system does not say."""
+    """Return the number of cores that this process may use, or 1 if the system does not say."""
     if not hasattr(os, "sched_getaffinity"):
         return 1
     return len(os.sched_getaffinity(0))
 
 
 def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
-    """Read the new part of each file, in order; where that is much, in separate processes."""
+    """Yield the batches of each file, in the order of the jobs.
+
+    More than _PARALLEL_BYTES of new text are read by several processes.
+    """
+    # The second number of a stamp is the size.
     size = sum(int(job.stamp.split()[1]) - job.state.get("offset", 0) for job in jobs)
     cores = _cores()
-    # Another program that embeds Python would start itself, not a reader.
+    # If a program embeds Python, a worker process would start that program again.
     is_python = "python" in os.path.basename(sys.executable or "")
-    if size < _MUCH or cores < 2 or len(jobs) < 2 or not is_python:
+    if size < _PARALLEL_BYTES or cores < 2 or len(jobs) < 2 or not is_python:
         for job in jobs:
             yield read_file(job.file, job.stamp, job.state, mask)
         return
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing import get_context
 
-    workers = min(cores, _MOST_WORKERS)
-    waiting: deque[Future[list[ReadFile]]] = deque()
+    workers = min(cores, _MAX_WORKERS)
+    pending: deque[Future[list[ReadFile]]] = deque()
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for job in jobs:
-            waiting.append(pool.submit(_read_whole, job, mask))
-            # Little more than can be written is held in memory.
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            pending.append(pool.submit(_read_whole, job, mask))
+            # Reading is faster than writing: do not let results pile up in memory.
+            if len(pending) > 2 * workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
 
 
 def _write_all(
@@ -302,26 +342,34 @@ def _write_all(
     progress: Callable[[int, int], None] | None,
     count: int,
 ) -> None:
-    """Write what was read of each of `count` files, several files at a time."""
-    waiting: list[ReadFile] = []
+    """Write the batches of all files, many in one transaction.
+
+    files: the batches of each file.
+    progress: called after each file with its number and `count`.
+    count: the number of files.
+    """
+    pending: list[ReadFile] = []
     turns = 0
     for number, batches in enumerate(files, 1):
         report.files += 1
         for read in batches:
-            waiting.append(read)
+            pending.append(read)
             turns += sum(len(session.turns) for session in read.sessions)
-            # Few large transactions merge fewer parts of the full-text table.
-            if turns >= _WRITTEN_AT_ONCE:
-                _write(index, waiting, report)
-                waiting = []
+            # A full-text table is written faster in few large transactions.
+            if turns >= _TRANSACTION_TURNS:
+                _write(index, pending, report)
+                pending = []
                 turns = 0
         if progress is not None:
             progress(number, count)
-    _write(index, waiting, report)
+    _write(index, pending, report)
 
 
 def _write(index: TraceIndex, reads: Sequence[ReadFile], report: TranscriptSync) -> None:
-    """Write what was read. Turns and how far their files were read become visible together."""
+    """Write some batches in one transaction.
+
+    So a crash cannot leave turns without the note of how far their file was read.
+    """
     if not reads:
         return
     with index.transaction():
@@ -339,14 +387,17 @@ def _write(index: TraceIndex, reads: Sequence[ReadFile], report: TranscriptSync)
 
 
 def _has_grown(old: str, new: str) -> bool:
-    """Whether a file is the one it was, and not shorter."""
+    """Whether a file was only appended to. `old` and `new` are its stamps: `INODE SIZE TIME`."""
     before = old.split()
     after = new.split()
     return bool(before) and before[0] == after[0] and int(before[1]) <= int(after[1])
 
 
 def is_damaged(error: sqlite3.Error) -> bool:
-    """Whether the index is no longer a database, and has to be rebuilt."""
+    """Whether an error means that the index is no longer a database and must be rebuilt.
+
+    A locked file or a full disk is an OperationalError, which does not.
+    """
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(
         error, sqlite3.OperationalError
     )

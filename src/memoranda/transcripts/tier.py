@@ -12,7 +12,7 @@ from memoranda.errors import InvalidInput, NotFound, StorageError
 from memoranda.sources.files import reason
 from memoranda.sources.layout import Layout
 from memoranda.transcripts import places, search
-from memoranda.transcripts.index import TraceIndex, remove
+from memoranda.transcripts.index import AgentCounts, TraceIndex, remove
 from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.search import TraceFilter, TraceHit
 from memoranda.transcripts.sync import TranscriptSync, is_damaged, sync
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
 
 FRESH_SECONDS = 60
-"""A search looks for what is new in transcripts unless that was done so lately."""
+"""A search reads new transcripts first, unless that was done in the last so many seconds."""
 OFF = "transcripts are not read"
 TURN_ON = "Turn it on: memory transcripts on"
 
@@ -44,11 +44,16 @@ class Transcripts:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether they were read before."""
+        """Whether transcripts were read before."""
         return self.path.exists()
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> TranscriptSync:
-        """Read new transcripts. Raises InvalidInput if transcripts are off, StorageError."""
+        """Bring the index in step with the transcripts.
+
+        Raises InvalidInput if transcripts are off, StorageError if the index cannot be written.
+
+        progress: called after each file with the number of files done and of all files.
+        """
         self._check()
         settings = self._memory.settings
         without = settings.transcripts_without
@@ -67,10 +72,9 @@ class Transcripts:
             raise StorageError("the index of transcripts", str(error)) from None
 
     def refresh(self) -> None:
-        """Index new transcripts.
+        """Index new transcripts, unless that was done in the last FRESH_SECONDS.
 
-        Nothing is read if that was done a moment ago. The first time is left to others, as it takes
-        minutes.
+        Nothing is done before the first `sync`, which takes minutes and must be asked for.
         """
         if not self.is_indexed:
             return
@@ -87,7 +91,12 @@ class Transcripts:
     def search(
         self, text: str, where: TraceFilter | None = None, *, limit: int = 10
     ) -> list[TraceHit]:
-        """The best places for `text`, at most `limit`. Raises InvalidInput, StorageError."""
+        """Return the exchanges that fit `text` best, at most `limit`, best first.
+
+        Raises InvalidInput if transcripts are off, StorageError if the index cannot be read.
+
+        where: the transcripts to look in. None means all.
+        """
         self._check()
         if not self.is_indexed:
             return []
@@ -96,7 +105,12 @@ class Transcripts:
             return search.find(index, self.mask, text, where or TraceFilter(), limit)
 
     def show(self, ref: str) -> list[TraceHit]:
-        """The exchange around a place that a search found. Raises InvalidInput, NotFound."""
+        """Return the exchange around a search hit, one hit for each turn.
+
+        Raises InvalidInput if transcripts are off, NotFound for an unknown reference.
+
+        ref: `TraceHit.ref`.
+        """
         self._check()
         hits: list[TraceHit] = []
         if self.is_indexed:
@@ -107,21 +121,21 @@ class Transcripts:
         return hits
 
     def forget(self) -> bool:
-        """Delete the index; returns whether there was one."""
+        """Delete the index. Returns whether there was an index."""
         was_there = self.is_indexed
         remove(self.path)
         self.path.with_suffix(".lock").unlink(missing_ok=True)
         return was_there
 
-    def status(self) -> dict[str, tuple[int, int, int, int]]:
-        """By agent: files, sessions, turns, when the latest session ended."""
+    def status(self) -> dict[str, AgentCounts]:
+        """Return the size of each agent's transcripts, by the agent's name. {} before a sync."""
         if not self.is_indexed:
             return {}
         with self._reading() as index:
             return index.counts()
 
     def troubles(self) -> dict[str, str]:
-        """Files that are not read, and why."""
+        """Return the files and agents that cannot be read, each with the reason."""
         result = dict(places.closed())
         if self.is_indexed:
             with self._reading() as index:
@@ -142,7 +156,7 @@ class Transcripts:
 
 
 def find_traces(memory: ReadVerbs, text: str, *, limit: int = 10) -> list[TraceHit]:
-    """The hits that the page shows beside the notes it found. Empty if transcripts are off."""
+    """Search transcripts for the page, which shows the hits beside notes. [] if they are off."""
     transcripts = Transcripts(memory)
     if not transcripts.is_on or not text.strip():
         return []
@@ -150,7 +164,7 @@ def find_traces(memory: ReadVerbs, text: str, *, limit: int = 10) -> list[TraceH
 
 
 def found_on_this_machine() -> dict[str, int]:
-    """The agents with transcripts here, by their names for people, and how many files each has."""
+    """Count the files with transcripts on this machine by agent, e.g. `{"Claude Code": 12}`."""
     titles = places.agents()
     counts: dict[str, int] = {}
     for file in places.find():

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Kind(IntEnum):
-    """The kinds of turns."""
+    """The kinds of turns: words of the person, words of the agent, commands, edits, outputs."""
 
     SAID = 1
     ANSWERED = 2
@@ -25,7 +25,7 @@ class Turn(NamedTuple):
 
     text: the words of the person or the agent, the command it ran, the path of the file it changed,
         or the output of a tool.
-    position: where its format finds it again, unique in its session.
+    position: its place in the file, as its format writes and reads it. Unique in its session.
     time: seconds since 1970, 0 if unknown.
     call: the id that a result and its call share.
     has_failed: whether a result is a failure. None if the transcript does not say.
@@ -41,7 +41,11 @@ class Turn(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """A session while it is read: its name, the folder it works in, the latest time."""
+    """A session while it is read.
+
+    folder: the folder it works in. "" if unknown.
+    time: when the last entry was written, in seconds since 1970. 0.0 if unknown.
+    """
 
     name: str = ""
     folder: str = ""
@@ -50,14 +54,14 @@ class Session:
 
 @dataclass(slots=True)
 class SessionTurns:
-    """A session with its turns. For a file that only grows, only the new turns."""
+    """A session with the turns that were read: all turns, or the new ones of a file that grows."""
 
     session: Session
     turns: list[Turn] = field(default_factory=list)
 
 
 class SourceFile(NamedTuple):
-    """A file with transcripts: its agent, its format and its path."""
+    """A file with transcripts. `agent` and `format` are names in places.toml and FORMATS."""
 
     agent: str
     format: str
@@ -69,13 +73,14 @@ class NotUnderstood(Exception):
 
 
 class Format(Protocol):
-    """Reads transcripts of one form.
+    """Reads the transcripts of one program.
 
-    grows: whether files are only appended to, so that `read` can begin where it ended.
+    grows: whether files are only appended to. `read` then goes on where it ended the last time,
+        and yields the new turns. A format that does not grow yields whole sessions, and leaves
+        out sessions that have not changed.
 
-    A method gets the `state` that the format recorded the last time, {} at first. It is changed in
-    place and kept. A format that does not grow yields whole sessions, without those that are
-    unchanged by `state`.
+    `read` gets the `state` that it left behind after the last reading, {} the first time. It
+    changes the state in place, and the caller stores it.
     """
 
     grows: bool
@@ -88,29 +93,31 @@ class Format(Protocol):
 
 
 def shorten(text: str, most_characters: int) -> str:
-    """`text` with at most `most_characters` characters. If it was cut, the last one is an ellipsis."""
+    """Cut a text to `most_characters` characters. A cut text ends in an ellipsis, which counts."""
     if len(text) <= most_characters:
         return text
     return f"{text[: most_characters - 1]}…"
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """`value` if it is a JSON object, otherwise {}."""
+    """Return `value` if it is a JSON object, otherwise {}."""
     if isinstance(value, dict):
         return value
     return {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """`value` if it is a JSON list, otherwise []."""
+    """Return `value` if it is a JSON list, otherwise []."""
     if isinstance(value, list):
         return value
     return []
 
 
 def seconds(value: Any) -> float:
-    """A time as programs write it, in seconds since 1970: ISO 8601, seconds, milliseconds; 0.0 for
-    anything else.
+    """Convert a time as programs write it to seconds since 1970.
+
+    It may be ISO 8601, seconds, milliseconds or finer, e.g. `"2026-01-02T10:00:00Z"` or
+    `1767348000000`. Returns 0.0 for any other value.
     """
     if isinstance(value, str):
         if value.isdigit():
@@ -123,6 +130,7 @@ def seconds(value: Any) -> float:
             return moment.timestamp()
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e17:
         return 0.0
+    # In seconds, this number is the year 5138: it must be milliseconds, or a smaller unit.
     while value > 1e11:
         value /= 1000
     return float(value)

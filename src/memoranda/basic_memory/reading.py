@@ -327,7 +327,7 @@ class RowSearch:
     prefixes: dict[str, str]
 
     def facts(self, needed: int) -> tuple[list[Row], bool]:
-        """Return more than `needed` rows if there are so many, and whether these are all rows.
+        """Return more than `needed` rows if they exist, and whether these are all rows.
 
         At most MOST_READ notes are searched.
         """
@@ -609,7 +609,7 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
 
 
 def _recent_facts(memory: MemorySession, info: NoteInfo, kinds: set[str]) -> Iterator[Row]:
-    """Yield the observations and relations of a note, as far as `kinds` has them."""
+    """Yield the observations or relations of a note, or both, by `kinds`."""
     place = {"permalink": info.permalink, "file_path": info.path, "created_at": info.created}
     if "observation" in kinds:
         for observation in memory.observations(info):

@@ -153,7 +153,7 @@ class Vault:
 def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
     """Read the configuration of an installed Basic Memory.
 
-    If there is none, the vault has the folder that the program uses by default, if that exists.
+    Without a configuration, the vault has the folder that the program uses by default, if it exists.
     Raises ConfigError.
 
     environ: the environment variables.

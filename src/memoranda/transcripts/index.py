@@ -24,7 +24,7 @@ VERSION = 2
 _BUSY_SECONDS = 5.0
 # Turns that a search returns at most.
 _MAX_HITS = 400
-# With filters, so many times as many turns are scored, because other agents' turns are dropped.
+# A search with filters scores more turns by this factor, because it drops other agents' turns.
 _FILTERED_FACTOR = 20
 _NEW_TURN = (
     "insert into turn (id, session, exchange, kind, time, position, mark, is_statement) "

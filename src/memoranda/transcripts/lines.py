@@ -36,7 +36,7 @@ from memoranda.transcripts.turn import (
 
 # Bytes of a line that are read to show one turn.
 _MAX_LINE_BYTES = 64 << 20
-# A file is not in a format if it has so many lines and none of them is known.
+# A file is not in a format if it has at least this number of lines and none of them is known.
 _MIN_UNKNOWN_LINES = 3
 
 

@@ -291,7 +291,7 @@ def texts_in(value: Any, most_characters: int = 40_000) -> Iterator[str]:
 
 
 def project_of(folder: str) -> str:
-    """Return the root of the Git repository that `folder` is in, or `folder` if there is none."""
+    """Return the root of the Git repository that `folder` is in, or `folder` outside one."""
     place = Path(folder)
     if not folder or not place.is_absolute():
         return folder

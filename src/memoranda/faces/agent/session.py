@@ -37,7 +37,7 @@ _SOFT_CODES = ("invalid", "timeframe")
 _FIRST_HITS = 50
 # Characters of a hit's preview.
 _PREVIEW_CHARACTERS = 120
-# Larger limits are not numbers of SQLite. No memory has so many notes.
+# Larger limits are not numbers of SQLite. No memory has as many notes.
 _MAX_LIMIT = 1_000_000_000
 _DRAFT_FIELDS = ("category", "scope", "tags", "source", "valid_from", "valid_until")
 

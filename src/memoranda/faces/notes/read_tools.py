@@ -621,7 +621,7 @@ def _allowed_types(args: Arguments, query: Query) -> tuple[str, ...]:
 def _common_names(
     names: tuple[str, ...] | None, names_after: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
-    """Return the names that are in both lists, ignoring case. None stands for a list of all names."""
+    """Return the names that are in both lists, ignoring case. None means a list of all names."""
     if names is None or names_after is None:
         if names is None:
             return names_after

@@ -1,8 +1,9 @@
-"""Moving notes in and out of a home (contract 001, 11 and 12; docs/format.md).
+"""Move notes in and out of a home (contract 001, 11 and 12; docs/format.md).
 
-Memories move in order and by id, files as they are. Texts that lose a conflict are kept in the
-history. A whole home can be copied file by file, or with its history into a space of a PostgreSQL
-database.
+`Exchange` reads and writes memories one by one, by id, and files byte for byte. If two homes have
+different texts of a note, the losing text is kept in the history (`keep_lost`). `Contents` reads a
+whole home, to copy it file by file. `IntoDatabase` moves a home with its history into a space of a
+PostgreSQL database.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from memoranda import config, config_text
 from memoranda.clock import microseconds, stamp, wait_for
@@ -47,25 +48,35 @@ from memoranda.sources.base import File, Values, sha256
 from memoranda.sources.files import read_file, stamp_of
 from memoranda.sources.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.sources.path_guard import clean, climbs, open_folder
+from memoranda.sources.source import Source
 from memoranda.sources.step import StepKind
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
-# The ledger's name for a change made here.
+# The verb of the changes that this module makes.
 VERB = "import"
 OWN = config.OWN_FOLDER
 """The folder of a copy that holds the projects the configuration names."""
 BANK_RECORD = ".bank.json"
-"""The one hidden file of a project that moves with it: what a memory bank is (faces/bank/)."""
-# Rows of one transaction, and the bytes of their texts.
-_ROWS = 500
-_BYTES = 8 << 20
+"""The one hidden file of a project that moves with it: it describes a memory bank (faces/bank/)."""
+# The mode of folders and links in a database.
+_FOLDER_MODE = 0o700
+# The kind of a row for a file that the database has already.
+_STORED_KIND = ""
+# One transaction with the database has at most this many rows, and texts of about this many bytes.
+_MAX_BATCH_ROWS = 500
+_MAX_BATCH_BYTES = 8 << 20
 
 
 def batches(
     items: Iterable[T], most_items: int, size_of: Callable[[T], int], most_bytes: int
 ) -> Iterator[list[T]]:
-    """The items in order, in batches of at most this many, and about so large together."""
+    """Yield the items in order, in batches.
+
+    most_items: how many items a batch has at most.
+    size_of: returns the bytes of an item.
+    most_bytes: how many bytes a batch has at most. A larger item gets a whole batch.
+    """
     batch: list[T] = []
     size = 0
     for item in items:
@@ -80,18 +91,24 @@ def batches(
 
 
 class Exchange:
-    """The verbs of export, import and moving in for the caller of `memory`."""
+    """The verbs of export, import and moving in, for the caller of `memory`."""
 
     def __init__(self, memory: HistoryVerbs):
         self.memory = memory
         self.engine = memory.engine
         self._index = memory.index
+        # The index that the row numbers of `rows` are from.
         self._index_identity: object = None
 
     @verb
     def rows(self, category: str | None = None, scope: str | None = None) -> array[int]:
-        """The memories the caller sees, of one category and scope if given, as handles for `page`:
-        oldest first, then by id. Eight bytes each."""
+        """Return the row numbers of the memories that the caller sees, to read them with `page`.
+
+        The oldest memory is first; of equally old ones, the lower id. A row number takes eight
+        bytes, so this works for any number of memories.
+
+        category, scope: if given, only memories of this category or scope.
+        """
         self.engine.fresh()
         rows = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
         self._index_identity = self._index.identity
@@ -99,12 +116,13 @@ class Exchange:
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
-        """These memories with their contents as indexed. Memories that were removed since are left
-        out.
+        """Return memories and their contents as indexed. Those removed in between are left out.
 
-        Raises Conflict if the index was rebuilt in between, since its row numbers have changed.
+        rows: row numbers that `rows` returned.
+
+        Raises Conflict if the index was rebuilt in between, as its row numbers have changed.
         """
-        # Opens it again if it was replaced
+        # This opens the index again if another process has replaced it.
         self._index.pin()
         if self._index_identity != self._index.identity:
             raise Conflict("the index", "made anew", "as it was")
@@ -115,17 +133,20 @@ class Exchange:
 
     @verb
     def known(self, ids: Iterable[str]) -> dict[str, tuple[NoteInfo, str]]:
-        """The memories with exactly these ids, with their contents. Those the caller may not see
-        are there too, or two memories would have one id."""
+        """Return the memories with exactly these ids, and their contents, by id.
+
+        Memories that the caller may not see are included. Without them, an import would make a
+        second memory with the same id.
+        """
         self.engine.fresh()
         infos = self._index.notes.with_ids(ids, MEMORY_PROJECTS)
-        # If two memories have one id, the last one counts.
+        # If two memories have one id, the last in the list counts: a visible one, if there is one.
         infos.sort(key=lambda info: self.memory.sees(info.scope))
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
-        """The contents of the memories these ids were merged into."""
+        """Return, by id, the content of the memory that the memory with this id was merged into."""
         infos_by_id = self._index.notes.survivors(ids)
         contents = {
             info.row: content for info, content in self._with_contents([*infos_by_id.values()])
@@ -138,44 +159,50 @@ class Exchange:
 
     @verb
     def contents(self) -> set[bytes]:
-        """The `digest` of every memory: a few hundred bytes each."""
+        """Return the `digest` of every memory. It takes a few hundred bytes for each."""
         self.engine.fresh()
         bodies = chain.from_iterable(map(self._index.notes.scoped_bodies, MEMORY_PROJECTS))
         return {digest(scope, body.removesuffix("\n")) for scope, body in bodies}
 
     def _with_contents(self, infos: list[NoteInfo]) -> list[tuple[NoteInfo, str]]:
+        """Return the notes with their contents. Notes that are not in the index are left out."""
         self.engine.count_pending_reads(infos)
         bodies = self._index.notes.bodies([info.row for info in infos])
         return [(info, bodies[info.row].removesuffix("\n")) for info in infos if info.row in bodies]
 
     @verb
     def put(self, records: Sequence[Record]) -> None:
-        """Store records as `Upkeep.put` does; their access counts are the whole ones from then on."""
+        """Store records as `Upkeep.put` does.
+
+        The access count in a record is the whole count. Reads that were not yet added to the header
+        of a replaced memory are dropped.
+        """
         Upkeep(self.memory).put(records, VERB)
         self.engine.reads.restart(*(record.id for record in records))
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
-        """Put texts that lost a conflict into the history, as if each had been the text just before
-        the present one.
+        """Put texts that lost a conflict into the history.
+
+        older: notes as they are, and the text that the history should show before the present one.
         """
-        lost = [
+        lost_texts = [
             (
                 Touched(
                     StepKind.PUT,
-                    touched.project,
-                    touched.path,
-                    new=touched.etag,
-                    scope=touched.scope,
+                    info.project,
+                    info.path,
+                    new=info.etag,
+                    scope=info.scope,
                 ),
                 data,
             )
-            for touched, data in older
+            for info, data in older
         ]
-        keep_lost(self.memory, lost)
+        keep_lost(self.memory, lost_texts)
 
     def files_of(self, project: str) -> str | None:
-        """The name of a project whose notes are files.
+        """Return the name of a project as it is spelled, if its notes are files.
 
         None for a graph file. Raises ProjectNotFound.
         """
@@ -185,17 +212,14 @@ class Exchange:
         return source.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
-        """Set the time of a file to the time of its note.
-
-        A note without a header has no other date.
-        """
+        """Set the time of a file. It is the only date of a note without a header."""
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
             os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
 
     @verb
     def file(self, project: str, path: str) -> File | None:
-        """The file at `path` of a project.
+        """Return the file at `path` of a project.
 
         None if there is no file. Raises OutsideError, StorageError.
         """
@@ -206,25 +230,29 @@ class Exchange:
 
     @verb
     def paths_in(self, project: str, folder: str) -> list[str]:
-        """The paths of the notes in a folder of a project."""
+        """Return the paths of the notes in a folder of a project, in order."""
         return sorted(self.engine.source(project).list(folder).stamps)
 
     @verb
     def holder(
         self, project: str, *, permalink: str | None = None, identity: str | None = None
     ) -> NoteInfo | None:
-        """The note of a project that has this permalink, or this id. None if no note has it."""
+        """Return the note of a project that has this permalink or, if none has it, this id.
+
+        None if no note has either.
+        """
         self.engine.fresh()
         if permalink:
-            holders = [self._index.notes.by_permalink(project, permalink)]
-        else:
-            holders = []
-        holders += self._index.notes.with_ids([identity], (project,)) if identity else []
-        return next(filter(None, holders), None)
+            info = self._index.notes.by_permalink(project, permalink)
+            if info is not None:
+                return info
+        if identity:
+            return next(iter(self._index.notes.with_ids([identity], (project,))), None)
+        return None
 
     @verb
     def is_taken(self, project: str, path: str) -> bool:
-        """Whether something is at `path`, or a note there whose path differs in case only."""
+        """Whether something is at `path`, or a note whose path differs from `path` only in case."""
         source = self.engine.source(project)
         self.engine.fresh()
         return (
@@ -242,9 +270,10 @@ class Exchange:
         """Write files byte for byte, as one change.
 
         files: (path, bytes) of each file.
-        over: the present file by path, where one should be replaced.
+        over: the present files that may be replaced, by path.
 
-        Raises Exists or Conflict if another file is at a path by now; OutsideError.
+        Raises Exists or Conflict if another file is at a path by now. Raises OutsideError for a path
+        outside the project.
         """
         with self.memory.change(VERB, fresh=False) as change:
             for path, data in files:
@@ -254,9 +283,11 @@ class Exchange:
 def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
     """Record texts that lost a conflict in the history, as one change.
 
-    They are recorded as if each had been there just before the winning text (`Touched.new`), so
+    They are recorded as if each had been there just before the winning text (`Touched.new`). So
     `restore` and `undo` can bring them back. Texts that the history already holds are skipped, so a
-    repetition has no effect.
+    second call with the same texts has no effect.
+
+    lost: the steps to record, and the losing text of each.
     """
     history = session.engine.ledger.history
     files = list[Touched]()
@@ -277,7 +308,7 @@ def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) ->
 
 
 def digest(scope: str, content: str) -> bytes:
-    """A hash of scope and content."""
+    """Return a hash of a memory's scope and content, by which equal memories are recognized."""
     return hashlib.blake2b(
         f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16
     ).digest()
@@ -285,8 +316,10 @@ def digest(scope: str, content: str) -> bytes:
 
 @dataclass(slots=True)
 class Listed:
-    """Every file: its name in a copy → (project, path, stamp). What is below a name of
-    `unreadable` is unknown.
+    """The files of a home.
+
+    files: (project, path, stamp) of each file, by its name in a copy.
+    unreadable: names of folders in a copy. Their files are unknown.
     """
 
     files: dict[str, tuple[str, str, Values]] = field(default_factory=dict)
@@ -294,8 +327,9 @@ class Listed:
 
 
 class Contents:
-    """The files and the history of `session`'s home. Raises InvalidInput for an agent: private
-    notes are among them.
+    """Reads the files and the history of a home, to copy them.
+
+    Private notes are among them, so an agent gets InvalidInput.
     """
 
     def __init__(self, session: WritingSession):
@@ -307,8 +341,11 @@ class Contents:
         self.engine = session.engine
 
     def wait_until_whole(self) -> None:
-        """Wait until all that was acknowledged is here: a new copy of a database's notes is filled
-        over time. Raises StorageError when the database cannot be asked."""
+        """Wait until this machine has all changes.
+
+        With notes in a database, a new machine receives them bit by bit. Raises StorageError if the
+        database does not answer.
+        """
         while not wait_for(lambda: not self._lag()):
             continue
         if self._lag() is None:
@@ -317,65 +354,74 @@ class Contents:
 
     @verb
     def _lag(self) -> int | None:
+        """Return how many changes are still missing here. None if the database does not answer."""
         return self.engine.ledger.lag()
 
     @verb
     def listed(self) -> Listed:
-        """The files there are now: all of the projects in the home, and the notes of those
-        elsewhere.
+        """List the present files of the home.
+
+        For projects in the home, these are all files; for projects elsewhere, the notes.
         """
         self.engine.fresh()
-        found_listing = Listed()
+        home_files = Listed()
         for name, source in self.engine.sources.items():
+            # Projects that only this process has are not part of the home.
             if name in self.engine.extra:
                 continue
             if source.trouble():
-                found_listing.unreadable.append(f"{self.folder(name)}/")
+                home_files.unreadable.append(f"{self.folder(name)}/")
             elif source.holds_entities:
-                if os.path.exists(source.root):
-                    found_listing.files[self.folder(name)] = (
-                        name,
-                        "",
-                        stamp_of(os.stat(source.root)),
-                    )
+                self._list_graph_file(name, source.root, home_files)
             elif name in self.engine.layout.built_in:
-                self._walk(name, source.root, found_listing)
+                self._list_all_files(name, source.root, home_files)
             else:
-                listing = source.list()
-                found_listing.files |= {
-                    f"{self.folder(name)}/{path}": (name, path, file_stamp)
-                    for path, file_stamp in listing.stamps.items()
-                }
-                found_listing.unreadable += [
-                    f"{self.folder(name)}/{path}" for path in listing.unreadable
-                ]
-        return found_listing
+                self._list_notes(source, home_files)
+        return home_files
 
-    def _walk(self, project: str, root: str, listing: Listed) -> None:
-        waiting = [""]
-        while waiting:
-            folder = waiting.pop()
+    def _list_graph_file(self, project: str, file: str, home_files: Listed) -> None:
+        """Add a graph file to the list, if it exists."""
+        if os.path.exists(file):
+            stamp = stamp_of(os.stat(file))
+            home_files.files[self.folder(project)] = (project, "", stamp)
+
+    def _list_notes(self, source: Source, home_files: Listed) -> None:
+        """Add the notes of a project elsewhere to the list."""
+        listing = source.list()
+        folder = self.folder(source.name)
+        for path, file_stamp in listing.stamps.items():
+            home_files.files[f"{folder}/{path}"] = (source.name, path, file_stamp)
+        home_files.unreadable += [f"{folder}/{path}" for path in listing.unreadable]
+
+    def _list_all_files(self, project: str, root: str, home_files: Listed) -> None:
+        """Add all files of a project in the home to the list."""
+        waiting_folders = [""]
+        while waiting_folders:
+            folder = waiting_folders.pop()
             try:
                 with os.scandir(os.path.join(root, folder)) as entries:
                     for entry in entries:
-                        if folder:
-                            path = f"{folder}/{entry.name}"
-                        else:
-                            path = entry.name
+                        path = f"{folder}/{entry.name}" if folder else entry.name
                         if not is_kept_name(project, entry.name):
                             continue
                         if entry.is_dir(follow_symlinks=False):
-                            waiting.append(path)
+                            waiting_folders.append(path)
                         elif entry.is_file(follow_symlinks=False):
                             stamp = stamp_of(entry.stat(follow_symlinks=False))
-                            listing.files[f"{self.folder(project)}/{path}"] = project, path, stamp
+                            name = f"{self.folder(project)}/{path}"
+                            home_files.files[name] = (project, path, stamp)
             except FileNotFoundError:
+                # The folder is gone by now.
                 continue
             except OSError:
-                listing.unreadable.append(f"{self.folder(project)}/{folder}")
+                home_files.unreadable.append(f"{self.folder(project)}/{folder}")
 
     def folder(self, project: str) -> str:
-        """The name of a project's folder, or graph file, in a copy."""
+        """Return the name of a project's folder, or of its graph file, in a copy.
+
+        A project of memoranda keeps its name without a dot (`.archive` is `archive`). The others
+        are below `OWN`, where a dot at the beginning is written `%2E`.
+        """
         if project in self.engine.layout.built_in:
             return project.removeprefix(".")
         if project.startswith("."):
@@ -387,10 +433,10 @@ class Contents:
         return f"{OWN}/{name}"
 
     def name(self, touched: Touched, path: str) -> str | None:
-        """The name in a copy of the file or folder that a change touched at `path`.
+        """Return the name in a copy of the file or folder that a change touched at `path`.
 
-        None if the copy leaves it out: the home's own records, hidden files, and projects that are
-        gone or belong to another process.
+        None if a copy leaves the file out: the home's own records, hidden files, and files of
+        projects that are gone or belong to another process.
         """
         if not self._is_in_folder(touched):
             return self._name_of_graph_file(touched.file)
@@ -405,7 +451,10 @@ class Contents:
         return touched.project in self.engine.sources and touched.project not in self.engine.extra
 
     def _name_of_graph_file(self, file: str | None) -> str | None:
-        """The name in a copy of the graph file at `file`. None if it is not a project's here."""
+        """Return the name of a graph file in a copy. None if no project of this home has the file.
+
+        file: its absolute path.
+        """
         if not file:
             return None
         real_path = os.path.realpath(file)
@@ -425,7 +474,7 @@ class Contents:
 
     @verb
     def read(self, project: str, path: str) -> File:
-        """The file as it is now. Raises NotFound, OutsideError, StorageError."""
+        """Read a file as it is now. Raises NotFound, OutsideError, StorageError."""
         source = self.engine.source(project)
         if source.holds_entities:
             return read_file(source.root)
@@ -438,7 +487,7 @@ class Contents:
 
     @verb
     def text(self, digest: str) -> bytes | None:
-        """The replaced text with this SHA-256, from the history. None if it is not kept."""
+        """Return a replaced text from the history by its SHA-256. None if it is not kept."""
         try:
             return self.engine.ledger.history.text(digest, "")
         except (NotFound, StorageError):
@@ -446,26 +495,28 @@ class Contents:
 
     @verb
     def changes(self, after: int = 0) -> list[Change]:
-        """The changes with a higher number than `after`, the oldest first, as far back as the
-        history goes.
-        """
+        """Return the changes with a number above `after`, the oldest first."""
         all_changes = self.engine.ledger.history.changes()
         return [*takewhile(lambda change: change.number > after, all_changes)][::-1]
 
     @verb
     def have_texts(self) -> None:
-        """Bring every text of the history into the home's folder.
+        """Download all texts of the history into the home's folder.
 
-        If the notes are in a database, the folder holds only the texts that were used here.
+        With notes in a database, the folder holds only the texts that this machine has used. For
+        other homes nothing is left to do.
         """
-        for digest in sorted(
-            text_digest for text_digest in self.engine.ledger.history.referenced() if text_digest
-        ):
+        digests = filter(None, self.engine.ledger.history.referenced())
+        for digest in sorted(digests):
+            # Reading a text stores it.
             self.text(digest)
 
     @verb
     def reads(self) -> dict[str, ReadRow]:
-        """The reads that no header counts yet, by id. With notes in a database, on all machines."""
+        """Return the reads that are not yet counted in headers, by the id of the note.
+
+        With notes in a database, reads on all machines are included.
+        """
         return self.engine.reads.whole()
 
 
@@ -484,13 +535,71 @@ def is_kept_name(project: str, name: str) -> bool:
     return not name.startswith(".") or name == BANK_RECORD or project == "memories"
 
 
+class _CopiedFile(NamedTuple):
+    """A file, folder or link to copy: its name in a copy, and its absolute path."""
+
+    name: str
+    place: str
+
+
+class _SentFile(NamedTuple):
+    """A file that the database has.
+
+    stamp: the size and times of the file when it was read.
+    kind: `file`, `folder` or `link`.
+    digest: the SHA-256 of a file; empty for folders and links.
+    """
+
+    stamp: Values
+    kind: str
+    digest: str
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file."""
+        return self.stamp[0]
+
+
+def _may_be_stored(project: str, path: str, dir_entry: os.DirEntry[str]) -> bool:
+    """Whether a database takes a file: its name is allowed, and it is not a socket or device."""
+    if not is_kept_name(project, dir_entry.name):
+        return False
+    try:
+        is_clean = clean(path, project, hidden=True) == path
+        return is_clean and (dir_entry.is_symlink() or dir_entry.is_file() or dir_entry.is_dir())
+    except MemorandaError:
+        return False
+
+
+def _row_of(key: Key, place: str, status: os.stat_result) -> FileRow:
+    """Read a file, folder or link as a row of the database.
+
+    key: its project and path.
+    place: its absolute path.
+    """
+    project, path = key
+    if stat.S_ISLNK(status.st_mode):
+        link = os.readlink(place)
+        return FileRow(project, path, "link", None, None, link, _FOLDER_MODE, None)
+    if stat.S_ISDIR(status.st_mode):
+        return FileRow(project, path, "folder", None, None, None, _FOLDER_MODE, None)
+    file = read_file(place)
+    mode = stat.S_IMODE(status.st_mode)
+    return FileRow(project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns)
+
+
 @dataclass(slots=True)
 class IntoDatabase:
-    """Moves `session`'s home, the owner's, to the database at `address`.
+    """Moves the home of `session`, the owner's, into a database.
 
-    After `run`: `digests` are the SHA-256 of the files by their name in a copy, as the server has
-    them too, `size` their bytes together; the number of `texts` of the history, and of `changes`. `left` is
-    what a database does not take, `outside` projects whose notes are not in the home.
+    address: the address of the database and its space, `postgresql://…`.
+
+    Results of `run`:
+    digests: the SHA-256 of each file that the server has now, by the file's name in a copy.
+    size: the bytes of these files together.
+    texts, changes: how many replaced texts and changes the history has.
+    left: the files that a database does not take, as `project/path`.
+    outside: the projects whose notes are not in the home.
     """
 
     session: WritingSession
@@ -501,11 +610,18 @@ class IntoDatabase:
     changes: int = 0
     left: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
-    _seen: dict[Key, tuple[Values, str, str]] = field(default_factory=dict)
+    _sent: dict[Key, _SentFile] = field(default_factory=dict)
+    """The files that this process has sent, or has found in the database."""
 
     def run(self, *, dry_run: bool, progress: Callable[[int, int], None] | None) -> None:
-        """Move, or go on. Raises InvalidInput for a space with notes, DatabaseAway,
-        DatabaseRefused, StorageError.
+        """Move the home, or go on with a move that was interrupted.
+
+        dry_run: only count what would be moved.
+        progress: called with the number of files that were sent, and the number of all files.
+
+        The home can be used during the first pass. A second pass, with the home locked, sends the
+        rest. Raises InvalidInput for a space with notes, DatabaseAway, DatabaseRefused,
+        StorageError.
         """
         target = config.load(self.address, unread=True)
         if target.url is None:
@@ -522,29 +638,27 @@ class IntoDatabase:
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
                 stored_digests = space.read_again()
-                names = {key: name for key, (name, _) in self._places().items()}
+                places = self._places()
                 answers = self._answers()
                 self._check_stored(space, stored_digests, answers)
                 self.digests = {
-                    names[key]: digest
+                    places[key].name: digest
                     for key, digest in stored_digests.items()
                     if key not in answers
                 }
-                self.size = sum(
-                    stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file"
-                )
+                self.size = sum(file.size for file in self._sent.values() if file.kind == "file")
                 reads = self.session.engine.reads
                 last = self.session.engine.ledger.history.last
                 space.finish(last, reads.counts(), reads.used(), self._shared())
         finally:
             space.close()
 
-    def _count(self, places: dict[Key, tuple[str, str]]) -> None:
+    def _count(self, places: dict[Key, _CopiedFile]) -> None:
         """Count the files, texts and changes to move, for a dry run."""
-        for name, place in places.values():
-            status = os.lstat(place)
+        for file in places.values():
+            status = os.lstat(file.place)
             if stat.S_ISREG(status.st_mode):
-                self.digests[name] = ""
+                self.digests[file.name] = ""
                 self.size += status.st_size
         self.texts = len(set(self.session.engine.ledger.history.texts()))
         self.changes = len(self._history())
@@ -557,9 +671,7 @@ class IntoDatabase:
         stored_digests: the SHA-256 of the files as the server has them.
         answers: the rows of answers to questions, which are not files.
         """
-        read_digests = {
-            key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
-        }
+        read_digests = {key: file.digest for key, file in self._sent.items() if file.kind == "file"}
         read_digests |= {key: row.sha256 or "" for key, row in answers.items()}
         changes = {number: sha256(change.dump()) for number, change in self._history().items()}
         is_whole = space.digests_of_changes() == changes and len(space.texts()) == self.texts
@@ -567,31 +679,30 @@ class IntoDatabase:
             why = "what it holds is not what was read; run the move again"
             raise StorageError(self.address.rpartition("@")[2], why)
 
-    def _places(self) -> dict[Key, tuple[str, str]]:
-        """Map (project, path) of every file, folder and link to its name in a copy and its place on
-        disk.
+    def _places(self) -> dict[Key, _CopiedFile]:
+        """Return every file, folder and link to move, by (project, path).
 
-        Also sets `left` and `outside`: the files left out, and the projects outside the home.
+        Also sets `left` and `outside`.
         """
         engine = self.session.engine
         contents = Contents(self.session)
-        self.left, self.outside, places_by_key = [], [], dict[Key, tuple[str, str]]()
+        self.left = []
+        self.outside = []
+        places: dict[Key, _CopiedFile] = {}
         root_prefix = f"{os.path.realpath(engine.layout.root)}/"
         for name, source in engine.sources.items():
-            if source.holds_entities or not f"{os.path.realpath(source.root)}/".startswith(
-                root_prefix
-            ):
+            is_in_home = f"{os.path.realpath(source.root)}/".startswith(root_prefix)
+            if source.holds_entities or not is_in_home:
                 self.outside.append(name)
                 continue
-            for path in self._below(name, source.root):
-                places_by_key[name, path] = (
-                    f"{contents.folder(name)}/{path}",
-                    f"{source.root}/{path}",
+            for path in self._paths_below(name, source.root):
+                places[name, path] = _CopiedFile(
+                    f"{contents.folder(name)}/{path}", f"{source.root}/{path}"
                 )
-        return places_by_key
+        return places
 
     def _answers(self) -> dict[Key, FileRow]:
-        """The rows of what the owner answered and agents ask for."""
+        """Return the answers of the owner and the requests of agents as rows of the database."""
         rows = self.session.engine.ledger.review_rows
         answer_rows: dict[Key, FileRow] = {}
         for path in rows.paths():
@@ -600,10 +711,11 @@ class IntoDatabase:
             answer_rows[key] = FileRow(*key, "file", data, sha256(data), None, 0o600, None)
         return answer_rows
 
-    def _below(self, project: str, root: str) -> Iterator[str]:
-        waiting = [""]
-        while waiting:
-            folder = waiting.pop()
+    def _paths_below(self, project: str, root: str) -> Iterator[str]:
+        """Yield the paths of a project that a database takes. The others are added to `left`."""
+        waiting_folders = [""]
+        while waiting_folders:
+            folder = waiting_folders.pop()
             try:
                 entries = sorted(
                     os.scandir(os.path.join(root, folder)), key=lambda dir_entry: dir_entry.name
@@ -611,28 +723,21 @@ class IntoDatabase:
             except FileNotFoundError:
                 continue
             for dir_entry in entries:
-                if folder:
-                    path = f"{folder}/{dir_entry.name}"
-                else:
-                    path = dir_entry.name
-                is_kept = is_kept_name(project, dir_entry.name)
-                with suppress(MemorandaError):
-                    is_kept = is_kept and clean(path, project, hidden=True) == path
-                    if is_kept and (
-                        dir_entry.is_symlink() or dir_entry.is_file() or dir_entry.is_dir()
-                    ):
-                        yield path
-                        waiting += [path] if dir_entry.is_dir(follow_symlinks=False) else []
-                        continue
-                self.left.append(f"{project}/{path}")
+                path = f"{folder}/{dir_entry.name}" if folder else dir_entry.name
+                if not _may_be_stored(project, path, dir_entry):
+                    self.left.append(f"{project}/{path}")
+                    continue
+                yield path
+                if dir_entry.is_dir(follow_symlinks=False):
+                    waiting_folders.append(path)
 
     def _fill(
         self,
         space: NewSpace,
-        places: dict[Key, tuple[str, str]],
+        places: dict[Key, _CopiedFile],
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Make the database hold what is here: files and answers, then the history."""
+        """Make the database equal to this home: first files and answers, then the history."""
         self._fill_files(space, places, progress)
         self._fill_changes(space)
         self._fill_texts(space)
@@ -640,25 +745,26 @@ class IntoDatabase:
     def _fill_files(
         self,
         space: NewSpace,
-        places: dict[Key, tuple[str, str]],
+        places: dict[Key, _CopiedFile],
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Make the database hold the files at `places`, and the answers to questions."""
+        """Make the database hold the files of `places`, and the answers to questions."""
         stored_files = space.files()
         answers = self._answers()
         space.remove_files(
             [key for key in stored_files if key not in places and key not in answers]
         )
         space.put_files(answers.values())
-        self._seen = {key: seen_row for key, seen_row in self._seen.items() if key in places}
-        copied = 0
+        self._sent = {key: file for key, file in self._sent.items() if key in places}
+        sent_count = 0
+        rows = self._rows(places, stored_files)
         for batch in batches(
-            self._rows(places, stored_files), _ROWS, lambda row: len(row.body or b""), _BYTES
+            rows, _MAX_BATCH_ROWS, lambda row: len(row.body or b""), _MAX_BATCH_BYTES
         ):
-            space.put_files([row for row in batch if row.kind])
-            copied += len(batch)
+            space.put_files([row for row in batch if row.kind != _STORED_KIND])
+            sent_count += len(batch)
             if progress is not None:
-                progress(copied, len(places))
+                progress(sent_count, len(places))
 
     def _fill_changes(self, space: NewSpace) -> None:
         """Make the database hold the changes of the history."""
@@ -670,7 +776,7 @@ class IntoDatabase:
             for number, change in changes.items()
             if stored_changes.get(number) != sha256(change.dump())
         ]
-        for part in batches(differing, _ROWS, lambda _: 0, 1):
+        for part in batches(differing, _MAX_BATCH_ROWS, lambda _: 0, 1):
             space.put_changes(part)
         self.changes = len(changes)
 
@@ -680,46 +786,37 @@ class IntoDatabase:
         own_texts = set(history.texts())
         stored_texts = space.texts()
         space.remove_texts(stored_texts - own_texts)
-        for digests in batches(sorted(own_texts - stored_texts), _ROWS, lambda _: 0, 1):
+        missing_texts = sorted(own_texts - stored_texts)
+        for digests in batches(missing_texts, _MAX_BATCH_ROWS, lambda _: 0, 1):
             space.put_texts([(digest, self._older_text(digest)) for digest in digests])
         self.texts = len(own_texts)
 
     def _rows(
         self,
-        places: dict[Key, tuple[str, str]],
+        places: dict[Key, _CopiedFile],
         stored_files: dict[Key, tuple[str, str | None, int | None]],
     ) -> Iterator[FileRow]:
-        """A row for each place; of kind "" for one that is in the database already."""
-        for (project, path), (_, place) in places.items():
-            # Gone since; the second time nobody writes
+        """Yield a row for each file that was not sent yet, or that has changed since.
+
+        stored_files: (kind, SHA-256 or target of a link, mode) of the files in the database. A file
+            that is there already has the kind `_STORED_KIND` and no body.
+        """
+        for key, copied_file in places.items():
+            # A file may be gone by now. In the second pass nobody removes files.
             with suppress(FileNotFoundError):
-                status = os.lstat(place)
+                status = os.lstat(copied_file.place)
                 stamp = stamp_of(status)
-                mode = stat.S_IMODE(status.st_mode)
-                seen_row = self._seen.get((project, path))
-                if seen_row is not None and seen_row[0] == stamp:
+                sent_file = self._sent.get(key)
+                if sent_file is not None and sent_file.stamp == stamp:
                     continue
-                if stat.S_ISLNK(status.st_mode):
-                    row = FileRow(
-                        project, path, "link", None, None, os.readlink(place), 0o700, None
-                    )
-                elif stat.S_ISDIR(status.st_mode):
-                    row = FileRow(project, path, "folder", None, None, None, 0o700, None)
-                else:
-                    file = read_file(place)
-                    row = FileRow(
-                        project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns
-                    )
-                self._seen[project, path] = stamp, row.kind, row.sha256 or ""
-                is_there = stored_files.get((project, path)) == (
-                    row.kind,
-                    row.sha256 or row.link,
-                    row.mode,
-                )
-                yield row._replace(kind="", body=None) if is_there else row
+                row = _row_of(key, copied_file.place, status)
+                self._sent[key] = _SentFile(stamp, row.kind, row.sha256 or "")
+                content = row.sha256 or row.link
+                is_stored = stored_files.get(key) == (row.kind, content, row.mode)
+                yield row._replace(kind=_STORED_KIND, body=None) if is_stored else row
 
     def _older_text(self, digest: str) -> bytes:
-        """A kept text. Raises StorageError for one that is damaged."""
+        """Return a replaced text from the history. Raises StorageError if it is damaged."""
         try:
             return self.session.engine.ledger.history.text(digest, "")
         except (NotFound, StorageError):
@@ -727,18 +824,23 @@ class IntoDatabase:
             raise StorageError(name, "it is damaged; see memory doctor") from None
 
     def _history(self) -> dict[int, Change]:
-        """All changes, by their numbers."""
+        """Return all changes of the history by their numbers."""
         history = self.session.engine.ledger.history
         return {change.number: change for change in history.changes(origins=True)}
 
     def _shared(self) -> dict[str, bytes]:
-        """The files all replicas share, as they should be there."""
+        """Return the files that all machines of the database share, by their names.
+
+        These are the configuration, the table of access tokens and the report of the last dream.
+        """
         layout = self.session.engine.layout
         settings = self.session.engine.settings
+        # On other machines a project is a folder of the home. One outside the home does not exist.
         changes = {
             f"projects.{name}": None if name in self.outside else f"{OWN}/{name}"
             for name in settings.projects
         }
+        # Each machine has its own places.
         changes |= _stored_keys(layout.config, "storage.root", "storage.state")
         shared_files = {}
         if layout.config.exists():
@@ -752,11 +854,11 @@ class IntoDatabase:
 
 
 def without_state(config: Path) -> str:
-    """The text of a configuration that does not say where the state of the memory is."""
+    """Return the text of a configuration without the setting `storage.state`."""
     return config_text.change(config, _stored_keys(config, "storage.state"))
 
 
 def _stored_keys(config: Path, *keys: str) -> dict[str, None]:
-    """Those of the keys that a configuration has, each to be removed."""
+    """Return the keys that a configuration has, with None, which means to remove the key."""
     rows = config_text.read(config)
     return {key: None for key in keys if config_text.stored_value(rows, key)}

@@ -1,9 +1,12 @@
-"""Keeping the index in step with the disk, by the system's watch or by sweeps over all files.
+"""Keep the index in step with the files on disk.
 
-Every call sees each change that was on disk before it, by whatever program. The exception is a
-server whose first look at a large project would take long. Until that look is complete, its calls
-are answered from the index, with a warning. They see the changes made since the first call, and
-older ones as soon as the background look reaches them.
+Before each call, `Freshness.update` looks for changed files. It asks the system's watch, or it
+sweeps: it compares the times and sizes of all files with the index. So a call sees every change
+that was on disk before it, by whatever program.
+
+The exception is a server with a large project, whose first sweep would take long. Such a project is
+late: calls are answered from the index, with a warning, and the sweep goes on between calls
+(`catch_up`). Changes made after the first call are seen all the same, as the watch tells of them.
 """
 
 from __future__ import annotations
@@ -39,27 +42,28 @@ if TYPE_CHECKING:
     from memoranda.index.watch import Changes, Watch
 
 Loader = Callable[[Source, str], tuple[Note, Stamp] | None]
+# Device and inode of a folder or file. None if nothing is at the path.
 _Identity = tuple[int, int] | None
 METHOD = "fresh"
 """The daemon's method that brings the index up to date, for processes without a watch."""
-# How long a command waits for the daemon to say what changed on disk.
+# How long a command waits for the daemon to say what changed on disk. The daemon may need the
+# home's lock for its answer, so the wait is shorter if the command holds it.
 _DAEMON_SECONDS = 0.25
 _DAEMON_SECONDS_LOCKED = 0.05
 LARGE = 50_000
-"""Notes from which on a server's first look at a project's files, some tenths of a second, goes on
-behind its calls.
+"""A project with more notes is late in a server: its first sweep, some tenths of a second, goes on
+between calls.
 """
-# Files of one portion of a listing, after which the lock may go to others.
-_LISTED = 200
-# Files compared with the index, and changes applied to it, in one piece of that: a few
-# milliseconds.
-_APPLIED = 4
-# Files with other names in a project from which on all its files are compared, which is faster than
-# one by one.
-_MANY_SHARED = 200
-# How long that waits for the home's lock, the guard held.
+# `catch_up` lists this many files at a time, and then applies this many changes at a time. Each
+# takes a few milliseconds, after which a call may come in.
+_LISTED_FILES = 200
+_APPLIED_CHANGES = 4
+# How long `catch_up` waits for the home's lock. Calls wait for it meanwhile.
 _LOCK_SECONDS = 0.01
-# Projects whose verbs take what the index has for all there is.
+# A project with more shared files (see `Freshness._shared`) is swept, which is faster than looking
+# at them one by one.
+_MAX_SHARED_FILES = 200
+# These projects are never late: their verbs rely on the index having every note.
 _NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
 _LATE = (
     "The files of project {} are still being compared with the index: what changed before this "
@@ -75,13 +79,13 @@ class Freshness:
     """Finds the changes on disk that the index lacks. The caller holds the engine's guard.
 
     sources: the sources of all projects; set again when the projects change.
-    load: gives the note at a path of a source.
-    files: gives the means by which other processes read many files of a source.
-    watch: let the system report changes.
-    may_be_late: look at large projects in the background. `catch_up` is called between calls as
-        long as `late` names projects.
-    socket: where the daemon listens. A process that would have to look at all files asks it first,
-        and skips the projects that it watches.
+    load: returns the note at a path of a source.
+    files: returns the means by which other processes read many files of a source.
+    watch: whether to let the system report changes.
+    may_be_late: whether large projects are swept between calls. The caller has to call `catch_up`
+        as long as `late` names projects.
+    socket: where the daemon listens. A process that would have to sweep projects asks the daemon
+        first, and skips those that the daemon watches.
     """
 
     def __init__(
@@ -104,30 +108,38 @@ class Freshness:
         self._clock = clock
         self._wants_watch = watch
         self._may_be_late = may_be_late
+        # Whether no project may be late in the next update.
         self._must_be_whole = False
         self._socket = socket
         self._watch: Watch | None = None
+        # The folders of the projects when the watch began, to notice when one is replaced.
         self._roots: dict[str, _Identity] = {}
+        # The projects that have to be swept.
         self._pending: set[str] = set(self.sources)
+        # The number of the opening of the index (`Index.openings`) that was last brought up to date.
         self._openings = 0
+        # When the last complete update began (time.monotonic). 0 means that the next must look.
         self._looked = 0.0
+        # By project, the reasons why a sweep could not see all files.
         self._troubles: dict[str, list[str]] = {}
+        # By (project, path), the stamp of a file that is not text.
         self._skipped: dict[tuple[str, str], Stamp] = {}
         self._shared: dict[str, set[str]] = {}
-        """By project the notes whose file has another name; the watch does not tell of all that is
-        written to them."""
+        """By project, the notes whose file has a second name (a hard link). The watch does not see
+        what is written under the other name.
+        """
         self.scopes: dict[str, str] = {}
-        """The scope in force of the projects that only some agents may use."""
+        """The scope in force of each project that only some agents may use."""
         self.late: dict[str, Iterator[None]] = {}
-        """The projects that are still compared with the disk, and the rest of that."""
+        """By late project, its sweep. Each `next` compares a few more files."""
         self.unreadable: dict[tuple[str, str], str] = {}
-        """Files left out because they cannot be read: (project, path) -> why."""
+        """By (project, path), the reason why a file was left out: it cannot be read."""
         self.is_current = False
-        """Whether the verb at work has looked at the disk already."""
+        """Whether the present call of a verb has looked at the disk already."""
         self.behind = ""
-        """Why the index may not show the last changes."""
+        """The reason why the index may lack the last changes. Empty if it has them."""
         self.elsewhere = ""
-        """Why changes made on other machines may be missing."""
+        """The reason why changes of other machines may be missing. Empty if they are here."""
 
     def close(self) -> None:
         """Stop watching."""
@@ -138,7 +150,10 @@ class Freshness:
         self.late.clear()
 
     def forget(self, *, whole: bool = False) -> None:
-        """Look at every file next time; with `whole` no project may be late then."""
+        """Sweep all projects in the next update.
+
+        whole: whether no project may be late then.
+        """
         self._must_be_whole |= whole
         self._looked = 0.0
         self._pending = set(self.sources)
@@ -147,12 +162,12 @@ class Freshness:
 
     @property
     def is_swept(self) -> bool:
-        """Whether the index shows what was on disk when this process first looked."""
+        """Whether no project has to be swept any more."""
         return not self._pending
 
     @property
     def warnings(self) -> list[ProjectWarning]:
-        """Warnings about projects that the last look could not see whole."""
+        """Warnings about projects whose files the last update could not see completely."""
         warnings = []
         for name, troubles in sorted(self._troubles.items()):
             warnings += [ProjectWarning(text, name) for text in troubles]
@@ -161,7 +176,7 @@ class Freshness:
         return warnings + [ProjectWarning(text) for text in (self.behind, self.elsewhere) if text]
 
     def has_seen(self, moment: float) -> bool:
-        """Whether the index has been compared with the disk since `moment` (time.monotonic)."""
+        """Whether the index was completely updated after a moment (time.monotonic)."""
         if moment >= self._looked or self.behind:
             return False
         self._index.pin()
@@ -170,10 +185,10 @@ class Freshness:
     def update(
         self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False
     ) -> Result:
-        """Make the index show every change on disk; unless `whole`, projects may be late. Returns
-        what it found.
+        """Make the index show every change on disk, and return what changed.
 
-        `is_locked`: the caller holds the home's lock, which the daemon may be waiting for.
+        is_locked: whether the caller holds the home's lock, which the daemon may be waiting for.
+        whole: whether no project may be late.
         """
         from memoranda.index.sync import Result
 
@@ -184,27 +199,31 @@ class Freshness:
         whole = whole or self._must_be_whole
         if whole and self.late:
             self.close()
+        daemon_seconds = _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS
         try:
-            self._update(
-                result, progress, _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS, whole
-            )
+            self._update(result, progress, daemon_seconds, whole)
             self._must_be_whole = False
         except BaseException:
             if self.late:
                 self.close()
-            # The system tells a change once: look at everything next time
+            # The watch reports each change only once, so the next update has to sweep.
             self._pending = set(self.sources)
             raise
-        if self._index.openings != openings:
-            # Catching up may have taken long.
+        is_other_index = self._index.openings != openings
+        if is_other_index:
+            # Making a new index may have taken long.
             self._index.try_later()
         self._looked = begun
         self.behind = ""
         return result
 
     def _update(
-        self, result: Result, progress: Progress | None, patience: float, whole: bool
+        self, result: Result, progress: Progress | None, daemon_seconds: float, whole: bool
     ) -> None:
+        """Carry out `update`, and add the changes to `result`.
+
+        daemon_seconds: how long to wait for the daemon's answer.
+        """
         sources = self.sources
         # A verb sees a single index, even if another process rebuilds it.
         self._index.pin()
@@ -215,28 +234,29 @@ class Freshness:
         self._look_at_conventions()
         if self._pending:
             self._forget_other_scopes()
+        # The changes are taken before a new watch is opened: it sees only later ones.
         changes = self._changes_seen_by_watch()
         if not self._watch and self._wants_watch:
             self._open_watch(self._may_be_late and not whole)
-        troubled = set(self._troubles)
+        troubled_before = set(self._troubles)
         if changes is None:
-            sweeps = sources.keys() - self.late.keys()
+            swept_projects = sources.keys() - self.late.keys()
         else:
-            sweeps = self._beyond_the_watch() - self.late.keys()
-            self._look_at_changes(changes, sources.keys() - sweeps, result)
-        covered = self._shown_by_daemon(sweeps, patience)
-        for project in sorted(sweeps - covered):
+            swept_projects = self._beyond_the_watch() - self.late.keys()
+            self._look_at_changes(changes, sources.keys() - swept_projects, result)
+        covered_by_daemon = self._shown_by_daemon(swept_projects, daemon_seconds)
+        for project in sorted(swept_projects - covered_by_daemon):
             self._sweep(sources[project], result, progress)
-        if troubled - self._troubles.keys():
-            # Folders that can be read again were not watched in between.
+        if troubled_before - self._troubles.keys():
+            # Folders that can be read again are not watched yet, so open the watch again.
             self.close()
         if self._pending:
-            self._pending -= sweeps
+            self._pending -= swept_projects
             self._forget_removed_projects()
         self.retire_expired()
 
     def _begin_with_this_index(self) -> None:
-        """Know nothing of what the index shows: another process may have rebuilt it."""
+        """Sweep all projects, as another process has replaced the index."""
         self._openings = self._index.openings
         self._pending = set(self.sources)
         if self.late:
@@ -244,16 +264,16 @@ class Freshness:
         self._load_skipped()
 
     def _has_another_root(self) -> bool:
-        """Whether a watched project's folder was made, went away or was exchanged."""
+        """Whether the folder of a watched project was created, removed or replaced by another."""
         if not self._watch:
             return False
         roots = {name: _identity(self.sources[name].root) for name in self._roots}
         return self._roots != roots
 
     def _changes_seen_by_watch(self) -> Changes | None:
-        """The changes since the last look.
+        """Return the changes that the watch has seen since the last update.
 
-        None if nothing was watched, or if some changes were lost.
+        None if nothing was watched, or if the watch has lost changes.
         """
         if not self._watch:
             return None
@@ -264,8 +284,10 @@ class Freshness:
         return changes
 
     def _beyond_the_watch(self) -> set[str]:
-        """The projects of which the watch does not tell every change."""
-        many_shared = {name for name, paths in self._shared.items() if len(paths) > _MANY_SHARED}
+        """Return the projects of which the watch does not see every change."""
+        many_shared = {
+            name for name, paths in self._shared.items() if len(paths) > _MAX_SHARED_FILES
+        }
         uncertain = self._pending | self._troubles.keys() | many_shared
         unwatched = self.sources.keys() - self._roots.keys()
         return (uncertain & self.sources.keys()) | unwatched
@@ -297,15 +319,15 @@ class Freshness:
         """Make the index show these files as they are now."""
         differences: list[Difference] = []
         for path in paths:
-            differences += self._differs(source, path)
+            differences += self._differences_of_file(source, path)
         self._apply(source, differences, result)
         if isinstance(source, FolderSource):
-            shared = self._shared.setdefault(source.name, set())
-            shared.difference_update(paths)
-            shared.update(path for path in paths if source.is_shared(path))
+            shared_paths = self._shared.setdefault(source.name, set())
+            shared_paths.difference_update(paths)
+            shared_paths.update(path for path in paths if source.is_shared(path))
 
     def _look_at_conventions(self) -> None:
-        """Schedule a full look at each project whose rules for skipped files have changed."""
+        """Have the projects swept whose rules for skipped files have changed."""
         changed = {
             name
             for name, source in self.sources.items()
@@ -316,8 +338,10 @@ class Freshness:
             self.close()
 
     def _forget_other_scopes(self) -> None:
-        """Projects whose notes were indexed for other agents than may use them now are indexed
-        again."""
+        """Remove projects from the index whose notes have a scope that is no longer in force.
+
+        The sweep that follows indexes them again, with the present scope.
+        """
         index = self._index
         for name in sorted(self._pending & self.sources.keys()):
             known_scopes = index.notes.scopes(name)
@@ -327,34 +351,37 @@ class Freshness:
                 index.forget_project(name)
 
     def shown(self) -> dict[str, str]:
-        """The folders, by project, that were in step with the index when this process last looked.
+        """Return the projects that the index shows as of the last update, with their folders.
 
-        Only folders that this process watches are included.
+        Only projects that this process watches are included.
         """
         if self._watch is None or self.behind:
             return {}
         watched = self._roots.keys() - self._troubles.keys() - self._pending
         return {name: self.sources[name].root for name in watched & self.sources.keys()}
 
-    def _shown_by_daemon(self, sweeps: set[str], patience: float) -> set[str]:
-        """The projects among `sweeps` that a daemon watches and has brought up to date in this
-        index.
+    def _shown_by_daemon(self, projects: set[str], daemon_seconds: float) -> set[str]:
+        """Ask the daemon to update the index, and return the projects that need no sweep then.
 
-        patience: how many seconds to wait for the daemon's answer.
+        projects: the projects to choose from. The daemon knows only those that it watches.
+        daemon_seconds: how long to wait for the answer.
         """
-        if all(self.sources[name].holds_entities for name in sweeps):
+        # The daemon does not watch graph files. Those are quickly compared.
+        if all(self.sources[name].holds_entities for name in projects):
             return set()
         from memoranda.engine import daemon_client
 
         try:
-            answer = daemon_client.ask(self._socket, METHOD, {}, patience)
+            answer = daemon_client.ask(self._socket, METHOD, {}, daemon_seconds)
         except OSError:
             # The daemon is busy.
             return set()
         if not answer or answer["index"] != list(self._index.identity[:2]) or self._index.is_copy:
+            # There is no daemon, or it has another index.
             return set()
         self._load_skipped()
-        return {name for name in sweeps if answer["projects"].get(name) == self.sources[name].root}
+        daemon_roots = answer["projects"]
+        return {name for name in projects if daemon_roots.get(name) == self.sources[name].root}
 
     def _load_skipped(self) -> None:
         """Load from the index which files are not notes."""
@@ -363,9 +390,7 @@ class Freshness:
         self.unreadable = {key: why for key, (_, why) in skipped.items() if why}
 
     def retire_expired(self) -> None:
-        """Take entries past their time to live out of every face, from that moment on (contract
-        004, 4).
-        """
+        """Hide entries that are past their time to live from all verbs (contract 004, 4)."""
         now = microseconds(self._clock())
         index = self._index
         if index.notes.expired_paths(now, 1):
@@ -373,10 +398,10 @@ class Freshness:
                 index.entries.retire(now)
 
     def _open_watch(self, may_be_late: bool) -> None:
-        """Watch all folders.
+        """Watch all folders, and begin the sweeps of late projects.
 
-        may_be_late: whether large projects are compared later. Only their folders in the index are
-            watched then, as finding all of them takes long.
+        may_be_late: whether large projects are late. At first only the folders are
+            watched in which the index has notes, as finding all folders takes long.
         """
         from memoranda.index.watch import Watch
 
@@ -385,24 +410,26 @@ class Freshness:
             name: source.root for name, source in sources.items() if not source.holds_entities
         }
         self._roots = {name: _identity(root) for name, root in roots_by_name.items()}
-        late: dict[str, FolderSource] = {}
+        late_sources: dict[str, FolderSource] = {}
+        # (project, its root, folder) to watch.
         watched: list[tuple[str, str, str]] = []
         for name, root in roots_by_name.items():
             source = sources[name]
             if not os.path.isdir(root):
                 continue
             if may_be_late and isinstance(source, FolderSource) and self._takes_long(source):
-                late[name] = source
+                late_sources[name] = source
             else:
                 watched += [(name, root, folder) for folder in source.folders()]
-        for name, source in late.items():
+        for name, source in late_sources.items():
             watched += [(name, source.root, folder) for folder in self._known_folders(source)]
         self._watch = Watch.open(watched)
         self._wants_watch = self._watch is not None
         self._pending = set(sources)
         self.late = {}
         if self._watch is not None:
-            self.late = {name: self._compare(source, self._watch) for name, source in late.items()}
+            for name, source in late_sources.items():
+                self.late[name] = self._sweep_in_pieces(source, self._watch)
 
     def _takes_long(self, source: FolderSource) -> bool:
         """Whether a project is so large that calls should not wait until it is compared."""
@@ -411,7 +438,7 @@ class Freshness:
         return self._index.notes.number_in(source.name) > LARGE
 
     def _known_folders(self, source: FolderSource) -> list[str]:
-        """The folders of a project in which the index has notes, as paths on the disk."""
+        """Return the folders of a project in which the index has notes, as absolute paths."""
         folders = [source.root]
         for name in self._index.notes.folders_in(source.name):
             if not has_link(source.root, name):
@@ -419,7 +446,7 @@ class Freshness:
         return folders
 
     def catch_up(self, seconds: float) -> None:
-        """Go on comparing late projects with the disk, for about so long."""
+        """Go on with the sweeps of late projects for about this number of seconds."""
         index = self._index
         end = time.monotonic() + seconds
         index.pin()
@@ -432,26 +459,27 @@ class Freshness:
                 if self.late.pop(name, None) is not None:
                     self._pending.discard(name)
         except BaseException:
-            # The next call starts again
+            # The next update begins the sweep again.
             self.close()
             raise
         finally:
             index.unpin()
 
     def look_at(self, project: str, path: str) -> None:
-        """Compare one file with the disk now, if its project has not been compared yet."""
+        """Make the index show one file of a late project as it is now."""
         if project in self.late:
             from memoranda.index.sync import Result
 
             source = self.sources[project]
-            self._apply(source, self._differs(source, path), Result())
+            self._apply(source, self._differences_of_file(source, path), Result())
 
-    def _compare(self, source: FolderSource, watch: Watch) -> Iterator[None]:
-        """Compare a project with the index and apply what differs, piece by piece.
+    def _sweep_in_pieces(self, source: FolderSource, watch: Watch) -> Iterator[None]:
+        """Compare a late project with the index and apply the differences. Yields often.
 
-        A folder is watched, then listed. All differences are known before the first is applied: a
-        file that moved to another folder stays the same note. Other programs may write in between,
-        so each difference is checked again when its turn comes.
+        Each folder is watched before it is listed, so no change is missed. All differences are
+        collected before the first is applied: only then is a file that moved to another folder
+        known to be the same note. Other programs may write in between, so each difference is
+        checked again before it is applied.
         """
         from memoranda.index import sync
 
@@ -459,43 +487,44 @@ class Freshness:
         name = source.name
         comparison = sync.Comparison()
         removed: dict[str, bytes] = {}
-        waiting = [""]
-        unreadable = list[str]()
-        while waiting:
-            folder = waiting.pop()
-            seen_paths = set[str]()
-            folders = list[str]()
+        waiting_folders = [""]
+        unreadable_folders: list[str] = []
+        while waiting_folders:
+            folder = waiting_folders.pop()
+            seen_paths: set[str] = set()
+            subfolders: list[str] = []
             try:
                 watch.add(name, source.root, folder)
             except OSError:
-                # There are too many folders to watch, so every call has to look at all files.
+                # There are too many folders to watch, so every update has to sweep.
                 self.close()
                 self._wants_watch = False
                 return
             listing = Listing()
-            for _ in source.portions(folder, listing, folders, _LISTED):
+            for _ in source.portions(folder, listing, subfolders, _LISTED_FILES):
                 known_stamps = notes.stamps_of(name, listing.stamps)
                 seen_paths.update(known_stamps)
                 comparison.look(known_stamps, listing.stamps)
                 listing.stamps.clear()
                 yield
-            waiting += folders
-            unreadable += listing.unreadable
+            waiting_folders += subfolders
+            unreadable_folders += listing.unreadable
             self._shared.setdefault(name, set()).update(listing.shared)
-            # A file that could not be listed is not one that is gone.
+            # In a folder that cannot be read, no note counts as removed.
             if listing.unreadable:
                 continue
-            for part in notes.not_among(name, folder, seen_paths, folders, _LISTED):
+            for part in notes.not_among(name, folder, seen_paths, subfolders, _LISTED_FILES):
                 removed |= part
                 yield
         changes = comparison.end(removed, ())
         yield
-        for start in range(0, len(changes), _APPLIED):
-            while not self._applied(source, changes[start : start + _APPLIED]):
+        for start in range(0, len(changes), _APPLIED_CHANGES):
+            piece = changes[start : start + _APPLIED_CHANGES]
+            while not self._try_to_apply(source, piece):
                 yield
             yield
-        if unreadable:
-            self._troubles[name] = _unreadable(name, unreadable)
+        if unreadable_folders:
+            self._troubles[name] = _unreadable(name, unreadable_folders)
         else:
             self._forget_lost_files(source)
 
@@ -508,20 +537,23 @@ class Freshness:
         if lost:
             self._notice_all(lost)
 
-    def _applied(self, source: FolderSource, changes: Sequence[Difference]) -> bool:
-        """Apply what of `changes`, found a while ago, is still so; False when somebody keeps the
-        lock."""
+    def _try_to_apply(self, source: FolderSource, changes: Sequence[Difference]) -> bool:
+        """Apply the differences, found a while ago, that still exist.
+
+        Returns False if another process keeps the home's lock.
+        """
         from memoranda.index.sync import Result
 
         differences: list[Difference] = []
         for change in changes:
-            old = change.old
-            if old is None or old == change.path:
-                differences += self._differs(source, change.path)
-            elif self._is_still_moved(source, old, change.path):
+            old_path = change.old
+            if old_path is None or old_path == change.path:
+                differences += self._differences_of_file(source, change.path)
+            elif self._is_still_moved(source, old_path, change.path):
                 differences.append(change)
             else:
-                differences += self._differs(source, old) + self._differs(source, change.path)
+                differences += self._differences_of_file(source, old_path)
+                differences += self._differences_of_file(source, change.path)
         try:
             with waits_at_most(_LOCK_SECONDS):
                 self._apply(source, differences, Result())
@@ -529,19 +561,20 @@ class Freshness:
             return False
         return True
 
-    def _is_still_moved(self, source: FolderSource, old: str, path: str) -> bool:
-        """Whether the file at `old` is gone, and the one at `path` not in the index yet."""
-        if source.stamp(old) is not None or not source.stamp(path):
+    def _is_still_moved(self, source: FolderSource, old_path: str, path: str) -> bool:
+        """Whether the file at `old_path` is gone, and the one at `path` is not in the index yet."""
+        if source.stamp(old_path) is not None or not source.stamp(path):
             return False
         return self._index.notes.stamp(source.name, path) is None
 
     def _sweep(
         self, source: Source, result: Result, progress: Progress | None, folder: str = ""
     ) -> None:
-        """Compare a project, or one folder of it, with the index, and apply what differs."""
+        """Compare a project, or one folder of it, with the index, and apply the differences."""
         index = self._index
         name = source.name
         self._troubles.pop(name, None)
+        # Only sources that are one file have a version, which changes with every write.
         version = source.version()
         if version is not None:
             if version == index.seen(name):
@@ -550,7 +583,7 @@ class Freshness:
                 self._ledger.try_to_recover()
                 version = source.version()
         elif name in self._pending and not source.holds_entities and index.seen(name):
-            # A graph file had this name.
+            # The project was a graph file before, and is a folder now.
             with index.write_lock, index.transaction():
                 index.forget_project(name)
         try:
@@ -564,8 +597,10 @@ class Freshness:
                 index.see(name, version)
 
     def _changes_in(self, source: Source, folder: str) -> Sequence[Difference]:
-        """The differences between a project, or one folder of it, and the index. What cannot be
-        read is noted as a trouble of the project. Raises MemorandaError."""
+        """Return the differences between a project, or one folder of it, and the index.
+
+        A project that cannot be read gets an entry in `_troubles`. Raises MemorandaError.
+        """
         trouble = source.trouble()
         if trouble:
             if not self._is_to_come(source):
@@ -584,18 +619,18 @@ class Freshness:
         return not self._index.notes.stamps(source.name)
 
     def _changes_of(self, source: Source, paths: Iterable[str]) -> list[Difference]:
-        """The differences between these files, or entities, and the index."""
+        """Return the differences between files, or entities of a graph file, and the index."""
         changes: list[Difference] = []
         for path in paths:
             changes += self._index.plan_file(source.name, path, source.stamp(path))
         return changes
 
     def _changes_by_listing(self, source: Source, folder: str) -> Sequence[Difference]:
-        """The differences between a listing of the files and the index."""
+        """List the files of a project or folder, and return the differences to the index."""
         name = source.name
         listing = Listing()
         parts = self._parts(source, folder, listing)
-        # The parts are listed while the plan is made; `listing` is whole only after it.
+        # `plan` lists the parts one by one. `listing` is complete only after it.
         changes = self._index.plan(name, parts, listing.unreadable, folder)
         if not folder:
             self._shared[name] = set()
@@ -604,13 +639,12 @@ class Freshness:
             self._troubles[name] = _unreadable(name, listing.unreadable)
         return changes
 
-    def _differs(self, source: Source, path: str) -> list[Difference]:
-        """The changes that make the index show one file."""
-        if source.is_note(path):
-            stamp = source.stamp(path)
-        else:
-            stamp = None
-        if stamp is not None and self._skipped.get((source.name, path)) == stamp:
+    def _differences_of_file(self, source: Source, path: str) -> list[Difference]:
+        """Return the changes that make the index show one file as it is now."""
+        # A stamp of None means that there is no note.
+        stamp = source.stamp(path) if source.is_note(path) else None
+        is_known_as_skipped = stamp is not None and stamp == self._skipped.get((source.name, path))
+        if is_known_as_skipped:
             return []
         return self._index.plan_file(source.name, path, stamp)
 
@@ -621,6 +655,7 @@ class Freshness:
         result: Result,
         progress: Progress | None = None,
     ) -> None:
+        """Apply differences to the index, and add them to `result`."""
         if changes:
             index = self._index
             index.apply(
@@ -634,11 +669,16 @@ class Freshness:
             )
 
     def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
-        """The files that `source.parts` finds, without unchanged files that are known not to be
-        text.
+        """Yield the stamps of a project's files by path, part by part.
+
+        Files that are known not to be text, and have not changed, are left out.
+
+        folder: the folder to list; "" for the whole project.
+        listing: is filled with the folders that cannot be read, and other findings.
         """
         name = source.name
         skipped = self._skipped
+        # The files that are not notes; the rest of these at the end is gone.
         removed = {
             path
             for project, path in self.unreadable.keys() | skipped.keys()
@@ -655,8 +695,7 @@ class Freshness:
             self._notice_all([(name, path) for path in removed])
 
     def drop_derived(self) -> None:
-        """Remove what was derived from notes that were erased on another machine, and derive it
-        again."""
+        """Make everything again that is derived from notes, as another machine has erased some."""
         layout = self._ledger.layout
         with self._ledger.lock:
             self.rebuild_others()
@@ -677,7 +716,11 @@ class Freshness:
                 Index(path, self._ledger.lock).rebuild()
 
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
-        """Return `note` if it may be indexed. A file that is not text is noted as skipped: None."""
+        """Return the note at a path if it may be indexed.
+
+        note: None for a file that is not text. It is recorded as skipped, so that it is not read
+            again until it changes.
+        """
         key = (project, path)
         if not self._openings:
             self._load_skipped()
@@ -691,23 +734,28 @@ class Freshness:
         return None
 
     def _notice_all(self, keys: Sequence[tuple[str, str]]) -> None:
+        """Call `notice` for each (project, path), in one transaction of the index."""
         with self._index.write_lock, self._index.transaction():
             for key in keys:
                 self.notice(*key)
 
     def notice(self, project: str, path: str) -> None:
-        """Forget that a file is not a note, so that it is looked at again."""
+        """Forget that a file was skipped, so that it is looked at again."""
         self.unreadable.pop((project, path), None)
         if self._skipped.pop((project, path), None) is not None:
             self._index.notes.unskip(project, path)
 
 
 def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
+    """Return a sentence for each folder of a project that cannot be read."""
     return [f"Folder {folder or '/'} of project {project} cannot be read." for folder in folders]
 
 
 def _identity(path: str | Path) -> _Identity:
-    """A key that changes if another folder or file takes this place. None if the place is empty."""
+    """Return a key of the folder or file at a path. None if the path is empty.
+
+    Another folder or file at the same path has another key.
+    """
     try:
         status = os.stat(path)
     except OSError:

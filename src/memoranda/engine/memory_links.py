@@ -1,7 +1,8 @@
 """Links between notes, and facts that change.
 
-Memories are linked by ids in their headers, other notes by relations. The verbs here write and
-follow both. Header keys say from when until when a note is valid, and which notes it supersedes
+Memories are linked by ids in their headers (`links: [ID]`), other notes by relations in their text
+(`- uses [[Other]]`). `LinkVerbs` writes and follows both. A fact that changes gets a new note, which
+supersedes the old one. The new header has `supersedes: ID`, and `valid_until` ends the old note
 (docs/format.md).
 """
 
@@ -29,20 +30,25 @@ from memoranda.sources.step import Step
 
 if TYPE_CHECKING:
     from memoranda.index.rows import Edge, Reached
-    from memoranda.note.model import Observation
+    from memoranda.note.model import Note, Observation
 
 _NO_ENTRY = (
-    "A key-value entry holds one value, the present one, so it supersedes nothing. Write the key anew; `memory log` "
-    "keeps what it said."
+    "A key-value entry holds one value, the present one, so it supersedes nothing. "
+    "Write the key anew; `memory log` keeps what it said."
 )
+_DAY_MICROSECONDS = 86_400_000_000
+# `2025-03-01` at the beginning of a time stamp.
+_DAY_CHARACTERS = 10
+_EARLIEST_DAY = "0001-01-01"
 
 
 @dataclass(slots=True)
 class NoteContext:
     """A note with its observations and the notes it is linked to, nearest first.
 
-    edges: its links. For a note with very many, only the newest links to it.
-    more: how many more links name it.
+    edges: the links of the note. For a note with very many, only the newest links to it.
+    more: how many links to the note are left out of `edges`.
+    reached: the linked notes with their distance.
     """
 
     note: NoteInfo
@@ -54,7 +60,12 @@ class NoteContext:
 
 @dataclass(slots=True)
 class LinkAction:
-    """One planned link of `resolve_links`: `source` gains `target` (both directions are written)."""
+    """One planned link of `resolve_links`. It is written into the headers of both memories.
+
+    source, target: the ids of the memories.
+    reason: the wikilink in the text of the source, `[[Target]]`.
+    path: the path of the source.
+    """
 
     source: str
     target: str
@@ -79,7 +90,7 @@ class ResolvedLinks:
 
 
 class LinkVerbs(ReadVerbs, WritingSession):
-    """The verbs that link, and those that follow links."""
+    """The verbs that write links, and the verbs that follow them."""
 
     @verb
     def context(
@@ -101,13 +112,13 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
     @verb
     def outgoing(self, ref: Ref) -> list[Edge]:
-        """The note's relations, in the order of its text."""
+        """Return the links from a note, in the order of its text."""
         info = self.find(ref)
         return with_attachments_marked(self, info, self.index.links.outgoing(info, self.agent))
 
     @verb
     def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> list[Edge]:
-        """Relations that lead to the note, newest source first."""
+        """Return the links to a note. Links from the newest notes come first."""
         return self.index.links.incoming(self.find(ref), self.agent, limit=limit, offset=offset)
 
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
@@ -127,7 +138,8 @@ class LinkVerbs(ReadVerbs, WritingSession):
         """Link two notes. Returns whether the link is new (see `Memory.link`)."""
         with self.change("link") as change:
             first, second = self._pair(a, b)
-            if {first.project, second.project} <= {*MEMORY_PROJECTS}:
+            are_memories = {first.project, second.project} <= {*MEMORY_PROJECTS}
+            if are_memories:
                 for info, partner in ((first, second), (second, first)):
                     if partner.id not in info.links:
                         set_keys(self, change, info, linked_keys(info, partner))
@@ -158,9 +170,12 @@ class LinkVerbs(ReadVerbs, WritingSession):
         change.put(first.project, first.path, edited.encode(), old=file, scope=first.scope)
 
     def _link_name(self, first: NoteInfo, second: NoteInfo) -> str:
-        """The text of a link in the first note that leads to the second: its title, if
-        that is enough.
+        """Return the text of a link in the first note that leads to the second.
+
+        It is the title, if no other note has the same title. Otherwise it is the file's name in a
+        folder that people keep, or the permalink.
         """
+        # None means that the link needs no project in front.
         project = None if first.project == second.project else second.project
         target = self.index.links.resolve(
             second.title,
@@ -176,6 +191,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
         return second.permalink
 
     def _pair(self, a: Ref, b: Ref) -> tuple[NoteInfo, NoteInfo]:
+        """Find two notes. Raises InvalidInput if they are the same note."""
         first = self.find(a, looseness=Looseness.CASE)
         second = self.find(b, looseness=Looseness.CASE)
         if (first.project, first.path) == (second.project, second.path):
@@ -184,9 +200,9 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
     @verb
     def unlink(self, a: Ref, b: Ref) -> bool:
-        """Remove the link between two memories, and remember that the pair is not wanted.
+        """Remove the link between two memories, and record in both that it is unwanted.
 
-        Returns whether a link existed (see `Memory.unlink`).
+        Returns whether there was a link (see `Memory.unlink`).
         """
         with self.change("unlink") as change:
             first, second = self._pair(a, b)
@@ -197,14 +213,11 @@ class LinkVerbs(ReadVerbs, WritingSession):
             if second.id not in first.links and first.id not in second.links:
                 return False
             for info, partner in ((first, second), (second, first)):
-                unlinked = id_list(info.header.get("unlinked"))
-                if partner.id in unlinked:
-                    unwanted = unlinked
-                else:
-                    unwanted = [*unlinked, partner.id]
-                set_keys(
-                    self, change, info, links_without(info, partner.id) | {"unlinked": unwanted}
-                )
+                unlinked_ids = id_list(info.header.get("unlinked"))
+                if partner.id not in unlinked_ids:
+                    unlinked_ids = [*unlinked_ids, partner.id]
+                keys = links_without(info, partner.id) | {"unlinked": unlinked_ids}
+                set_keys(self, change, info, keys)
         return True
 
     @verb
@@ -215,81 +228,98 @@ class LinkVerbs(ReadVerbs, WritingSession):
         """
         with self.change("link", (CATEGORY_PROJECT, "")) as change:
             infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
-            by_row = {info.row: info for info in infos}
-            rows = list(by_row)
-            leading = self.index.links.resolved_links_of(sorted(rows), self.agent)
-            place = {row: number for number, row in enumerate(rows)}
-            leading.sort(key=lambda link: place[link[0]])
-            plan, links_by_row = _planned_links(by_row, leading)
-            for row, ids in links_by_row.items() if not dry_run else ():
-                if ids != list(by_row[row].links):
-                    set_keys(self, change, by_row[row], {"links": ids})
+            infos_by_row = {info.row: info for info in infos}
+            resolved_links = self.index.links.resolved_links_of(sorted(infos_by_row), self.agent)
+            # The links of a memory together, the memories in the order of their paths.
+            order = {row: position for position, row in enumerate(infos_by_row)}
+            resolved_links.sort(key=lambda link: order[link[0]])
+            plan, links_by_row = _planned_links(infos_by_row, resolved_links)
+            if not dry_run:
+                for row, ids in links_by_row.items():
+                    info = infos_by_row[row]
+                    if ids != list(info.links):
+                        set_keys(self, change, info, {"links": ids})
         return plan
 
 
 def _planned_links(
-    by_row: Mapping[int, NoteInfo], leading: Iterable[tuple[int, str, int | None]]
+    infos_by_row: Mapping[int, NoteInfo], resolved_links: Iterable[tuple[int, str, int | None]]
 ) -> tuple[ResolvedLinks, dict[int, list[str]]]:
-    """Plan the ids for the wikilinks of memories. Returns the plan, and the ids by row.
+    """Plan the ids for the wikilinks of memories.
 
-    leading: the row of a memory, the name its link has, and the row that leads to or None.
+    infos_by_row: all memories.
+    resolved_links: (row of the memory with the link, name in the link, row of the linked note). The
+        last is None if no note has the name.
+
+    Returns the plan, and the new `links` of each memory by row.
     """
-    links_by_row = {row: list(info.links) for row, info in by_row.items()}
+    links_by_row = {row: list(info.links) for row, info in infos_by_row.items()}
     plan = ResolvedLinks([], 0, 0, [])
-    gained = set[int]()
-    for row, name, reached in leading:
-        info = by_row[row]
-        if reached is None:
-            # An id in the header is no wikilink, and may be another agent's
+    rows_with_new_links: set[int] = set()
+    for row, name, target_row in resolved_links:
+        info = infos_by_row[row]
+        if target_row is None:
+            # The header's ids are among these links. One without a note may be another agent's.
             if name not in info.links:
                 plan.unresolved.append((info.id, name))
             continue
-        target = by_row.get(reached)
+        target = infos_by_row.get(target_row)
         if target is None or target.row == info.row or info.locked or target.locked:
             continue
         if target.id not in links_by_row[info.row]:
             plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
-            gained.add(info.row)
-        for info_from, info_to in ((info, target), (target, info)):
-            if info_to.id not in links_by_row[info_from.row]:
-                links_by_row[info_from.row].append(info_to.id)
+            rows_with_new_links.add(info.row)
+        for source, partner in ((info, target), (target, info)):
+            if partner.id not in links_by_row[source.row]:
+                links_by_row[source.row].append(partner.id)
                 plan.added += 1
-    plan.resolved = len(gained)
+    plan.resolved = len(rows_with_new_links)
     return plan, links_by_row
 
 
 def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draft:
-    """The draft with the header keys of its validity, and of the notes it supersedes. Raises
-    TimeframeError, InvalidInput when it ends before it begins."""
+    """Return the draft with header keys for its validity and for the notes it supersedes.
+
+    old: the notes that the draft supersedes.
+
+    Raises TimeframeError for a time that cannot be read, and InvalidInput if the validity would end
+    before it begins.
+    """
     if draft.project == KV_PROJECT:
         raise InvalidInput(_NO_ENTRY)
-    keys = {
-        key: header_time(session, text)
-        for key in ("valid_from", "valid_until")
-        if (text := getattr(draft, key))
-    }
-    first = keys.get("valid_from", "")
-    last = keys.get("valid_until")
-    if last and parse_stamp(last) <= parse_stamp(first or "0001-01-01"):
-        raise InvalidInput(f"`valid_until` must be after `valid_from`; got {last}, {first}.")
-    ids = [info.id for info in old]
-    if ids:
-        supersedes = {"supersedes": ids if len(ids) > 1 else ids[0]}
-    else:
-        supersedes = {}
-    return replace(draft, metadata={**draft.metadata, **keys, **supersedes})
+    keys: dict[str, Any] = {}
+    for key in ("valid_from", "valid_until"):
+        text = getattr(draft, key)
+        if text:
+            keys[key] = header_time(session, text)
+    begins = keys.get("valid_from", "")
+    ends = keys.get("valid_until")
+    if ends and parse_stamp(ends) <= parse_stamp(begins or _EARLIEST_DAY):
+        raise InvalidInput(f"`valid_until` must be after `valid_from`; got {ends}, {begins}.")
+    if old:
+        keys["supersedes"] = _one_or_list([info.id for info in old])
+    return replace(draft, metadata={**draft.metadata, **keys})
+
+
+def _one_or_list(ids: list[str]) -> str | list[str]:
+    """Return the only id as it is, several ids as a list: the two forms that a header may have."""
+    return ids if len(ids) > 1 else ids[0]
 
 
 def header_time(session: ReadVerbs, text: str) -> str:
-    """A day or moment as the header has it, from `2025-03-01`, `yesterday`, `2 weeks ago`, `next
-    friday`. Raises TimeframeError."""
+    """Turn words for a time into the form of a header.
+
+    A day becomes `2025-03-01`, a moment `2025-03-01T09:30:00Z`. The words may be `2025-03-01`,
+    `yesterday`, `2 weeks ago` or `next friday`. Raises TimeframeError.
+    """
     now = session.clock()
     zone = session.settings.zone
     try:
         local = clock.since(text, now, zone).astimezone(zone)
-        is_day = f"{local:%H%M%S%f}" == "000000000000"
+        is_midnight = f"{local:%H%M%S%f}" == "000000000000"
+        is_day = is_midnight
     except TimeframeError:
-        # 10 ms, for the words of a time to come
+        # Only words for a future time need this module, whose import takes 10 ms.
         from memoranda.note import timephrase
 
         try:
@@ -298,7 +328,8 @@ def header_time(session: ReadVerbs, text: str) -> str:
             )
         except InvalidInput:
             raise TimeframeError(text) from None
-        if reading.phrase.strip() != text.strip() or reading.repeat:
+        is_whole_text = reading.phrase.strip() == text.strip()
+        if not is_whole_text or reading.repeat:
             raise TimeframeError(text) from None
         local = reading.due.astimezone(zone)
         is_day = reading.all_day
@@ -308,8 +339,9 @@ def header_time(session: ReadVerbs, text: str) -> str:
 
 
 def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
-    """The notes to be superseded. Raises NotFound, Ambiguous, InvalidInput for one that is
-    superseded already.
+    """Find the notes that a new note will supersede.
+
+    Raises NotFound, Ambiguous, and InvalidInput for a note that is superseded already.
     """
     infos = [session.find(ref, looseness=Looseness.CASE) for ref in refs]
     infos_by_place = {(info.project, info.path): info for info in infos}
@@ -317,14 +349,13 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
         for successor in session.index.notes.successors(info):
-            if (
-                session.sees(successor.scope)
-                and successor.scope in (GLOBAL, info.scope)
-                and successor.row != info.row
-            ):
+            # A note that fewer people see does not supersede the old one for the others.
+            is_for_all_readers = successor.scope in (GLOBAL, info.scope)
+            is_other_note = successor.row != info.row
+            if session.sees(successor.scope) and is_for_all_readers and is_other_note:
                 raise InvalidInput(
-                    f"{info.permalink} is superseded by {successor.permalink} already. Supersede that one, or take the "
-                    "change back with `memory undo`."
+                    f"{info.permalink} is superseded by {successor.permalink} already. "
+                    "Supersede that one, or take the change back with `memory undo`."
                 )
     return [*infos_by_place.values()]
 
@@ -336,24 +367,37 @@ def supersede(
     after: NoteInfo,
     valid_from: str | None,
 ) -> Step:
-    """End `before` and note in `after` that it supersedes it. Raises InvalidInput for a circle."""
+    """End the validity of `before`, and record in `after` that it supersedes `before`.
+
+    valid_from: words for the time from which `after` is valid. None means the time that `after` has
+        already.
+
+    Returns the step that writes `after`. Raises InvalidInput if `before` supersedes `after`.
+    """
     supersedable(session, [(before.project, before.path)])
     _check_circle(session, before, after)
     file, text = editable(session, after)
     note = session.parse(after.project, after.path, file)
-    keys: dict[str, Any] = {"valid_from": header_time(session, valid_from)} if valid_from else {}
-    start = valid_span(note)[0]
-    moment = clock.EPOCH + timedelta(microseconds=start)
-    begins = keys.get("valid_from") or (
-        stamp(moment) if start % 86_400_000_000 else moment.date().isoformat()
-    )
-    ids = [*note.supersedes, before.id]
-    keys["supersedes"] = ids if len(ids) > 1 else ids[0]
+    keys: dict[str, Any] = {}
+    if valid_from:
+        begins = header_time(session, valid_from)
+        keys["valid_from"] = begins
+    else:
+        begins = _beginning_of(note)
+    keys["supersedes"] = _one_or_list([*note.supersedes, before.id])
     end_validity(
         session, change, [before], begins, after.scope, explicit=bool(valid_from or note.valid_from)
     )
     change.about = (after.project, after.path)
     return set_keys(session, change, after, keys, file, text)
+
+
+def _beginning_of(note: Note) -> str:
+    """Return the time from which a note is valid, as a header has it: a day or a moment."""
+    microseconds_since_epoch, *_ = valid_span(note)
+    moment = clock.EPOCH + timedelta(microseconds=microseconds_since_epoch)
+    is_midnight = microseconds_since_epoch % _DAY_MICROSECONDS == 0
+    return moment.date().isoformat() if is_midnight else stamp(moment)
 
 
 def end_validity(
@@ -365,48 +409,56 @@ def end_validity(
     *,
     explicit: bool = True,
 ) -> None:
-    """Write `valid_until: begins` into superseded notes. A note that ended earlier keeps its end.
+    """Write `valid_until` into superseded notes. A note that ended earlier keeps its end.
 
+    old: the superseded notes.
+    begins: when the new note begins to be valid, as a header has it. The old notes end then.
     scope: the scope of the new note.
-    explicit: whether the beginning was given. Otherwise, a beginning before the old note's becomes
-        the present.
+    explicit: whether somebody gave `begins`. If not, and an old note begins later than `begins`,
+        that note ends now.
 
     Raises Locked; InvalidInput if somebody who sees the old note would not see the new one.
     """
     for info in old:
         if scope not in (GLOBAL, info.scope):
             raise InvalidInput(
-                f"{info.permalink} is seen by others than its successor would be ({scope}). Give the new note the "
-                f"scope {info.scope}."
+                f"{info.permalink} is seen by others than its successor would be ({scope}). "
+                f"Give the new note the scope {info.scope}."
             )
         file, text = editable(session, info)
         note = session.parse(info.project, info.path, file)
-        until = begins
-        if (
-            not explicit
-            and microseconds(parse_stamp(begins)) <= valid_span(replace(note, valid_until=None))[0]
-        ):
-            until = stamp(session.clock())
-        keys = {"valid_until": until} | ({} if note.own_id else {"id": note.id})
-        if note.valid_until is None or note.valid_until > parse_stamp(until):
+        old_begins, *_ = valid_span(replace(note, valid_until=None))
+        would_end_before_it_begins = microseconds(parse_stamp(begins)) <= old_begins
+        ends = begins
+        if would_end_before_it_begins and not explicit:
+            ends = stamp(session.clock())
+        keys = {"valid_until": ends}
+        if not note.own_id:
+            # The new note names the old one by its id, which must not change with the path.
+            keys["id"] = note.id
+        if note.valid_until is None or note.valid_until > parse_stamp(ends):
             set_keys(session, change, info, keys, file, text)
 
 
 def end_superseded(
     session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step
 ) -> None:
-    """End the notes that a new note supersedes (see `supersede`).
+    """End the validity of the notes that a new note supersedes.
 
+    old: the superseded notes.
+    draft: the new note, as `with_validity` returned it.
     step: the step that writes the new note.
-    draft: the new note.
     """
-    replaced = session.index.notes.get(step.project, step.path)
-    if replaced is not None:
+    overwritten = session.index.notes.get(step.project, step.path)
+    if overwritten is not None:
         for info in old:
-            _check_circle(session, info, replaced)
+            _check_circle(session, info, overwritten)
     valid_from = draft.metadata.get("valid_from")
     now = stamp(session.clock())
-    begins = valid_from or (draft.date[:10] if draft.date and draft.date < now else now)
+    begins = valid_from or now
+    if not valid_from and draft.date and draft.date < now:
+        # The new note tells of a past day.
+        begins = draft.date[:_DAY_CHARACTERS]
     end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
     change.about = change.about or (step.project, step.path)
     # The new note is written last, so that it comes first where the latest changes are listed
@@ -415,14 +467,14 @@ def end_superseded(
 
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:
-    """Raises InvalidInput when `after` is `before`, which nothing supersedes yet, or superseded by
-    it.
+    """Raise InvalidInput if `after` cannot supersede `before`.
+
+    That is so if both are the same note, or if `before` supersedes `after`.
     """
-    if after.row in session.versions(before):
-        if after.row == before.row:
-            circle = "itself"
-        else:
-            circle = f"{before.permalink}, which supersedes it"
-        raise InvalidInput(
-            f"{after.permalink} cannot supersede {circle}. Write a new note instead."
-        )
+    if after.row not in session.versions(before):
+        return
+    if after.row == before.row:
+        obstacle = "itself"
+    else:
+        obstacle = f"{before.permalink}, which supersedes it"
+    raise InvalidInput(f"{after.permalink} cannot supersede {obstacle}. Write a new note instead.")

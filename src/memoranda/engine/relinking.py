@@ -1,7 +1,10 @@
-"""Links that a move would break, and the texts of their notes with links that lead on.
+"""Find the links that a move would break, and rewrite them so that they lead to the same notes.
 
-A link keeps its form: a bare name stays bare, a path a path, a relative path relative, shown text
-and heading stay. Every other byte of the note stays.
+A rewritten link keeps its form: a bare name stays a bare name, a path a path, a relative path a
+relative path. Its heading and its shown text stay. So does every other byte of the note.
+
+In `[[Plan#Costs|our costs]]` the inside is `Plan#Costs|our costs`, the target `Plan`, the rest
+`#Costs`.
 """
 
 from __future__ import annotations
@@ -38,12 +41,17 @@ from memoranda.sources.base import File
 # Signs that would end a wikilink or part it.
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
 # Characters that stay as they are in a Markdown destination, beside letters and digits.
-_PLAIN = "/!$&'*+,;=:@~-._"
+_UNENCODED = "/!$&'*+,;=:@~-._"
 
 
 @dataclass(slots=True)
 class NewText:
-    """A note whose links are updated: its bytes as read, and as they should be."""
+    """A note whose links are updated.
+
+    old: the file as it is.
+    data: the new bytes.
+    is_moved: whether the note itself moves, so that the move writes it.
+    """
 
     info: NoteInfo
     old: File
@@ -55,9 +63,11 @@ class NewText:
 class Relinking:
     """The changes of links that a move causes.
 
-    texts: the updated notes by row, moved notes too.
-    updated, broken: the names of these notes as replies show them: a path for a note of the
-        project, a permalink for others.
+    texts: the notes with new texts, by row. Moved notes can be among them.
+    updated: the names of notes whose links are rewritten.
+    broken: the names of notes that keep a broken link.
+
+    A name is what replies show: a path for a note of the project, a permalink for other notes.
     """
 
     texts: dict[int, NewText] = field(default_factory=dict)
@@ -66,7 +76,11 @@ class Relinking:
 
 
 def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> MovedNote:
-    """A note and its index entry after a move to `path`. By default it gets a fitting permalink."""
+    """Return a note as it is, and as the index will have it after a move to `path`.
+
+    permalink: the permalink after the move. By default the note keeps the permalink of its header,
+        or gets the one that its new path makes.
+    """
     title = info.title
     is_named_by_file = title == _file_title(info.path) and not info.header.get("title")
     if is_named_by_file and info.project not in MEMORY_PROJECTS:
@@ -85,7 +99,7 @@ def _file_title(path: str) -> str:
 
 
 def put_texts(change: Transaction, links: Relinking) -> None:
-    """Write the notes whose links change, those that move excepted."""
+    """Add steps for the notes whose links change. The move itself writes the notes that move."""
     for text in links.texts.values():
         if not text.is_moved:
             info = text.info
@@ -95,24 +109,24 @@ def put_texts(change: Transaction, links: Relinking) -> None:
 def relinking(
     session: HomeSession, moved: Sequence[MovedNote], *, update: bool = True
 ) -> Relinking:
-    """The notes whose links the move breaks. With `update`, they get new texts."""
+    """Find the notes whose links a move breaks.
+
+    update: whether to give them new texts. Without, all of them are `broken`.
+    """
     relocation = session.index.links.relocation(moved, session.agent)
-    if moved:
-        project = moved[0].before.project
-    else:
-        project = ""
+    project = moved[0].before.project if moved else ""
     paths = {move.before.row: move.after.path for move in moved}
     result = Relinking()
     for source in relocation.sources():
         name = source.permalink
         if source.project == project:
             name = paths.get(source.row, source.path)
-        new_text, is_left = _new_text(session, relocation, source, update=update)
+        new_text, has_broken_link = _new_text(session, relocation, source, update=update)
         if new_text is not None:
             new_text.is_moved = source.row in paths
             result.texts[source.row] = new_text
             result.updated.append(name)
-        if is_left:
+        if has_broken_link:
             result.broken.append(name)
     result.updated.sort()
     result.broken.sort()
@@ -122,26 +136,28 @@ def relinking(
 def relink_anchors(
     session: HomeSession, info: NoteInfo, before: str, after: str
 ) -> tuple[str, Relinking]:
-    """Rewrite links after an edit of `info` that renames headings or block ids.
+    """Rewrite links like `[[Plan#Costs]]` after an edit of a note that renames a heading or block.
 
-    Returns the text of the note itself, and the other notes.
+    before, after: the text of the note `info`.
+
+    Returns the text of that note with its own links rewritten, and the other notes.
     """
     result = Relinking()
     if not changed_anchors(before, after):
         return after, result
-    names = renamed(before, after)
-    if not names:
+    new_names = renamed(before, after)
+    if not new_names:
         return after, result
     relocation = session.index.links.relocation((), session.agent)
-    own_links = _with_anchors(relocation, info, after, info.row, names)
+    own_text = _with_anchors(relocation, info, after, info.row, new_names)
     edges = session.index.links.incoming(info, session.agent)
     sources = {edge.note.row: edge.note for edge in edges if edge.note is not None}
     sources.pop(info.row, None)
     for source in sources.values():
-        _relink_source(session, relocation, source, info, names, result)
+        _relink_source(session, relocation, source, info, new_names, result)
     result.updated.sort()
     result.broken.sort()
-    return own_links, result
+    return own_text, result
 
 
 def _relink_source(
@@ -149,19 +165,16 @@ def _relink_source(
     relocation: Relocation,
     source: NoteInfo,
     info: NoteInfo,
-    names: Mapping[Anchor, str],
+    new_names: Mapping[Anchor, str],
     result: Relinking,
 ) -> None:
-    """Add the new text of a note that links to renamed parts of the note `info`."""
+    """Add to `result` the new text of a note that links to renamed parts of the note `info`."""
     file = session.engine.file_of(source)
     text = file.data.decode("utf-8", "surrogateescape")
-    edited = _with_anchors(relocation, source, text, info.row, names)
+    edited = _with_anchors(relocation, source, text, info.row, new_names)
     if edited == text:
         return
-    if source.project == info.project:
-        name = source.path
-    else:
-        name = source.permalink
+    name = source.path if source.project == info.project else source.permalink
     try:
         editable(session, source)
         check_access(session, source.project, [source.path])
@@ -174,63 +187,74 @@ def _relink_source(
 
 
 def _with_anchors(
-    relocation: Relocation, source: NoteInfo, text: str, row: int, names: Mapping[Anchor, str]
+    relocation: Relocation, source: NoteInfo, text: str, row: int, new_names: Mapping[Anchor, str]
 ) -> str:
-    """The text of a note, its links to renamed parts of the note `row` with the new names."""
+    """Return the text of a note with new names in its links to renamed parts of another note.
+
+    source: the note with the links.
+    row: the note whose parts were renamed. It may be `source` itself.
+    new_names: the new name of each renamed part.
+    """
     body_at = split(text).body_at
     lines = text.split("\n")
-    changes: dict[int, dict[str, str]] = {}
-    places = [(number, link) for number, link in link_places(text, body_at)]
-    places += [(number, link) for _, number, link in header_links(split(text).yaml or "")]
-    for number, link in places:
-        if link.rest:
-            renamed_part = renamed_rest(link, names)
-        else:
-            renamed_part = None
-        if renamed_part is None or number > len(lines):
+    # By line number, the new inside of each link by the old one.
+    new_links: dict[int, dict[str, str]] = {}
+    numbered_links = [*link_places(text, body_at)]
+    yaml_text = split(text).yaml or ""
+    numbered_links += [(number, link) for _, number, link in header_links(yaml_text)]
+    for number, link in numbered_links:
+        new_rest = renamed_rest(link, new_names) if link.rest else None
+        if new_rest is None or number > len(lines):
             continue
+        # In a link to a note with the title `C# notes`, the rest belongs to the title.
         is_whole = relocation.is_whole(source, LinkText(link.target, link.project, link.rest))
         if not is_whole and relocation.leads(source, link.target, link.project, row):
-            raw = link.raw.replace(link.rest, renamed_part, 1)
-            changes.setdefault(number, {})[link.raw] = raw
-    for number, replaced in changes.items():
-        lines[number - 1] = _replaced(lines[number - 1], replaced)
+            raw = link.raw.replace(link.rest, new_rest, 1)
+            new_links.setdefault(number, {})[link.raw] = raw
+    for number, new_insides in new_links.items():
+        lines[number - 1] = _with_new_links(lines[number - 1], new_insides)
     edited = "\n".join(lines)
     if source.row == row:
-        edited = with_own_anchors(edited, body_at, names)
+        edited = with_own_anchors(edited, body_at, new_names)
     return edited
 
 
 def _new_text(
     session: HomeSession, relocation: Relocation, source: NoteInfo, *, update: bool
 ) -> tuple[NewText | None, bool]:
-    """The note with its links changed, if it may be changed, and whether a broken link remains."""
+    """Return a note with its broken links rewritten, and whether a broken link remains.
+
+    The note is None if no link can be rewritten, or if the note may not be changed.
+
+    update: whether links may be rewritten at all.
+    """
     file = session.engine.file_of(source)
     try:
         text = file.data.decode()
     except UnicodeDecodeError:
         return None, True
-    edited, is_left = _updated(relocation, source, text)
+    edited, has_broken_link = _with_links_updated(relocation, source, text)
     if edited == text:
-        return None, is_left
+        return None, has_broken_link
     if not update:
         return None, True
     try:
         editable(session, source)
         check_access(session, source.project, [source.path])
     except MemorandaError:
-        # Locked, or in a project that is only read
+        # The note is locked, or in a project that the caller may only read.
         return None, True
     edited = follow_content(session, source, text, edited)
-    return NewText(source, file, edited.encode()), is_left
+    return NewText(source, file, edited.encode()), has_broken_link
 
 
-def _updated(relocation: Relocation, source: NoteInfo, text: str) -> tuple[str, bool]:
-    """The text with links that lead on, and whether a broken one is left."""
+def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> tuple[str, bool]:
+    """Return the text with its broken links rewritten, and whether a broken link remains."""
     body_at = split(text).body_at
     lines = text.split("\n")
-    is_left = False
-    changes: dict[int, dict[str, str]] = {}
+    has_broken_link = False
+    # By line number, the new inside of each link by the old one.
+    new_links: dict[int, dict[str, str]] = {}
     places = [(number, link, False) for number, link in link_places(text, body_at)]
     yaml_text = split(text).yaml or ""
     places += [(number, link, True) for _, number, link in header_links(yaml_text)]
@@ -247,28 +271,36 @@ def _updated(relocation: Relocation, source: NoteInfo, text: str) -> tuple[str, 
             continue
         raw = _new_link(relocation, source, link, row)
         if raw is None or number > len(lines):
-            is_left = True
+            has_broken_link = True
             continue
         if is_header:
             raw = _quoted_in(lines[number - 1], link, raw)
-        changes.setdefault(number, {})[link.raw] = raw
-    for number, replaced in changes.items():
-        lines[number - 1] = _replaced(lines[number - 1], replaced)
-    return "\n".join(lines), is_left
+        new_links.setdefault(number, {})[link.raw] = raw
+    for number, new_insides in new_links.items():
+        lines[number - 1] = _with_new_links(lines[number - 1], new_insides)
+    return "\n".join(lines), has_broken_link
 
 
-def _replaced(line: str, replaced: dict[str, str]) -> str:
-    """A line with other links; code in it stays."""
-    written = links.written_links(line, mask_code(line))
-    for link in reversed(written):
-        if link.raw in replaced:
+def _with_new_links(line: str, new_insides: dict[str, str]) -> str:
+    """Return a line with new links. Links inside of code stay.
+
+    new_insides: the new inside of a link by the old one.
+    """
+    written_links = links.written_links(line, mask_code(line))
+    # From the end of the line, so that the positions of the links before stay right.
+    for link in reversed(written_links):
+        if link.raw in new_insides:
             end = link.start + len(link.raw)
-            line = line[: link.start] + replaced[link.raw] + line[end:]
+            line = line[: link.start] + new_insides[link.raw] + line[end:]
     return line
 
 
 def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
-    """The inside of a link as the YAML text around it needs it."""
+    """Escape the new inside of a link for the YAML quotes around it, if there are any.
+
+    line: the line of the header with the old link.
+    """
+    # An odd number of quotation marks before the link means that it is inside of quotes.
     before = line[: link.start]
     if before.count('"') % 2:
         return raw.replace("\\", "\\\\").replace('"', '\\"')
@@ -278,7 +310,10 @@ def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
 
 
 def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: int) -> str | None:
-    """The new inside of a link so that it leads to the note `row`. None if no text would."""
+    """Return a new inside for a link, with which it leads to the note `row`.
+
+    None if no text does.
+    """
     before, after = relocation.note(row)
     if link.is_markdown:
         return _new_destination(relocation, source, link, row)
@@ -300,7 +335,7 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
 
 
 def _fits_in_brackets(name: str, note: NoteInfo) -> bool:
-    """Whether a link can hold this name of a note."""
+    """Whether a wikilink can have this name of a note as its target."""
     signs = set(name)
     if signs & set("[]|\n\r"):
         return False
@@ -308,7 +343,10 @@ def _fits_in_brackets(name: str, note: NoteInfo) -> bool:
 
 
 def _display(raw: str) -> str:
-    """The text a link is shown as, `|text`; in a table the bar is escaped, `\\|text`."""
+    """Return the shown text of a link with its bar: `|our costs` of `Plan|our costs`.
+
+    In a table the bar is escaped: `\\|our costs`. Empty if the link has no such text.
+    """
     name, bar, text = raw.partition("|")
     if bar and name.endswith("\\"):
         bar = f"\\{bar}"
@@ -321,13 +359,19 @@ def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int
 
 
 def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Iterator[str]:
-    """The possible names of a note, first those in the form of the old name."""
+    """Yield the possible names of a note in a link, names in the form of the old one first.
+
+    target: the old target of the link.
+    before, after: the linked note before and after the move.
+    folder: the folder of the note with the link, after the move.
+    """
     has_extension = target.casefold().endswith((".md", ".markdown"))
     if has_extension:
         path = after.path
     else:
         path = stem(after.path)
     parts = path.split("/")
+    # `c`, `b/c` and `a/b/c` for the path `a/b/c`.
     ends = ["/".join(parts[first_part:]) for first_part in range(len(parts) - 1, -1, -1)]
     if target.startswith(("./", "../")):
         relative = posixpath.relpath(path, folder or ".")
@@ -343,7 +387,7 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
             yield path
         yield from ends[1:]
     yield from ends
-    # Where a note beside the link has the name of one at the root
+    # The slash tells a note at the root from one of the same name beside the link.
     yield f"/{path}"
     yield after.title
     yield after.permalink
@@ -351,6 +395,7 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
 
 
 def _is_permalink(target: str, note: NoteInfo) -> bool:
+    """Whether the target of a link is the permalink of a note, with or without its project."""
     front = f"{lead(note.project)}/"
     is_path = target in (note.path, stem(note.path))
     return not is_path and target in (note.permalink, note.permalink.removeprefix(front))
@@ -359,9 +404,10 @@ def _is_permalink(target: str, note: NoteInfo) -> bool:
 def _new_destination(
     relocation: Relocation, source: NoteInfo, link: WrittenLink, row: int
 ) -> str | None:
-    """The new destination of a Markdown link: relative, unless it was a path from the root.
+    """Return a new destination for a Markdown link, with which it leads to the note `row`.
 
-    None if no destination leads to the note.
+    The destination is relative, unless the old one was a path from the root. None if no destination
+    leads to the note.
     """
     before, after = relocation.note(row)
     folder = relocation.folder_after(source)
@@ -381,11 +427,15 @@ def _new_destination(
 
 
 def _encoded(path: str, link: WrittenLink) -> str:
-    """A path as the destination of a Markdown link, in the manner of the old one."""
+    """Return a path as the destination of a Markdown link, encoded as the old one was.
+
+    The old one may be in angle brackets, `<my plan.md>`, or percent-encoded, `my%20plan.md`.
+    """
     if link.raw.startswith("<"):
         text = "".join(f"%{ord(sign):02X}" if sign in "<>%#" else sign for sign in path)
         return f"<{text}{link.rest}>"
-    old = link.raw.partition("#")[0]
-    if old.isascii() and "%" in old and not link.target.isascii():
-        return quote(path, safe=_PLAIN) + link.rest
+    old_path = link.raw.partition("#")[0]
+    encodes_all_signs = old_path.isascii() and "%" in old_path and not link.target.isascii()
+    if encodes_all_signs:
+        return quote(path, safe=_UNENCODED) + link.rest
     return markdown_destination(path) + link.rest

@@ -1,4 +1,4 @@
-"""Find what is left of notes that are to be erased.
+"""Find every trace of notes before and after they are erased.
 
 `Trail` follows the notes back through the ledger: through moves, changes of category and merges. It
 says which steps and texts must go. `search` looks in all files for words and lines of the erased
@@ -99,7 +99,7 @@ class Trail:
     """
 
     _is_line: dict[str, Callable[[bytes], bool]]
-    """By the real path of a graph file or JSON file, whether a line of it is to be erased."""
+    """By the real path of a graph file or JSON file, a test whether a line of it must go."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Trail:
         for folder, namespace, key in rows:
             stem = stem_of(namespace)
             file = os.path.realpath(os.path.join(folder, f"{stem}.json"))
-            # Several rows of one file may go.
+            # Several rows of one file may be erased.
             is_other_row = self._is_line.get(file)
             self._is_line[file] = partial(_is_row, stem, namespace, key, is_other_row)
         self.files: dict[int, list[Touched | None]] = {}
@@ -161,7 +161,7 @@ class Trail:
             self._queue.add(self._history.numbers_of_folder_moves(project, number))
 
     def _holds_erased_lines(self, file: str) -> bool:
-        """Whether lines of a graph file or JSON file are to be erased."""
+        """Whether some lines of a graph file or JSON file must go."""
         return os.path.realpath(file) in self._is_line
 
     def _visit(self, change: Change) -> None:

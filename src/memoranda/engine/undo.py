@@ -440,9 +440,9 @@ def _with_marks(data: bytes, marks: list[str]) -> bytes:
 
 
 def is_upkeep(change: Change) -> bool:
-    """Whether the program made a change by itself, so that nobody would undo it.
+    """Whether nobody asked for a change, so that nobody would undo it.
 
-    It wrote counts of reads into headers, or removed entries past their time to live.
+    The program wrote counts of reads into headers, or removed entries past their time to live.
     """
     return change.verb == FOLD or (change.verb == EXPIRE and change.project == ENTRIES)
 

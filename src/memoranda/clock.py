@@ -1,5 +1,7 @@
-"""The one clock, durations such as `1h30m`, time frames such as `7d` or `yesterday`, and how long a
-call may wait.
+"""Read and write times, and limit how long a call waits.
+
+There are stamps (`2026-05-07T10:00:00Z`), durations (`1h30m`) and time frames (`7d`, `yesterday`).
+The waits of a thread for locks share one limit, so that a call ends in time.
 """
 
 from __future__ import annotations
@@ -50,39 +52,44 @@ _WRITTEN = lazy_pattern(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[t ]({_TIME_OF_D
 
 
 def now() -> datetime:
-    """The present moment, aware, UTC. `Memory` takes another clock as an argument."""
+    """Return the present moment, aware, in UTC. `Memory` takes another clock as an argument."""
     return datetime.now(UTC)
 
 
 def stamp(moment: datetime) -> str:
-    """`moment` as ISO 8601 UTC with `Z`; the fraction only when there is one."""
+    """Write a moment as a stamp: `2026-05-07T10:00:00Z`, with the fraction if it has one."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def seconds(moment: datetime) -> str:
-    """`2026-05-07T10:00:00Z`, cut to the second."""
+    """Write a moment as a stamp that is cut to the second: `2026-05-07T10:00:00Z`."""
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def milliseconds(moment: datetime) -> str:
-    """`2026-05-07T10:00:00.000Z`, cut to the millisecond."""
+    """Write a moment as a stamp that is cut to the millisecond: `2026-05-07T10:00:00.000Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def microseconds(moment: datetime) -> int:
-    """An aware time as whole microseconds since 1970."""
+    """Return an aware time as whole microseconds since 1970."""
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def parse_stamp(text: str) -> datetime:
-    """An RFC 3339 time (any offset; none means UTC) as an aware UTC datetime. Raises ValueError."""
+    """Read an RFC 3339 time as an aware datetime in UTC. Raises ValueError.
+
+    It may have any offset. Without an offset it is in UTC.
+    """
     return to_utc(datetime.fromisoformat(text.strip()), UTC)
 
 
 def local_day(time: str, zone: tzinfo | None) -> str:
-    """The day of a stamp in a time zone, as YYYY-MM-DD. The zone None means the system's.
+    """Return the day of a stamp in a time zone, as YYYY-MM-DD.
 
-    A text that is not a stamp gives its first ten characters.
+    zone: None means the system's zone.
+
+    For a text that is not a stamp, its first ten characters are returned.
     """
     try:
         return parse_stamp(time).astimezone(zone).date().isoformat()
@@ -91,9 +98,9 @@ def local_day(time: str, zone: tzinfo | None) -> str:
 
 
 def to_utc(moment: datetime, zone: tzinfo | None) -> datetime:
-    """`moment` in UTC.
+    """Return a moment in UTC.
 
-    A moment without an offset is read as wall time in `zone` (None: the system's zone).
+    zone: the zone of a moment without an offset. None means the system's zone.
     """
     if moment.tzinfo is None:
         if zone:
@@ -104,16 +111,19 @@ def to_utc(moment: datetime, zone: tzinfo | None) -> datetime:
 
 
 def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """The moment that a text asks about, aware and in `zone`. A day, month or year means its last
-    moment.
+    """Return the moment that a text asks about, aware and in `zone`.
 
-    text: a time frame as `since` reads it, a month (`2025-03`) or a year.
+    A day, month or year means its last moment: `2025-03` is 2025-03-31 at 23:59:59.999999.
+
+    text: a time frame as `since` reads it, a month (`2025-03`) or a year (`2025`).
 
     Raises TimeframeError.
     """
-    if isinstance(text, str) and (month := re.fullmatch("([0-9]{4})(-[0-9]{2})?", text.strip())):
-        first = since(f"{month[1]}{month[2] or '-12'}-01", now, zone).astimezone(zone)
-        return (first + timedelta(days=31)).replace(day=1) - timedelta(microseconds=1)
+    month = re.fullmatch("([0-9]{4})(-[0-9]{2})?", text.strip()) if isinstance(text, str) else None
+    if month:
+        first_day = since(f"{month[1]}{month[2] or '-12'}-01", now, zone).astimezone(zone)
+        first_day_of_next_month = (first_day + timedelta(days=31)).replace(day=1)
+        return first_day_of_next_month - timedelta(microseconds=1)
     begins = since(text, now, zone).astimezone(zone)
     is_day = (begins.hour, begins.minute, begins.second, begins.microsecond) == (0, 0, 0, 0)
     if is_day:
@@ -122,18 +132,16 @@ def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
 
 
 CALL_WAITS = 5.0
-"""Seconds one call waits at most, for all locks together."""
+"""Seconds that one call waits at most, for all locks together."""
 COMMAND_WAITS = 20.0
-"""The same for a call of a command, which has nobody wait behind it: as long as the lock goes from
-one to the next.
-"""
+"""Seconds that a command of the command line waits at most. Nobody else waits for its process."""
 
 
 class _Waits(threading.local):
-    """How long this thread may still wait.
+    """The limits for the waits of this thread.
 
-    left: seconds, or None outside a call.
-    stop: an event that ends its waits early.
+    left: seconds that it may still wait. None outside a call, where nothing is limited.
+    stop: an event that ends the waits early. None if nothing does.
     """
 
     left: float | None = None
@@ -145,7 +153,7 @@ _waits = _Waits()
 
 @dataclass(slots=True, eq=False, repr=False)
 class Waited(ValueObject):
-    """How often, and for how many seconds together, threads of this process waited for a lock."""
+    """How often threads of this process waited for a lock, and for how many seconds in all."""
 
     count: int = 0
     seconds: float = 0.0
@@ -156,8 +164,9 @@ waited = Waited()
 
 @contextmanager
 def waits_at_most(seconds: float) -> Iterator[None]:
-    """Inside, all that this thread waits for takes at most so long together; a block around it may
-    allow less.
+    """Limit the seconds that this thread waits inside the block, for all locks together.
+
+    If the block is inside another one with less time left, that time is the limit.
     """
     outer = _waits.left
     _waits.left = start = seconds if outer is None else min(seconds, outer)
@@ -172,7 +181,7 @@ def waits_at_most(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def waits_until(stop: threading.Event) -> Iterator[None]:
-    """Inside, this thread stops waiting for locks as soon as `stop` is set."""
+    """Make this thread stop waiting for locks inside the block as soon as `stop` is set."""
     before = _waits.stop
     _waits.stop = stop
     try:
@@ -182,11 +191,13 @@ def waits_until(stop: threading.Event) -> Iterator[None]:
 
 
 def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
-    """Ask `is_done` again and again, for at most `seconds` and what the call may still wait.
-    Returns its answer.
+    """Wait until `is_done` returns True. Returns whether it did in time.
+
+    The limit is `seconds`, or less if the current call has less time left.
     """
 
     def ask_again(seconds: float) -> bool:
+        """Call `is_done` with growing pauses, from half a millisecond to ten."""
         end = time.monotonic() + seconds
         pause = 0.0005
         stop = _waits.stop or threading.Event()
@@ -220,7 +231,7 @@ def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
 
 
 def may_wait() -> bool:
-    """Whether the call of this thread may wait any longer."""
+    """Whether the call of this thread has time left to wait, and is not told to stop."""
     return _waits.left != 0.0 and not (_waits.stop is not None and _waits.stop.is_set())
 
 
@@ -249,13 +260,13 @@ class _System(tzinfo):
 
 
 SYSTEM_ZONE: tzinfo = _System()
-"""The system's time zone, for what needs a zone as a value."""
+"""The system's time zone, for functions that need a zone as a value."""
 
 
 def duration(text: str) -> timedelta:
-    """A duration of contract 001, 15: `30s`, `5m`, `168h`, `30d` and sums such as `1h30m`.
+    """Read a duration: `30s`, `5m`, `168h`, `30d`, or a sum such as `1h30m` (contract 001, 15).
 
-    Raises InvalidInput naming the text.
+    Raises InvalidInput for another text.
     """
     value = str(text).strip()
     if not re.fullmatch(r"(?:\d+[smhd])+", value):
@@ -268,12 +279,15 @@ def duration(text: str) -> timedelta:
 
 
 def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """The moment the time frame `text` (`2h`, `3 days ago`, `yesterday`, `2026-11-01`, `3天`;
-    contract 000b, 5) begins, aware UTC, exact to the second.
+    """Return the moment at which a time frame begins, in UTC.
 
-    Amounts count back from `now` (aware); days and weeks begin at midnight of `zone`, by default
-    the system's. An amount longer than the calendar gives its first moment. Raises TimeframeError
-    for anything not listed in the contract, zero and negative amounts included.
+    text: an amount of time before `now` (`2h`, `3 days ago`, `3天`), the name of a frame
+        (`yesterday`, `last week`), or a date (`2026-11-01`). See contract 000b, 5.
+    now: the present moment, aware.
+    zone: days and weeks begin at midnight in this zone. None means the system's zone.
+
+    An amount that reaches back before the year 1 gives the first moment of the calendar. Raises
+    TimeframeError for another text, also for an amount of zero.
     """
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise TimeframeError(str(text)[:100])
@@ -302,7 +316,10 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
 
 
 def _without_opening(written: str) -> str:
-    """A time frame without `in the last`, an article and blanks, its number in digits."""
+    """Bring a time frame into its shortest form, with digits and without blanks.
+
+    `in the last 3 days` becomes `3days`, `an hour ago` becomes `1hourago`, `三天` becomes `3天`.
+    """
     frame = _PHRASE.sub(r"\1", written).removeprefix("最近").removeprefix("过去")
     if frame != written or _ARTICLE.match(written):
         frame = _ONE.sub("1 ", frame)
@@ -320,7 +337,10 @@ def _without_opening(written: str) -> str:
 
 
 def _written_time(written: str) -> datetime | None:
-    """A written date, with or without a time and an offset, or None."""
+    """Read a date with or without a time and an offset: `2026-11-01 10:00 +02:00`. None for others.
+
+    The result has an offset only if the text has one.
+    """
     match = _WRITTEN.fullmatch(written)
     if match is None:
         return None

@@ -43,8 +43,12 @@ _WEB = ("http://", "https://")
 
 
 class ConfigKey(NamedTuple):
-    """A key of the configuration, a row of config-keys.txt; `default` is its value as YAML, or in
-    round brackets what holds without one."""
+    """A key of the configuration, from a row of config-keys.txt.
+
+    name: the key with its section: `daemon.interval`.
+    field: the field of Settings that it sets. "" for a key that is read in another way.
+    default: the default value as YAML, or a description in round brackets.
+    """
 
     name: str
     field: str
@@ -54,7 +58,7 @@ class ConfigKey(NamedTuple):
 
 @cache
 def keys() -> tuple[ConfigKey, ...]:
-    """All keys, in the order of contract 001, 15."""
+    """Return all keys, in the order of contract 001, 15."""
     lines = Path(__file__).with_name("config-keys.txt").read_text("utf-8").splitlines()
     return tuple(
         ConfigKey(*map(str.strip, line.split("|"))) for line in lines if line and line[0] != "#"
@@ -130,7 +134,7 @@ class Settings:
     rows: dict[str, Any] = field(default_factory=dict, repr=False)
     """The keys and values of the file, as it has them."""
     stamp: tuple[int, int] | None = None
-    """Of the file, just before it was read (`file_stamp`)."""
+    """The `file_stamp` of the file just before it was read. None if it was not read."""
 
     def __init__(
         self, home: Path, file: Path, url: str | None = None, space: str = "", **further: Any
@@ -150,9 +154,7 @@ class Settings:
         return f"<Settings {self.shown_home!r}>"
 
     def digest(self) -> str:
-        """A text that is the same in two processes that are configured the same, the time zone of
-        the system too.
-        """
+        """Return a text that is equal in two processes with the same settings and system time zone."""
         import time
         from hashlib import sha256
 
@@ -241,7 +243,10 @@ def load(
 
 
 def _state(config_file: _File, location: _Location) -> Path | None:
-    """The folder outside the home that `storage.state` names; None for none. Raises ConfigError."""
+    """Return the folder outside the home that `storage.state` names. None if it names no folder.
+
+    Raises ConfigError.
+    """
     name = "storage.state"
     folder = config_file.text(name, config_file.section("storage").get("state"))
     if not folder or location.url is not None:
@@ -253,7 +258,11 @@ def _state(config_file: _File, location: _Location) -> Path | None:
 
 
 class _Location(NamedTuple):
-    """Where a memory is: its folder, or the folder of its replica and the database."""
+    """The place of a memory.
+
+    folder: the folder of the home. For notes in a database, the folder with local copies of them.
+    url, space: the address of the database, and the space in it. None and "" for a folder.
+    """
 
     folder: Path
     url: str | None = None
@@ -261,8 +270,10 @@ class _Location(NamedTuple):
 
 
 def _location(chosen_home: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> _Location:
-    """Where the home that a caller or the environment chose is (None: ~/.memory). Raises
-    ConfigError.
+    """Return the place of a home. Raises ConfigError.
+
+    chosen_home: a folder or an address that the caller or the environment chose. None means
+        `~/.memory`.
     """
     if isinstance(chosen_home, str) and "://" in chosen_home:
         if not is_database(chosen_home):
@@ -282,7 +293,7 @@ def _location(chosen_home: str | os.PathLike[str] | None, environ: Mapping[str, 
 
 
 def _database_location(address: str, environ: Mapping[str, str]) -> _Location:
-    """Where the replica of a space of a database is. Raises ConfigError."""
+    """Return the place of a space of a database. Raises ConfigError."""
     url, space = _database(address)
     return _Location(_replica(url, space, environ), url, space)
 
@@ -290,7 +301,7 @@ def _database_location(address: str, environ: Mapping[str, str]) -> _Location:
 def _stored_location(
     config_file: _File, location: _Location, environ: Mapping[str, str]
 ) -> _Location:
-    """`location`, or the one that the keys of `storage` name. Raises ConfigError."""
+    """Return the place that the keys of `storage` name, or else `location`. Raises ConfigError."""
     storage = config_file.section("storage")
     address = storage.get("url")
     if address:
@@ -320,7 +331,7 @@ def _check_readable(home: Path) -> None:
 
 
 def owner_of(status: os.stat_result) -> str:
-    """The user a file belongs to: the name, or `user UID` if the name is unknown."""
+    """Return the name of the user that a file belongs to, or `user UID` if it has no name."""
     import pwd
 
     try:
@@ -336,20 +347,22 @@ def again(settings: Settings) -> Settings:
     ConfigError.
     """
     stamp = file_stamp(settings.file)
-    before, now = (
-        _File(settings.file, *version).settings(
-            settings.home, os.environ, settings.url, settings.space
-        )
-        for version in ((settings.rows, settings.stamp), (config_text.read(settings.file), stamp))
-    )
-    changed_settings = {
-        name: value for name, value in vars(settings).items() if value != getattr(before, name)
+    file_before = _File(settings.file, settings.rows, settings.stamp)
+    file_now = _File(settings.file, config_text.read(settings.file), stamp)
+    place = (settings.home, os.environ, settings.url, settings.space)
+    settings_before = file_before.settings(*place)
+    settings_now = file_now.settings(*place)
+    # Values that the file alone would not give came from the caller or the environment.
+    overrides = {
+        name: value
+        for name, value in vars(settings).items()
+        if value != getattr(settings_before, name)
     }
-    return replace(now, **changed_settings)
+    return replace(settings_now, **overrides)
 
 
 def file_stamp(file: Path) -> tuple[int, int] | None:
-    """A key that changes when the file does: its time of change in nanoseconds, and its inode.
+    """Return the time of change of a file in nanoseconds, and its inode. Both change with the file.
 
     None if the file cannot be read.
     """
@@ -368,12 +381,15 @@ DEFAULT_SPACE = "main"
 
 
 def is_database(home: str) -> bool:
-    """Whether this is the address of a database, not a folder."""
+    """Whether a home is the address of a database, not a folder."""
     return bool(_DATABASE.match(home))
 
 
 def _database(address: str) -> tuple[str, str]:
-    """The address of a database as its library takes it, and the space in it. Raises ConfigError."""
+    """Split an address into the address of the database, and the name of the space.
+
+    `postgresql://host/db?space=work` gives `postgresql://host/db` and `work`. Raises ConfigError.
+    """
     from urllib.parse import parse_qsl, urlencode, urlsplit
 
     try:
@@ -392,7 +408,7 @@ def _database(address: str) -> tuple[str, str]:
 
 
 def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
-    """The folder for local copies of a space.
+    """Return the folder for local copies of a space of a database.
 
     All processes share it: one folder per server, database and space.
     """
@@ -413,25 +429,33 @@ def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
 
 
 def with_key(path: Path, key: str, value: Any) -> str:
-    """The text of the file at `path` with a key set (None = taken out), checked as a whole; its
-    other lines, comments and order stay. Raises ConfigError."""
-    is_plain = key.count(".") == 1 and not isinstance(value, list | dict)
-    parts = {tuple(key.split(".")): value}
-    if is_plain:
+    """Return the text of a configuration file with a key set. Other lines and comments stay.
+
+    value: the new value. None removes the key.
+
+    Raises ConfigError if the file would have a wrong value.
+    """
+    is_line_in_section = key.count(".") == 1 and not isinstance(value, list | dict)
+    if is_line_in_section:
         text = config_text.change(path, {key: value})
     else:
-        text = config_text.round_trip_change(path, parts)
+        text = config_text.round_trip_change(path, {tuple(key.split(".")): value})
+    # Reading the settings checks all values.
     _File(path, config_text.parse(path, text)).settings(path.parent, {})
     return text
 
 
 def absolute(path: str | os.PathLike[str]) -> Path:
-    """The path from the root of the file system, `~` expanded."""
+    """Return the absolute path, with `~` expanded."""
     return Path(absolute_path(path))
 
 
 class _File(NamedTuple):
-    """A configuration file; its methods give values of Settings and raise ConfigError."""
+    """Read the values of Settings from a configuration file. All methods raise ConfigError.
+
+    rows: the keys and values of the file.
+    stamp: the `file_stamp` before it was read.
+    """
 
     path: Path
     rows: dict[str, Any]
@@ -440,7 +464,11 @@ class _File(NamedTuple):
     def settings(
         self, home: Path, environ: Mapping[str, str], url: str | None = None, space: str = ""
     ) -> Settings:
-        """The settings it gives for a home, or for the copies of a space of the database at `url`."""
+        """Return the settings of a home.
+
+        home: its folder, or the folder with the copies of a space of a database.
+        url, space: the database. None for a home in a folder.
+        """
         values = {
             "rows": self.rows,
             "stamp": self.stamp,
@@ -466,11 +494,17 @@ class _File(NamedTuple):
         return Settings(home, self.path, url, space, **values)
 
     def refuse(self, key: str, problem: str, joint: str = " ") -> ConfigFileError:
-        """The error for a value of `key` that cannot be used."""
+        """Return the error for a value that cannot be used.
+
+        joint: the text between the key and the problem.
+        """
         return ConfigFileError(self.path, problem, key, joint)
 
     def section(self, name: Any, above: str = "") -> dict[str, Any]:
-        """The section `name`, or the one of that name within `above`, or empty."""
+        """Return the keys and values of a section. Empty if the file does not have it.
+
+        above: the section that contains it. "" for a section of the file itself.
+        """
         value = (self.section(above) if above else self.rows).get(name)
         if value is not None and not isinstance(value, dict):
             raise self.refuse(
@@ -479,7 +513,11 @@ class _File(NamedTuple):
         return value or {}
 
     def text(self, name: str, value: Any, *, is_web: bool = False) -> str | None:
-        """A text or None; with `is_web` an address."""
+        """Return `value` if it is a text or None. Raises ConfigError for another value.
+
+        name: the key, for the error.
+        is_web: whether the text must be an address with http or https.
+        """
         if value is not None and (not isinstance(value, str) or "\0" in value):
             raise self.refuse(name, f'must be a text, got "{value}"')
         if is_web and value and not value.startswith(_WEB):
@@ -487,9 +525,13 @@ class _File(NamedTuple):
         return value
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
-        """A value of the type of the `usual` one: one of some `words`, categories, a list of texts
-        (an empty tuple), a text (None), a duration, a whole number from 0 or a truth value. Raises
-        ConfigError."""
+        """Return a value in the type of the default value. Raises ConfigError for another type.
+
+        usual: the default value. Its type says what is expected: a tuple means categories, an empty
+            tuple a list of texts, None a text, a timedelta a duration, an int a number from 0, a
+            bool a truth value.
+        words: the words of which the value must be one. Empty for values without such a list.
+        """
         if words:
             return self._word(name, value, words)
         if isinstance(usual, tuple):
@@ -512,7 +554,7 @@ class _File(NamedTuple):
         return value
 
     def _word(self, name: str, value: Any, words: tuple[str, ...]) -> Any:
-        """`value` if it is one of `words`. Raises ConfigError."""
+        """Return `value` if it is one of `words`. Raises ConfigError for another value."""
         if value in words:
             return value
         if len(words) > 2:
@@ -522,7 +564,7 @@ class _File(NamedTuple):
         raise self.refuse(name, f'must be {expected}, got "{value}"')
 
     def _categories(self, name: str, value: Any) -> tuple[Any, ...]:
-        """A category, or a list of them, as a tuple. Raises ConfigError."""
+        """Return a category, or a list of categories, as a tuple. Raises ConfigError."""
         if isinstance(value, list):
             categories = tuple(value)
         else:
@@ -533,7 +575,7 @@ class _File(NamedTuple):
         return categories
 
     def plain(self) -> dict[str, Any]:
-        """The values that are taken as they are."""
+        """Return the values of keys that set one field of Settings each."""
         values: dict[str, Any] = {}
         for key in keys():
             section, _, name = key.name.partition(".")
@@ -553,7 +595,10 @@ class _File(NamedTuple):
         return values
 
     def names(self) -> dict[str, Any]:
-        """Time zone, agents, projects, the graph's file, and the sources to ingest."""
+        """Return the values of keys whose names or values the owner makes up.
+
+        These are the time zone, agents, projects, the file of the graph, and sources to ingest.
+        """
         agents = {str(key).lower(): str(value) for key, value in self.section("agents").items()}
         values = {
             "agents": agents,
@@ -572,7 +617,7 @@ class _File(NamedTuple):
         return values
 
     def _projects(self) -> dict[str, str]:
-        """The folder or file of each project, by its name. Raises ConfigError."""
+        """Return the folder or file of each project, by its name."""
         projects = {}
         for key, value in self.section("projects").items():
             folder = self.text(f"projects.{key}", value)
@@ -584,23 +629,20 @@ class _File(NamedTuple):
         return projects
 
     def _roots(self) -> tuple[str, ...]:
-        """The folders in which agents may make projects. Raises ConfigError."""
+        """Return the folders in which agents may make projects."""
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(root, str) for root in roots):
             raise self.refuse("notes.roots", f'must be a list of folders, got "{roots}"')
         return tuple(str(absolute(root)) for root in roots)
 
     def _graph_file(self) -> str | None:
-        """The file of the knowledge graph, under any name that a version had for the key.
-
-        None if not set.
-        """
+        """Return the file of the knowledge graph. None if not set. Former names of the key count."""
         graph = self.section("graph")
         file = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
         return self.text("graph.file", file)
 
     def _time_zone(self) -> str | None:
-        """The name of the configured time zone, or None. Raises ConfigError."""
+        """Return the name of the configured time zone. None if not set."""
         if self.rows.get("timezone") is None:
             return None
         name = str(self.rows["timezone"])
@@ -613,7 +655,7 @@ class _File(NamedTuple):
         return name
 
     def _sources(self) -> dict[str, Any]:
-        """The folders of the sources to ingest, and the sources that are switched off."""
+        """Return the folders of sources to ingest, and the sources that are switched off."""
         folders = {}
         switched_off = set()
         for name in self.section("ingestion"):
@@ -627,7 +669,7 @@ class _File(NamedTuple):
         return {"ingestion": folders, "ingestion_off": frozenset(switched_off)}
 
     def _access(self, project: str) -> ProjectAccess:
-        """The rights of agents in a project."""
+        """Return the rights of agents in a project."""
         keys = self.section(project, "access")
         name = f"access.{project}"
         read_only = keys.get("read_only")
@@ -645,7 +687,7 @@ class _File(NamedTuple):
         )
 
     def _texts(self, name: str, value: Any) -> tuple[str, ...]:
-        """A list of texts, or one text."""
+        """Return a list of texts, or a single text, as a tuple."""
         if isinstance(value, str):
             listed = [value]
         else:
@@ -655,7 +697,7 @@ class _File(NamedTuple):
         return tuple(listed)
 
     def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
-        """The language model endpoint and its key, from `llm.*`.
+        """Return the address of the language model, its name and its key, from `llm.*`.
 
         Without that section, the three variables of the memory-bank server count if all are set
         (contract 003, 9).
@@ -677,8 +719,9 @@ class _File(NamedTuple):
         return {}
 
     def semantic(self, environ: Mapping[str, str]) -> dict[str, Any]:
-        """The embedding model (docs/semantic.md): `semantic.*`; the variable MEMORY_SEMANTIC
-        replaces the section.
+        """Return the embedding model and the reranking model, from `semantic.*`.
+
+        The variable MEMORY_SEMANTIC replaces the section. See docs/semantic.md.
         """
         texts = self._semantic_texts(environ)
         model = texts.get("model") or None
@@ -699,10 +742,7 @@ class _File(NamedTuple):
         }
 
     def _semantic_texts(self, environ: Mapping[str, str]) -> dict[str, str | None]:
-        """The texts of `semantic.*`, by key.
-
-        MEMORY_SEMANTIC overrides the model. Raises ConfigError.
-        """
+        """Return the texts of `semantic.*`, by key. MEMORY_SEMANTIC is a section with a model only."""
         section = self.section("semantic")
         model = environ.get("MEMORY_SEMANTIC")
         if model:
@@ -719,10 +759,7 @@ class _File(NamedTuple):
     def _reranking(
         self, texts: Mapping[str, str | None], environ: Mapping[str, str]
     ) -> dict[str, Any]:
-        """The settings of the reranking model; empty if no model is named.
-
-        Raises ConfigError if it has no endpoint.
-        """
+        """Return the settings of the reranking model. Empty if no model is named."""
         model = texts.get("rerank")
         if not model:
             return {}
@@ -730,7 +767,7 @@ class _File(NamedTuple):
         url = own_url or texts.get("endpoint")
         if not url:
             raise self.refuse("semantic.rerank", "needs semantic.rerank_endpoint")
-        # A key is sent to nobody but the endpoint it is for
+        # The key of one endpoint must not be sent to another one.
         variable = texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY"
         if own_url:
             variable = texts.get("rerank_api_key_env") or "MEMORY_RERANK_API_KEY"
@@ -738,9 +775,7 @@ class _File(NamedTuple):
         return {"rerank_model": model, "rerank_endpoint": url, "rerank_key": key}
 
     def instructions(self) -> tuple[tuple[str, ...], list[str]]:
-        """The owner's sentences, at most INSTRUCTIONS_CHARACTERS in all, and a warning if some were
-        cut.
-        """
+        """Return the owner's sentences for agents, and a warning if they are too long and were cut."""
         value = self.section("memory_tool").get("instructions") or []
         if not isinstance(value, (str, list)):
             raise self.refuse("memory_tool.instructions", "must be a text or a list of texts")
@@ -759,7 +794,7 @@ class _File(NamedTuple):
         return tuple(accepted), [warning] if is_cut else []
 
     def unknown(self) -> list[str]:
-        """Warnings for keys nobody reads."""
+        """Return a warning for each key that nobody reads, such as a misspelled one."""
         unknown_names = [
             *self._unknown_in_file(),
             *self._unknown_of_access(),
@@ -768,7 +803,7 @@ class _File(NamedTuple):
         return [f"unknown key {name}" for name in unknown_names]
 
     def _unknown_in_file(self) -> list[str]:
-        """The sections nobody reads, and the keys of other sections nobody reads."""
+        """Return the unknown sections, and the unknown keys of known sections."""
         known_names = {key.name for key in keys()}
         known_names |= {"graph.memoryFilePath", "memoryFilePath", "projects.{name}"}
         known_sections = {name.partition(".")[0] for name in known_names}
@@ -783,7 +818,7 @@ class _File(NamedTuple):
         return unknown_names
 
     def _unknown_of_access(self) -> list[str]:
-        """The keys of `access` nobody reads."""
+        """Return the unknown keys of `access`."""
         unknown_names: list[str] = []
         for project, rows in self.section("access").items():
             further = sorted({*map(str, rows or ())} - _ACCESS_KEYS)
@@ -791,7 +826,7 @@ class _File(NamedTuple):
         return unknown_names
 
     def _unknown_sources(self) -> list[str]:
-        """The keys of `ingestion` nobody reads."""
+        """Return the unknown keys of `ingestion`."""
         unknown_names = []
         for source, rows in self.section("ingestion").items():
             if source not in SOURCES:
@@ -803,7 +838,7 @@ class _File(NamedTuple):
 
 
 def _zone(name: str) -> tzinfo:
-    """The time zone of a name. Raises KeyError, ValueError or OSError."""
+    """Return the time zone with a name. Raises KeyError, ValueError or OSError for an unknown one."""
     from zoneinfo import ZoneInfo
 
     if name.upper() == "UTC":

@@ -1,6 +1,6 @@
-"""Optional help from an OpenAI-compatible endpoint (contract 003, 9).
+"""Ask OpenAI-compatible endpoints: a language, an embedding or a reranking model.
 
-Its callers also work without it.
+Their help is optional: all callers work without it, too. Source: contract 003, 9.
 """
 
 from __future__ import annotations
@@ -15,26 +15,32 @@ from memoranda.errors import MemorandaError
 
 T = TypeVar("T")
 
-# Seconds for one answer of a model.
+# Seconds that one answer of a model may take.
 SECONDS = 20.0
-# Failures in a row after which a model is not asked again.
+# The number of failures in a row after which a model is not asked for a while.
 MOST_FAILURES = 3
 PAUSE = 600.0
-"""After three failures in a row the endpoint is left alone so long (s)."""
+"""Seconds for which a model is not asked after three failures in a row."""
 
 
 class NoAnswer(MemorandaError):
-    """The endpoint gave no answer that can be used; the sentence says why and holds no key."""
+    """The endpoint gave no answer that can be used. The message says why, and has no key in it."""
 
     code = "llm"
 
 
 class _LlmEndpoint:
-    """An endpoint at `base_url` (http or https, `path` is added) that is left alone for a while
-    when it fails.
+    """Ask an endpoint by HTTP. After several failures it is not asked for a while.
 
-    An answer may take `seconds` (20), counted by `clock`, and hold `longest` bytes. Not
-    thread-safe.
+    Not thread-safe. A subclass sets:
+    name: the name of the model in messages.
+    path: the path that is added to the address.
+    longest: the number of bytes of the longest answer.
+
+    base_url: the address, with http or https.
+    key: the secret for the endpoint. None sends none.
+    seconds: the time that an answer may take. None means 20.
+    clock: returns the present time in seconds.
     """
 
     name = "language model"
@@ -69,10 +75,12 @@ class _LlmEndpoint:
         return self._off_until is not None
 
     def _answer(self, make: Callable[[], T]) -> T:
-        """Ask the endpoint, and have `make` check the answer.
+        """Return the result of `make`, which asks the endpoint and checks the answer.
 
-        Raises NoAnswer when the endpoint is off or fails, or `make` raises ValueError; each but the
-        first counts as a failure.
+        make: raises NoAnswer if the endpoint fails, ValueError for an answer that cannot be used.
+            Both count as failures.
+
+        Raises NoAnswer in both cases, and if the endpoint is off at present.
         """
         if self.is_off:
             raise NoAnswer(f"The {self.name} failed too often and is left alone for a while.")
@@ -81,34 +89,40 @@ class _LlmEndpoint:
         except (NoAnswer, ValueError) as error:
             self._failures += 1
             if self._failures >= MOST_FAILURES:
-                self._failures, self._off_until = 0, self._clock() + PAUSE
+                self._failures = 0
+                self._off_until = self._clock() + PAUSE
             if isinstance(error, NoAnswer):
                 raise
             raise NoAnswer(f"The {self.name}'s answer cannot be used: {error}") from None
         self._failures = 0
         return answer
 
-    def _post(self, asked_request: dict[str, Any]) -> bytes:
-        """The body of the reply to `asked_request`, within the time and size it may take. Raises NoAnswer."""
+    def _post(self, content: dict[str, Any]) -> bytes:
+        """Send a request, and return the body of the reply.
+
+        Raises NoAnswer if that fails, takes too long, or the reply is too long.
+        """
         from http.client import HTTPException
         from urllib.error import HTTPError
         from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-        # A redirect could carry the text elsewhere
-        class Staying(HTTPRedirectHandler):
+        class NoRedirects(HTTPRedirectHandler):
+            """Follow no redirect, since it could carry the texts to another server."""
+
             def redirect_request(self, *_: Any) -> None:
                 return None
 
-        data = json.dumps(asked_request).encode()
+        data = json.dumps(content).encode()
         headers = {"Content-Type": "application/json"}
         try:
             request = Request(self._url, data, headers, method="POST")
             if self._key:
                 request.add_unredirected_header("Authorization", f"Bearer {self._key}")
             host = urlsplit(self._url).hostname or ""
-            # And is reached directly
-            is_here = host in ("localhost", "::1") or host.startswith("127.")
-            opener = build_opener(Staying, *([ProxyHandler({})] if is_here else []))
+            # An endpoint on this machine is reached without a proxy.
+            is_on_this_machine = host in ("localhost", "::1") or host.startswith("127.")
+            handlers = [ProxyHandler({})] if is_on_this_machine else []
+            opener = build_opener(NoRedirects, *handlers)
             with opener.open(request, timeout=self._seconds) as response:
                 deadline = self._clock() + self._seconds
                 parts = []
@@ -129,15 +143,16 @@ class _LlmEndpoint:
 
 
 class Endpoint(_LlmEndpoint):
-    """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key
-    or None.
-    """
+    """Ask a language model for answers in JSON."""
 
     def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
-        """Ask the model for JSON, at temperature 0, and have `read` check the answer.
+        """Ask the model for JSON at temperature 0, and return the answer as `read` made it.
 
-        Raises NoAnswer when it is off, the endpoint fails, the answer is no JSON, or `read` raises
-        ValueError; each but the first counts as a failure.
+        system, user: the two messages.
+        read: checks the value of the JSON and turns it into the result. It raises ValueError for an
+            answer that cannot be used.
+
+        Raises NoAnswer if there is no answer that can be used.
         """
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         kind = {"type": "json_object"}
@@ -149,6 +164,7 @@ class Endpoint(_LlmEndpoint):
         }
 
         def answer() -> T:
+            """Ask once, and read the JSON in the reply, which may be in a fence of Markdown."""
             try:
                 content = json.loads(self._post(request))["choices"][0]["message"]["content"]
             except (ValueError, KeyError, IndexError, TypeError, RecursionError):
@@ -168,47 +184,48 @@ class Endpoint(_LlmEndpoint):
 
 
 class Embeddings(_LlmEndpoint):
-    """One endpoint that makes vectors of texts: as `Endpoint`, with `/embeddings` added."""
+    """Ask an embedding model for vectors of texts."""
 
     name = "embedding model"
     path = "/embeddings"
     longest = 1 << 25
 
     def vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        """A vector for each text, as the model gives it. Raises NoAnswer."""
+        """Return a vector for each text, as the model gives it. Raises NoAnswer."""
         request = {"model": self._model, "input": list(texts), "encoding_format": "float"}
 
         def read(body: bytes) -> list[list[float]]:
+            """Return the vectors in a reply, in the order of the texts. Raises ValueError."""
             try:
-                rows = {row["index"]: row["embedding"] for row in json.loads(body)["data"]}
-                ordered_rows = [rows[at] for at in range(len(texts))]
+                vectors_by_index = {
+                    row["index"]: row["embedding"] for row in json.loads(body)["data"]
+                }
+                vectors = [vectors_by_index[index] for index in range(len(texts))]
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise ValueError("it is no list of embeddings") from None
-            numbers = (
-                this_number
-                for row in ordered_rows
-                for this_number in (row if isinstance(row, list) and row else [None])
-            )
-            if not all(type(number) in (int, float) for number in numbers):
-                raise ValueError("an embedding is no list of numbers")
-            return ordered_rows
+            for vector in vectors:
+                is_list = isinstance(vector, list) and bool(vector)
+                if not is_list or not all(type(number) in (int, float) for number in vector):
+                    raise ValueError("an embedding is no list of numbers")
+            return vectors
 
         return self._answer(lambda: read(self._post(request)))
 
 
 class Reranker(_LlmEndpoint):
-    """One endpoint that says how well texts answer a question: as `Endpoint`, with `/rerank` added.
+    """Ask a reranking model how well texts answer a question.
 
-    It answers as most servers do, with `results` of `index` and `relevance_score`, or with a list
-    of `index` and `score`.
+    Most servers reply `{"results": [{"index": 1, "relevance_score": 0.9}]}`, others `[{"index": 1,
+    "score": 0.9}]`. Both are read.
     """
 
     name = "reranking model"
     path = "/rerank"
 
     def order(self, question: str, documents: Sequence[str]) -> list[int]:
-        """The numbers of the documents, the best first; those it does not name come last, in their
-        order. Raises NoAnswer.
+        """Return the positions of the documents, the best one first. Raises NoAnswer.
+
+        Documents that the model does not name come last, in their order.
         """
         request = {
             "model": self._model,
@@ -220,7 +237,7 @@ class Reranker(_LlmEndpoint):
 
 
 def _order(body: bytes, count: int) -> list[int]:
-    """The order a reply gives to `count` documents. Raises ValueError."""
+    """Read the order that a reply gives to `count` documents, the best first. Raises ValueError."""
     try:
         reply = json.loads(body)
         rows = reply["results"] if isinstance(reply, dict) else reply
@@ -231,7 +248,7 @@ def _order(body: bytes, count: int) -> list[int]:
         raise ValueError("it holds no results")
     for number, score in scores.items():
         is_number = type(number) is int and 0 <= number < count
-        # A comparison is false for what is not a number
+        # NaN is not equal to itself.
         is_score = type(score) in (int, float) and score == score
         if not is_number or not is_score:
             raise ValueError("a result has no document or no score")

@@ -21,8 +21,7 @@ ORDERS = ("changed", "created", "path", "address")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Query(FrozenValueObject):
-    """Everything that a list or a search of notes can ask for. All filters must hold; an empty
-    query matches every note.
+    """Describe which notes a list or a search returns. All filters must hold; without any, all do.
 
     text: words to look for; a list does not look at them.
     search_type: `text`, `title` or `permalink` (an address with `*`).
@@ -102,7 +101,7 @@ class Query(FrozenValueObject):
         return self.archived or (self.archived is None and self.phase == ARCHIVED)
 
     def replace(self, **changes: Any) -> Query:
-        """A copy with these fields changed."""
+        """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 
@@ -119,51 +118,54 @@ _FILTER = lazy_pattern(
 
 
 def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None) -> Query:
-    """Read the query that a person writes in one line: `dark mode tag:ui after:7d` (contract 000b,
-    6).
+    """Read the query that a person writes in one line (contract 000b, 6). Never raises.
 
-    Filters are taken out of the text; a value with blanks is in double quotes. If `tag:` or
-    `category:` is given twice, both must hold; of several `type:` or `project:` filters, any may
-    hold. If any other filter is repeated, the last one counts. Other `x:y`, filters inside quotes
-    and unreadable times stay text. `now` (default: the clock) and `zone` (default: local) are for
-    `before:`, `after:` and `as_of:`. Never raises.
+    `dark mode tag:ui after:7d` has the text `dark mode`, the tag `ui` and a time. A value with
+    blanks is in double quotes: `project:"My notes"`. If `tag:` or `category:` is given twice, both
+    must hold; of several `type:` or `project:` filters, one must hold. If another filter is
+    repeated, the last one counts. Other words with a colon, filters inside quotes and unreadable
+    times stay text.
+
+    now, zone: for `before:`, `after:` and `as_of:`. By default the present time and the system's
+        zone.
     """
     values: dict[str, Any] = {}
 
     def take(match: re.Match[str]) -> str:
+        """Add a filter to `values`, and return the text that replaces it."""
         if match["phrase"] is not None:
             return match[0]
         name = match["name"].lower()
         value = match["quoted"] or match["plain"]
         if name in _MANY:
-            values[_MANY[name]] = (
-                *values.get(_MANY[name], ()),
-                value.removeprefix("#") if name == "tag" else value,
-            )
+            field_name = _MANY[name]
+            if name == "tag":
+                value = value.removeprefix("#")
+            values[field_name] = (*values.get(field_name, ()), value)
         elif name in _ONE:
             values[name] = value
         else:
+            read = clock.as_of if name == "as_of" else clock.since
             try:
-                if name == "as_of":
-                    read = clock.as_of
-                else:
-                    read = clock.since
                 values[name] = read(value, now or clock.now(), zone)
             except TimeframeError:
                 return match[0]
         return " "
 
-    rest = _FILTER.sub(take, text)
-    return Query(text=" ".join(rest.split()) if values else text.strip(), **values)
+    text_without_filters = _FILTER.sub(take, text)
+    return Query(text=" ".join(text_without_filters.split()) if values else text.strip(), **values)
 
 
 def narrowed(
     query: Query, text: str, *, now: datetime | None = None, zone: tzinfo | None = None
 ) -> tuple[Query, str]:
-    """`query` with the filters that are in `text` in addition to its own, and `text` without them.
+    """Add the filters in a text to a query. Returns the new query, and the text without filters.
 
-    Of projects and types named in both places those in both pass; another filter in the text counts
-    instead of the query's. A text without filters stays as it is.
+    If both name projects or types, only those named in both pass. Tags and the like of both must
+    hold. Any other filter in the text replaces the one of the query. A text without filters stays
+    as it is.
+
+    now, zone: see `parse`.
     """
     written = parse(text, now=now, zone=zone)
     changes: dict[str, Any] = {}
@@ -178,7 +180,11 @@ def narrowed(
 
 
 def _joined(filter_name: str, before: Any, value: Any) -> Any:
-    """The value of a filter that had one before and is named in a text."""
+    """Join the values of a filter: the one that the query has, and the one from a text.
+
+    filter_name: the name of the field.
+    before: the value of the query.
+    """
     if not isinstance(value, tuple):
         return value
     if filter_name in ("projects", "types") and before:
@@ -190,7 +196,7 @@ def _joined(filter_name: str, before: Any, value: Any) -> Any:
 def check_memory(
     category: str | None = None, phase: str | None = None, scope: str | None = None
 ) -> None:
-    """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
+    """Raise InvalidInput for a category, phase or scope that does not exist (contract 001, 3)."""
     for name, value, allowed in (("category", category, CATEGORIES), ("phase", phase, PHASES)):
         if value is not None and value not in allowed:
             raise InvalidInput(f'invalid {name} "{value}"', choices(value, allowed))
@@ -209,12 +215,13 @@ def memory_query(
     first: datetime | None = None,
     until: datetime | None = None,
 ) -> Query:
-    """The memories of `categories` that all these filters let through, the latest first (contract
-    001, 3 and 14).
+    """Return the query for memories of the project `categories`, the latest first.
 
-    `tags`: all of them, without case. `first` and `until` bound the written time. Raises
-    InvalidInput
-    for a category, phase or scope there is not.
+    tags: a memory must have all of them, in any case.
+    first, until: bounds of the time when a memory was written, from `first` until before `until`.
+
+    Raises InvalidInput for a category, phase or scope that does not exist. Source: contract 001, 3
+    and 14.
     """
     check_memory(category, phase, scope)
     scope = scope and scope.lower()
@@ -235,11 +242,17 @@ def memory_query(
 def day(
     text: str | None, name: str, zone: tzinfo | None, after: int = 0, now: datetime | None = None
 ) -> datetime | None:
-    """Midnight at which the day `text` begins in `zone`, or `after` days behind its end, as UTC.
+    """Return the midnight at which a day or a week begins or ends, in UTC.
 
-    `text` is YYYY-MM-DD, or a time frame of `clock.since` such as `yesterday` or `last week`, which
-    ends with its last day; amounts (`7d`) name the one day so long before `now`. `zone` None is the
-    system's. None for no text. Raises InvalidInput naming the parameter `name`.
+    text: YYYY-MM-DD, or a time frame such as `yesterday` or `last week`. An amount (`7d`) means the
+        one day that long ago. None returns None.
+    name: the name of the parameter, for the error.
+    zone: the zone of the midnight. None means the system's.
+    after: 0 for the beginning of the first day. 1 for the end of the last day, which is the next
+        midnight.
+    now: the present moment. None asks the clock.
+
+    Raises InvalidInput for another text.
     """
     if text is None:
         return None
@@ -267,5 +280,5 @@ _DAYS = "A day is YYYY-MM-DD, today, yesterday, 7d (so long ago), last week, las
 
 
 def split_list(text: str | None) -> list[str]:
-    """The parts of a comma list, trimmed, without empty ones."""
+    """Split a list with commas: `a, b,` has the parts `a` and `b`. None has none."""
     return [part.strip() for part in (text or "").split(",") if part.strip()]

@@ -120,7 +120,7 @@ async def test_who_asks_often_does_not_ask_the_memory_each_time(web, monkeypatch
     asked = []
     lag = type(web.memory).lag
     monkeypatch.setattr(type(web.memory), "lag", lambda self: asked.append(1) or lag(self))
-    monkeypatch.setattr("memoranda.serve.middleware._LOOK_AFTER", 1e9)
+    monkeypatch.setattr("memoranda.serve.middleware._REUSE_SECONDS", 1e9)
     for _ in range(20):
         assert (await client.get("/readyz")).status_code == 200
     assert len(asked) == 1

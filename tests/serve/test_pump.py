@@ -482,7 +482,7 @@ def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_t
 
 @pytest.mark.promise("daemon-bounds")
 def test_no_more_sessions_are_granted_than_a_daemon_may_have(home, monkeypatch):
-    monkeypatch.setattr(sessions, "_AT_ONCE", 1)
+    monkeypatch.setattr(sessions, "_MAX_SESSIONS", 1)
     with open_session(home, watch=False) as memory:
         served = sessions.McpSessions(
             memory, lambda names, like: registry(names, memory.settings, like=like)

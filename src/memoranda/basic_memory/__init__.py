@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 Answer = Callable[[Vault, "MemorySession", Arguments], Reply]
 # Hints for MCP clients about tools that only read.
-_READS = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+_READ_HINTS = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
 
 
 @dataclass(frozen=True, slots=True)
 class TheirTool:
-    """A tool of that program.
+    """A tool of Basic Memory.
 
-    answer: answers a call in its manner.
+    answer: answers a call as Basic Memory would.
     has_project: whether a call is about one project.
-    is_verbatim: whether the reply is the text of a note or a file.
+    is_verbatim: whether the reply is the text of a note or a file, which must not be changed.
     """
 
     answer: Answer
@@ -68,7 +68,7 @@ TOOLS = [
     TheirTool(views.search),
     TheirTool(views.fetch, is_verbatim=True),
 ]
-"""All tools of the program that are served. One without an entry is served as our own."""
+"""The tools that are served as Basic Memory has them. Other note tools are served as our own."""
 
 FORMER = {
     "cat": "read_note",
@@ -80,21 +80,22 @@ FORMER = {
     "schema_infer": "search_notes with note_types",
     "schema_diff": "search_notes with note_types",
 }
-"""Tools that the program has and we do not serve, each with what does it here."""
+"""Tools of Basic Memory that are not served -> the tools to use instead."""
 
 
 def in_manner(vault: Vault) -> Callable[[Toolset], Toolset]:
-    """A function that turns our note tools into the program's, over the projects of `vault`."""
+    """Return a function that turns our note tools into Basic Memory's, for the projects of a vault."""
 
     def adapted(toolset: Toolset) -> Toolset:
+        """Return the toolset with Basic Memory's tools, prompts and resources."""
         arguments = json.loads(text_file("arguments.json"))
         tools_by_name = {tool.name: tool for tool in TOOLS}
         tools = [
-            _over_ours(tool, tools_by_name.get(tool.name), arguments, vault)
+            _adapted_tool(tool, tools_by_name.get(tool.name), arguments, vault)
             for tool in toolset.tools
         ]
         tools += [
-            _further(row, tools_by_name[row["name"]], arguments, vault)
+            _additional_tool(row, tools_by_name[row["name"]], arguments, vault)
             for row in arguments["tools"]
         ]
         return replace(
@@ -108,8 +109,12 @@ def in_manner(vault: Vault) -> Callable[[Toolset], Toolset]:
     return adapted
 
 
-def _over_ours(tool: Tool, theirs: TheirTool | None, arguments: Any, vault: Vault) -> Tool:
-    """Our tool, with the arguments and the replies of the program's tool of this name."""
+def _adapted_tool(tool: Tool, theirs: TheirTool | None, arguments: Any, vault: Vault) -> Tool:
+    """Return our tool with the arguments and the replies of Basic Memory's tool of this name.
+
+    theirs: that tool. None means that our tool is served.
+    arguments: the contents of arguments.json.
+    """
     if theirs is None:
         return tool
     accepted = {
@@ -129,27 +134,27 @@ def _over_ours(tool: Tool, theirs: TheirTool | None, arguments: Any, vault: Vaul
         run=partial(_run, theirs, vault),
         also={**ours, **aliases},
         accepts={**tool.schema, "properties": properties, "required": required},
-        # A destination in two forms is refused, not rewritten
+        # Basic Memory refuses a destination in two forms. Our rewrite would hide one of them.
         rewrite=None,
     )
 
 
-def _further(row: dict[str, Any], theirs: TheirTool, arguments: Any, vault: Vault) -> Tool:
-    """A tool that the program has in addition to ours."""
+def _additional_tool(row: dict[str, Any], theirs: TheirTool, arguments: Any, vault: Vault) -> Tool:
+    """Return a tool that only Basic Memory has. `row` is its declaration in arguments.json."""
     return Tool(
         row["name"],
         row["description"],
         {"type": "object", "properties": row["properties"], "required": row.get("required", [])},
         partial(_run, theirs, vault),
-        annotations=_READS,
+        annotations=_READ_HINTS,
         also={**arguments["accepted"]["*"], **row.get("also", {})},
     )
 
 
 def _run(theirs: TheirTool, vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Find the project of a call, if it is about one, and answer it.
+    """Answer a call as Basic Memory would, also for errors.
 
-    The project is put into `args`.
+    The argument `project` is set to our name of the project, if a call is about one project.
     """
     try:
         if theirs.has_project:
@@ -157,7 +162,7 @@ def _run(theirs: TheirTool, vault: Vault, memory: MemorySession, args: Arguments
         reply = theirs.answer(vault, memory, args)
     except MemorandaError as error:
         if isinstance(error, ProjectNotFound):
-            # The engine also knows projects that the program has not
+            # The engine also knows projects that Basic Memory does not have.
             error = ProjectNotFound(error.name, list(vault.projects(memory)))
         reply = either(args, error_fields(error), str(error), True)
     is_text = reply.data == {"result": reply.text}

@@ -1,4 +1,4 @@
-"""The JSON of Basic Memory's replies: its keys, and how a reply carries them."""
+"""The JSON of Basic Memory's replies: its keys, its error codes, and the form of a reply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memoranda.note.model import Note
 
 UNNAMED: dict[str, Any] = {"title": None, "permalink": None, "file_path": None}
 """The identity of a note that does not exist."""
-# Errors for which Basic Memory has a code; others are told in their own words.
+# Errors for which Basic Memory has a code. For other errors, `error` is the message.
 _CODES: dict[type[MemorandaError], str] = {
     OutsideError: "SECURITY_VALIDATION_ERROR",
     Conflict: "NOTE_REVISION_CONFLICT",
@@ -21,7 +21,11 @@ _CODES: dict[type[MemorandaError], str] = {
 
 
 class Refused(MemorandaError):
-    """A call that the program refuses with a separate code, `error` in its JSON."""
+    """The refusal of a call with a code of Basic Memory.
+
+    error: the code, which is `error` in the JSON.
+    fields: further keys of the JSON.
+    """
 
     code = "invalid"
 
@@ -32,12 +36,12 @@ class Refused(MemorandaError):
 
 
 def identity(note: Note | NoteInfo) -> dict[str, Any]:
-    """The keys that name a note in all its JSON."""
+    """Return the keys that name a note in every reply."""
     return {"title": note.title, "permalink": note.permalink, "file_path": note.path}
 
 
 def error_fields(error: MemorandaError) -> dict[str, Any]:
-    """The keys that tell why a call was refused: a code of the program, or our sentence."""
+    """Return the keys that say why a call failed. `error` is a code of Basic Memory or our message."""
     if isinstance(error, Refused):
         return {"error": error.error, **error.fields}
     fields: dict[str, Any] = {"error": _CODES.get(type(error), str(error))}
@@ -47,14 +51,14 @@ def error_fields(error: MemorandaError) -> dict[str, Any]:
 
 
 def text_reply(text: str, is_error: bool = False) -> Reply:
-    """A text, as the program wraps it in structured content."""
+    """Return a reply with a text, which Basic Memory also has as structured content."""
     return Reply(text, {"result": text}, is_error)
 
 
 def json_reply(data: Any, is_error: bool = False) -> Reply:
-    """Data, compact in the text.
+    """Return a reply with data, which the text has as compact JSON.
 
-    Clients of the program take it from `result`, others from the keys themselves.
+    Clients of Basic Memory read the data from `result`, other clients from the keys.
     """
     structured = {"result": data}
     if isinstance(data, dict):
@@ -63,7 +67,7 @@ def json_reply(data: Any, is_error: bool = False) -> Reply:
 
 
 def either(args: Arguments, data: Any, text: str, is_error: bool = False) -> Reply:
-    """A reply with `data` if the caller asked for JSON, otherwise with `text`."""
+    """Return a reply with `data` if the caller asked for JSON, otherwise with `text`."""
     if is_json(args):
         return json_reply(data, is_error)
     return text_reply(text, is_error)

@@ -1,4 +1,8 @@
-"""The tools that read and search, with Basic Memory's JSON. Their texts are the texts of our tools."""
+"""The tools of Basic Memory that read and search, over our own.
+
+In JSON, replies have the keys of Basic Memory ("the program" below). As text they are the replies
+of our tools.
+"""
 
 from __future__ import annotations
 
@@ -35,20 +39,20 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 KINDS = {"entity", "observation", "relation"}
-# Notes asked for at once while a page of observations or relations is filled.
-_BATCH = 200
+# Notes searched at a time while a page of observations or relations is filled.
+_BATCH_NOTES = 200
 MOST_READ = 4_000
-"""Notes read at a time, and at most, for a page of their observations and relations."""
+"""The largest number of notes searched for a page of their observations and relations."""
 _PROSE = ("content", "matched_chunk")
 # Characters of a note's text in a search result.
-_CONTENT = 1000
+_CONTENT_CHARACTERS = 1000
 _FILTERS = ("note_types", "tags", "status", "metadata_filters", "categories", "after_date")
 # Arguments about times written into observations, which are text here.
 _FORMER_TIMES = ("valid_at", "valid_overlaps", "time_kind")
 
 
 def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Read a note, some of its lines, or the facts about it without its text."""
+    """Show a note, some of its lines, or only its names, checksum and time."""
     is_ranged = _is_ranged(args)
     has_content = args.get("include_content") is not False
     if is_ranged and not has_content:
@@ -71,12 +75,12 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         data = identity(note) | {"checksum": note.checksum, "updated_at": info.changed}
         return either(args, data, "\n".join(f"{key}: {value}" for key, value in data.items()))
     if is_ranged:
-        return _lines(memory, args, info)
-    return _whole(memory, args, info)
+        return _lines_of_note(memory, args, info)
+    return _whole_note(memory, args, info)
 
 
 def _is_ranged(args: Arguments) -> bool:
-    """Whether some lines of a note are asked for. Raises InvalidInput for bounds no text has."""
+    """Whether only some lines of a note are asked for. Raises InvalidInput for impossible ones."""
     first = args.get("start_line")
     last = args.get("end_line")
     if last and last < (first or 1):
@@ -86,8 +90,8 @@ def _is_ranged(args: Arguments) -> bool:
     return bool(first or last)
 
 
-def _whole(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
-    """The whole note; as JSON without its frontmatter unless that is asked for."""
+def _whole_note(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
+    """Show a whole note. JSON has its frontmatter only with `include_frontmatter`."""
     note = memory.read(info)
     content = note.text
     if not args.get("include_frontmatter"):
@@ -97,7 +101,7 @@ def _whole(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
 
 
 def check_inside(address: str) -> None:
-    """Raise OutsideError for an address in a home folder, on another machine, or far up."""
+    """Raise OutsideError for a path in a home folder (`~/a`), on another machine (`\\\\a`), or far up."""
     place = address.strip().removeprefix("memory://")
     climbs = ".." in address and len(address) > 2048
     if place.startswith(("~", "\\\\")) or climbs:
@@ -105,14 +109,15 @@ def check_inside(address: str) -> None:
 
 
 def _outside(vault: Vault, args: Arguments, error: OutsideError) -> Reply:
+    """Return the reply for a path outside the project."""
     project = vault.shown(args["project"])
     text = str(OutsideError(short(error.path), project))
     data = {**UNNAMED, "content": None, "frontmatter": None}
     return either(args, data | {"error": "SECURITY_VALIDATION_ERROR", "message": text}, text)
 
 
-def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
-    """Some lines of a note, as many as a reply has room for."""
+def _lines_of_note(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
+    """Show the lines of a note that are asked for, as many as fit into a reply."""
     arguments = {
         "identifier": (info.project, info.path),
         "start_line": args.get("start_line") or 1,
@@ -120,13 +125,13 @@ def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
         "as_json": is_json(args),
     }
     reply = read_tools.read_note(memory, arguments)
-    ours = reply.data or {}
-    first = ours["start_line"]
-    last = ours["end_line"]
-    total = ours["total_lines"]
-    data = {key: ours[key] for key in UNNAMED} | {
-        "content": ours["content"].removesuffix("\n"),
-        "frontmatter": ours["frontmatter"],
+    our_data = reply.data or {}
+    first = our_data["start_line"]
+    last = our_data["end_line"]
+    total = our_data["total_lines"]
+    data = {key: our_data[key] for key in UNNAMED} | {
+        "content": our_data["content"].removesuffix("\n"),
+        "frontmatter": our_data["frontmatter"],
         "start_line": first,
         "end_line": last,
         "total_lines": total,
@@ -140,7 +145,7 @@ def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
 
 
 def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: NotFound) -> Reply:
-    """Answer read_note for a missing note with the notes that come near."""
+    """Return the reply of read_note for a missing note, with notes found by the words of its name."""
     name = args["identifier"]
     page = Page(args.get("page", 1), args.get("page_size", 10))
     words = name.removeprefix("memory://").replace("/", " ").strip()
@@ -157,7 +162,7 @@ def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: No
 
 
 def list_directory(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """The folders and notes of a folder; one that is not there is empty."""
+    """List the folders and notes of a folder. A missing folder counts as empty."""
     paging = {"page": args["page"], "page_size": args["page_size"]}
     try:
         reply = read_tools.list_directory(memory, args | {"as_json": is_json(args)})
@@ -167,7 +172,7 @@ def list_directory(vault: Vault, memory: MemorySession, args: Arguments) -> Repl
     assert reply.data is not None
     listed = reply.data
     data = {
-        "nodes": [_node(entry) for entry in listed["entries"]],
+        "nodes": [_listing_row(entry) for entry in listed["entries"]],
         "page": listed["page"],
         "page_size": listed["page_size"],
         "total": listed["total"],
@@ -176,8 +181,8 @@ def list_directory(vault: Vault, memory: MemorySession, args: Arguments) -> Repl
     return either(args, data, reply.text)
 
 
-def _node(entry: Row) -> Row:
-    """A folder, a note or another file as listings show it."""
+def _listing_row(entry: Row) -> Row:
+    """Convert an entry of our listing to a row of the program's."""
     path = entry["path"]
     row = {"name": path.rpartition("/")[2], "directory_path": f"/{path}"}
     if entry["kind"] == "folder":
@@ -194,7 +199,7 @@ def _node(entry: Row) -> Row:
 
 
 def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Notes, or with `entity_types` the observations and relations of those that match."""
+    """Find notes. With `entity_types`, find observations and relations of the notes that match."""
     page = Page(args["page"], args["page_size"])
     search_arguments = _search_arguments(vault, memory, args)
     words = search_arguments["query"]
@@ -234,33 +239,35 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _search_arguments(vault: Vault, memory: MemorySession, args: Arguments) -> Arguments:
-    """The arguments of our search_notes that mean the same. Raises InvalidInput."""
+    """Convert arguments of the program's search_notes to arguments of ours. Raises InvalidInput."""
     former = [name for name in _FORMER_TIMES if args.get(name) is not None]
     if former:
         raise InvalidInput(
             f"{former[0]} is not used here: times in observations are text. Search for the words, "
             "or give as_of to search_notes for what held on a day."
         )
-    ours = dict(args)
+    our_arguments = dict(args)
     for name in ("tags", "note_types"):
-        ours[name] = _split_at_commas(ours.get(name, []))
-    if ours.get("search_type") not in ("title", "permalink"):
-        ours["search_type"] = "text"
-    ours["query"] = _with_single_tags(ours.get("query", "")).strip()
-    if ours.get("search_all_projects") or ours.get("projects"):
-        ours["projects"] = _searched_projects(vault, memory, ours.get("projects", []))
-        ours.pop("project", None)
-    return ours
+        our_arguments[name] = _split_at_commas(our_arguments.get(name, []))
+    if our_arguments.get("search_type") not in ("title", "permalink"):
+        our_arguments["search_type"] = "text"
+    our_arguments["query"] = _with_single_tags(our_arguments.get("query", "")).strip()
+    if our_arguments.get("search_all_projects") or our_arguments.get("projects"):
+        our_arguments["projects"] = _searched_projects(
+            vault, memory, our_arguments.get("projects", [])
+        )
+        our_arguments.pop("project", None)
+    return our_arguments
 
 
 def _split_at_commas(texts: list[str]) -> list[str]:
-    """The parts of texts such as `a, b`, without blanks around them."""
+    """Split texts at commas: `["a, b", "c"]` becomes `["a", "b", "c"]`."""
     parts = [part.strip() for part in ",".join(texts).split(",")]
     return [part for part in parts if part]
 
 
 def _with_single_tags(words: str) -> str:
-    """`tag:a,b` means both tags there."""
+    """Replace `tag:a,b`, which means both tags in the program, by `tag:a tag:b`."""
     parts = []
     for word in words.split(" "):
         if word.startswith("tag:") and '"' not in word:
@@ -271,6 +278,10 @@ def _with_single_tags(words: str) -> str:
 
 
 def _searched_projects(vault: Vault, memory: MemorySession, names: list[str]) -> list[str]:
+    """Return our names of the projects to search, all projects if `names` is empty.
+
+    Raises InvalidInput for unknown names.
+    """
     projects = vault.projects(memory)
     if not names:
         return [project.name for project in projects.values()]
@@ -284,11 +295,12 @@ def _searched_projects(vault: Vault, memory: MemorySession, names: list[str]) ->
 
 
 def _kinds(args: Arguments) -> set[str]:
+    """Return which of KINDS a search is for. Raises InvalidInput for other kinds."""
     if args.get("categories"):
-        usual = ["observation"]
+        default_kinds = ["observation"]
     else:
-        usual = ["entity"]
-    kinds = set(args.get("entity_types") or usual)
+        default_kinds = ["entity"]
+    kinds = set(args.get("entity_types") or default_kinds)
     unknown = kinds - KINDS
     if unknown:
         raise InvalidInput(
@@ -301,8 +313,10 @@ def _kinds(args: Arguments) -> set[str]:
 class RowSearch:
     """A search whose results are rows of notes, of their observations, or of their relations.
 
+    kinds: which of KINDS to return.
     categories: only observations of these categories, folded. Empty means all.
-    prefixes: the text before a path in compact rows, by project.
+    is_compact: whether rows are without the text of notes.
+    prefixes: project -> the text before a path in compact rows.
     """
 
     memory: MemorySession
@@ -313,46 +327,50 @@ class RowSearch:
     prefixes: dict[str, str]
 
     def facts(self, needed: int) -> tuple[list[Row], bool]:
-        """More than `needed` rows, if there are this many; and whether that is all of them."""
+        """Return more than `needed` rows if they exist, and whether these are all rows.
+
+        At most MOST_READ notes are searched.
+        """
         rows: list[Row] = []
         offset = 0
         while True:
             hits, batch = self.memory.at_once(partial(self._batch, offset))
             rows += batch
             offset += len(hits)
-            if len(hits) < _BATCH:
+            if len(hits) < _BATCH_NOTES:
                 return rows, True
             if len(rows) > needed or offset >= MOST_READ:
                 return rows, False
 
     def _batch(self, offset: int) -> tuple[Hits, list[Row]]:
-        hits = self.memory.search(self.query, limit=_BATCH, offset=offset)
+        """Return the hits from `offset` on, and their rows."""
+        hits = self.memory.search(self.query, limit=_BATCH_NOTES, offset=offset)
         return hits, list(chain.from_iterable(map(self.rows_of, hits)))
 
     def rows_of(self, hit: Hit) -> Iterator[Row]:
-        """The rows of one note."""
+        """Yield the rows of one note."""
         note = hit.note
         if "entity" in self.kinds:
-            yield self._shown(hit, entity_row(self.memory, hit))
+            yield self._as_shown(hit, entity_row(self.memory, hit))
         if "observation" in self.kinds:
             for observation in self.memory.observations(note):
                 category = observation.category or "note"
                 is_wanted = not self.categories or category.casefold() in self.categories
-                if is_wanted and self._holds(observation.content, category):
-                    yield self._shown(hit, _observation_row(hit, observation))
+                if is_wanted and self._has_query_word(observation.content, category):
+                    yield self._as_shown(hit, _observation_row(hit, observation))
         if "relation" in self.kinds:
             for edge in self.memory.outgoing(note):
-                if self._holds(f"{note.title} → {edge.target}", edge.type):
-                    yield self._shown(hit, _relation_row(hit, edge))
+                if self._has_query_word(f"{note.title} → {edge.target}", edge.type):
+                    yield self._as_shown(hit, _relation_row(hit, edge))
 
-    def _holds(self, *texts: str) -> bool:
-        """Whether one of the texts holds a word of the query."""
+    def _has_query_word(self, *texts: str) -> bool:
+        """Whether one of the texts has a word of the query. True for a query without words."""
         words = self.query.text.replace('"', " ").casefold().split()
         text = "\n".join(texts).casefold()
         return not words or any(word in text for word in words)
 
-    def _shown(self, hit: Hit, row: Row) -> Row:
-        """The row; if compact, without the note's prose, also in an observation's name."""
+    def _as_shown(self, hit: Hit, row: Row) -> Row:
+        """Return a row. A compact one has no text of the note, also not as an observation's title."""
         if not self.is_compact:
             return row
         visible = {key: value for key, value in row.items() if key not in _PROSE}
@@ -363,7 +381,7 @@ class RowSearch:
 
 
 def entity_row(memory: MemorySession, hit: Hit) -> Row:
-    """A note as a search finds it."""
+    """Return the row of a note that a search found."""
     note = hit.note
     return {
         "title": note.title,
@@ -371,12 +389,13 @@ def entity_row(memory: MemorySession, hit: Hit) -> Row:
         "permalink": note.permalink,
         "matched_chunk": hit.passage,
         **_found_in(hit),
-        "content": body_of(memory, note)[0][:_CONTENT],
+        "content": body_of(memory, note)[0][:_CONTENT_CHARACTERS],
         "metadata": {"note_type": note.type, "tags": list(note.tags)},
     }
 
 
 def _observation_row(hit: Hit, observation: Observation) -> Row:
+    """Return the row of an observation of a note that a search found."""
     text = observation.content
     category = observation.category or "note"
     name = short(text, 60).lower().replace(" ", "-")
@@ -392,6 +411,7 @@ def _observation_row(hit: Hit, observation: Observation) -> Row:
 
 
 def _relation_row(hit: Hit, edge: Edge) -> Row:
+    """Return the row of a relation of a note that a search found."""
     title = f"{hit.note.title} → {edge.target}"
     if edge.note:
         to = edge.note.permalink
@@ -411,7 +431,7 @@ def _relation_row(hit: Hit, edge: Edge) -> Row:
 
 
 def _found_in(hit: Hit) -> Row:
-    """The keys that every row has of its note."""
+    """Return the keys that every row has of its note."""
     note = hit.note
     return {
         "score": round(hit.score, 4),
@@ -424,14 +444,14 @@ def _found_in(hit: Hit) -> Row:
 
 
 def _prefixes(vault: Vault, memory: MemorySession, search_arguments: Arguments) -> dict[str, str]:
-    """The beginning of paths by project, where several projects are searched."""
+    """Return what paths begin with, by project. {} if only one project is searched."""
     if "project" in search_arguments:
         return {}
     return {project.name: f"{slug(name)}/" for name, project in vault.projects(memory).items()}
 
 
 def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """The notes at an address with what is linked to them; JSON unless text is asked for."""
+    """Show the notes at an address with related notes. The reply is JSON unless text is asked for."""
     url = args["url"].strip()
     _check_url(url)
     project = args["project"]
@@ -450,9 +470,9 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
     if args.get("output_format") == "text":
         if not total:
             return text_reply(f"No note is at {url}. Find one with search_notes.")
-        ours = args | {"url": url, "depth": depth, "as_json": False}
-        ours.pop("timeframe", None)
-        return text_reply(read_tools.build_context(memory, ours).text)
+        our_arguments = args | {"url": url, "depth": depth, "as_json": False}
+        our_arguments.pop("timeframe", None)
+        return text_reply(read_tools.build_context(memory, our_arguments).text)
     is_compact = bool(args.get("compact"))
     entries = [_context_entry(memory, info, depth, since, most, is_compact) for info in infos]
     related = sum(len(entry["related_results"]) for entry in entries)
@@ -473,14 +493,14 @@ def _check_url(url: str) -> None:
     """Raise InvalidInput for an invalid address."""
     if "://" in url and not url.startswith("memory://"):
         raise InvalidInput(f"An address begins with memory:// or with a name: {url}")
-    bare = url.removeprefix("memory://")
-    if not bare:
+    address_without_scheme = url.removeprefix("memory://")
+    if not address_without_scheme:
         raise InvalidInput("The address is empty.")
-    if "//" in bare:
+    if "//" in address_without_scheme:
         raise InvalidInput(f"An address has no double slashes: {url}")
-    bad = [sign for sign in '<>"|?' if sign in bare]
-    if bad:
-        raise InvalidInput(f"An address does not hold {''.join(bad)}: {url}")
+    forbidden_signs = [sign for sign in '<>"|?' if sign in address_without_scheme]
+    if forbidden_signs:
+        raise InvalidInput(f"An address does not hold {''.join(forbidden_signs)}: {url}")
 
 
 def _context_entry(
@@ -491,12 +511,18 @@ def _context_entry(
     most: int,
     is_compact: bool,
 ) -> Row:
+    """Return a note with its observations and related notes, as build_context shows them.
+
+    depth: how many links away related notes may be.
+    since: only related notes changed since then. None means all.
+    most: the largest number of related notes.
+    """
     context = memory.context(info, depth=depth, since=since, limit=most)
     primary = _entity(info)
-    near = [_context_edge(info, edge) for edge in context.edges]
-    near += [_entity(reached.note) for reached in context.reached]
+    related_rows = [_context_edge(info, edge) for edge in context.edges]
+    related_rows += [_entity(reached.note) for reached in context.reached]
     if is_compact:
-        return {"primary_result": primary, "related_results": near[:most]}
+        return {"primary_result": primary, "related_results": related_rows[:most]}
     facts = [
         {
             "type": "observation",
@@ -508,10 +534,15 @@ def _context_entry(
         for observation in context.observations
     ]
     primary["content"] = body_of(memory, info)[0]
-    return {"primary_result": primary, "observations": facts, "related_results": near[:most]}
+    return {
+        "primary_result": primary,
+        "observations": facts,
+        "related_results": related_rows[:most],
+    }
 
 
 def _context_edge(info: NoteInfo, edge: Edge) -> Row:
+    """Return a relation of a note, as build_context shows it."""
     if edge.direction == "out":
         if edge.note:
             to = edge.note.title
@@ -536,6 +567,7 @@ def _context_edge(info: NoteInfo, edge: Edge) -> Row:
 
 
 def _entity(info: NoteInfo) -> Row:
+    """Return a note, as build_context shows it."""
     return {
         "type": "entity",
         "external_id": info.id,
@@ -546,14 +578,14 @@ def _entity(info: NoteInfo) -> Row:
 
 
 def at_least_a_day(frame: str) -> str:
-    """The program takes `0d` for today, and looks a day back at least."""
+    """Return a time frame, `1d` for `0d`: the program looks back at least one day."""
     if frame.strip().lower() in ("0d", "0 days"):
         return "1d"
     return frame
 
 
 def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """The notes changed lately, or with `type` their observations and relations."""
+    """List the notes changed in a time frame. With `type`, list their observations and relations."""
     frame = at_least_a_day(args["timeframe"])
     page = Page(args["page"], args["page_size"])
     kinds = {kind.lower() for kind in args.get("type") or () if kind} or {"entity"}
@@ -562,9 +594,9 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
         raise InvalidInput(
             f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation."
         )
-    ours = args | {"timeframe": frame, "as_json": False}
-    ours.pop("type", None)
-    text = read_tools.recent_activity(memory, ours).text
+    our_arguments = args | {"timeframe": frame, "as_json": False}
+    our_arguments.pop("type", None)
+    text = read_tools.recent_activity(memory, our_arguments).text
     query = Query(projects=(args["project"],), after=memory.since(frame))
     infos, _ = memory.list(query, limit=page.size, offset=page.offset)
     rows = [_recent_row(info) for info in infos if "entity" in kinds]
@@ -577,6 +609,7 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
 
 
 def _recent_facts(memory: MemorySession, info: NoteInfo, kinds: set[str]) -> Iterator[Row]:
+    """Yield the observations or relations of a note, or both, by `kinds`."""
     place = {"permalink": info.permalink, "file_path": info.path, "created_at": info.created}
     if "observation" in kinds:
         for observation in memory.observations(info):

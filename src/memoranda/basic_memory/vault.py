@@ -1,6 +1,6 @@
-"""The configuration of Basic Memory 0.24: its projects, options and environment.
+"""Reads the configuration of Basic Memory 0.24 ("the program" below), and never writes it.
 
-The file is read, never written.
+A project may have another name in the program than here: see `_our_name`.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _NO_WORKSPACES = (
 class Vault:
     """The contents of a configuration of Basic Memory.
 
-    names: the program's project names, and ours.
-    places: our names, and their folders.
-    only: the one project that every call is about.
-    start: our name of the default project.
-    cloud: projects that are not on this disk.
+    names: the program's name of a project -> our name.
+    places: our name of a project -> its folder.
+    only: the program's name of the one project that every call is about. None means any project.
+    start: our name of the default project, or None.
+    cloud: the program's names of projects that are not on this disk.
 
     The other fields are the options of the same names.
     """
@@ -62,7 +62,7 @@ class Vault:
     permalinks_include_project: bool = True
 
     def projects(self, memory: MemorySession) -> dict[str, Project]:
-        """Every project that the program would know, by its name there."""
+        """Return the projects that the program would know, by the program's names."""
         theirs = {ours: name for name, ours in self.names.items()}
         projects_by_name = {}
         for project in memory.projects:
@@ -72,20 +72,23 @@ class Vault:
         return projects_by_name
 
     def known_name(self, memory: MemorySession, name: str) -> str | None:
-        """The project name that the program would take `name` for. None if it would take none."""
+        """Return the name of the project that `name` means in the program, or None."""
         projects = self.projects(memory)
         exact = named_one(name, projects)
         if exact is not None:
             return exact
-        # `ExampleProject` has the permalink `example-project` there
+        # A project may also be named by its permalink: `example-project` for `ExampleProject`.
         return next((project for project in projects if slug(project) == slug(name)), None)
 
     def named(self, memory: MemorySession, args: Arguments) -> str:
-        """Our name of the project a call is about. Raises ProjectNotFound, InvalidInput."""
+        """Return our name of the project that the arguments name, or of the default project.
+
+        Raises ProjectNotFound, InvalidInput.
+        """
         if args.get("workspace"):
             raise InvalidInput(_NO_WORKSPACES)
         if not self.only and args.get("project_id"):
-            return self._of_id(memory, str(args["project_id"]))
+            return self._project_with_id(memory, str(args["project_id"]))
 
         name = self.only or args.get("project")
         if not name:
@@ -100,18 +103,19 @@ class Vault:
             )
         raise ProjectNotFound(str(name), list(self.projects(memory)))
 
-    def _of_id(self, memory: MemorySession, identity: str) -> str:
+    def _project_with_id(self, memory: MemorySession, identity: str) -> str:
+        """Return our name of the project with an id. Raises InvalidInput."""
         for name, project in self.projects(memory).items():
             if project_id(name) == identity.lower():
                 return project.name
         raise InvalidInput(f"No project has the id {identity}. list_memory_projects shows them.")
 
     def detected(self, memory: MemorySession, args: Arguments) -> str | None:
-        """Our name of the project that an address in `args` begins with. None if the call names a
-        project.
+        """Return our name of the project that an address in the arguments begins with.
 
-        The project is removed from a `memory://` address. Any other address may begin with its
-        project and stays as it is.
+        None if no address does, if it is the default project, or if the call names its project.
+        For `memory://work/plans` it is `work`, and the argument becomes `memory://plans`. An
+        address without `memory://` is not changed.
         """
         if args.get("project") or args.get("project_id") or self.only:
             return None
@@ -135,24 +139,24 @@ class Vault:
         return None
 
     def in_their_names(self, text: str) -> str:
-        """A text of ours with the program's names of the projects, if they differ from ours."""
+        """Return a text with our names of projects replaced by the program's."""
         for theirs, ours in self.names.items():
             if ours != theirs:
                 text = text.replace(ours, theirs)
         return text
 
     def shown(self, name: str) -> str:
-        """The program's name of our project."""
+        """Return the program's name of a project that we call `name`."""
         return next((theirs for theirs, ours in self.names.items() if ours == name), name)
 
 
 def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
-    """The vault of an installed Basic Memory.
+    """Read the configuration of an installed Basic Memory.
 
-    environ: the environment variables that count.
-
-    Without a configuration the vault is the one the program would use on its own, if it is there.
+    Without a configuration, the vault has the folder that the program uses by default, if it exists.
     Raises ConfigError.
+
+    environ: the environment variables.
     """
     settings = _settings(environ)
     forced_project = environ.get("BASIC_MEMORY_MCP_PROJECT") or None
@@ -166,15 +170,16 @@ def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
             continue
         names[name] = _our_name(name, names.values())
         places[names[name]] = path
-    start = _start(names, forced_project, settings.get("default_project"))
+    start = _start_project(names, forced_project, settings.get("default_project"))
     options = _options(settings, environ)
     return Vault(names, places, forced_project, start, frozenset(cloud), **options)
 
 
 def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
-    base = environ.get("XDG_CONFIG_HOME")
-    if base:
-        default_folder = f"{base}/basic-memory"
+    """Return the contents of `config.json`, or the default ones. Raises ConfigFileError."""
+    config_home = environ.get("XDG_CONFIG_HOME")
+    if config_home:
+        default_folder = f"{config_home}/basic-memory"
     else:
         default_folder = "~/.basic-memory"
     folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or default_folder
@@ -197,9 +202,9 @@ def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _local_path(entry: Any) -> str | None:
-    """The folder of a project's entry. None if it is not on this disk, or unknown.
+    """Return the folder of a project in the configuration. None if it is not on this disk.
 
-    An entry is a path, or since release 0.18 an object that has one.
+    entry: a path or, since release 0.18, an object with `path` and `mode`.
     """
     if not isinstance(entry, dict):
         entry = {"path": entry}
@@ -212,10 +217,12 @@ def _local_path(entry: Any) -> str | None:
 
 
 def _our_name(name: str, names: Any) -> str:
-    """The name under which we serve a project.
+    """Return our name of a project, which is the program's name in most cases.
 
-    `notes` takes the place of our own project, which other faces do not need. The other built-in
-    projects have notes of another form, so a vault of such a name gets a suffix that no reply shows.
+    A project `notes` replaces our built-in one. For the name of any other built-in project, whose
+    notes have another form, we add a suffix that replies do not show.
+
+    names: our names of other projects, which must not be used again.
     """
     if name.lower() == "notes":
         our_name = "notes"
@@ -227,10 +234,12 @@ def _our_name(name: str, names: Any) -> str:
     return our_name
 
 
-def _start(names: Mapping[str, str], forced_project: str | None, default: Any) -> str | None:
-    """Our name of the project a server begins in: the only one, the default or the first.
+def _start_project(
+    names: Mapping[str, str], forced_project: str | None, default: Any
+) -> str | None:
+    """Return our name of the default project of a server. None if there are no projects.
 
-    None without any.
+    It is the forced project, the program's default or the first one.
     """
     for name in (forced_project, default):
         if isinstance(name, str):
@@ -243,7 +252,7 @@ def _start(names: Mapping[str, str], forced_project: str | None, default: Any) -
 
 
 def _options(settings: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, bool]:
-    """The options of the file. Those of the environment override them."""
+    """Return the options in the configuration. Environment variables override them."""
     options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
     for key in _OPTIONS:
         text = environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()

@@ -1,4 +1,4 @@
-"""The parts of Basic Memory beside its note tools: files, connectors, prompts, a project's numbers."""
+"""The other parts of Basic Memory: showing files, tools for connectors, prompts, and resources."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
 # Media types by extension.
-_TEXTS = {
+_TEXT_TYPES = {
     "md": "text/markdown",
     "markdown": "text/markdown",
     "json": "application/json",
     "csv": "text/csv",
 }
-_IMAGES = {
+_IMAGE_TYPES = {
     "png": "image/png",
     "jpg": "image/jpeg",
     "jpeg": "image/jpeg",
@@ -40,12 +40,12 @@ _IMAGES = {
     "gif": "image/gif",
 }
 # Basic Memory shows no larger file.
-_MOST_BYTES = 350_000
-_HITS = 10
+_MAX_BYTES = 350_000
+_MAX_HITS = 10
 
 
 def view_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """A note to be shown to the user."""
+    """Return a note with the request to show it to the user."""
     try:
         text = memory.read(args["identifier"], project=args["project"]).text
     except NotFound as error:
@@ -55,7 +55,7 @@ def view_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def read_content(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """A file as it is: text, or base64 of a picture or a document."""
+    """Return a file: as text, or as base64 if it is an image or is not UTF-8."""
     path = args["path"]
     try:
         check_inside(path)
@@ -64,8 +64,8 @@ def read_content(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         error = OutsideError(path, vault.shown(args["project"]))
         return _data_reply({"type": "error", "error": str(error)})
     ending = name.rpartition(".")[2].lower()
-    if ending not in _IMAGES:
-        kind = _TEXTS.get(ending, "text/plain")
+    if ending not in _IMAGE_TYPES:
+        kind = _TEXT_TYPES.get(ending, "text/plain")
         if kind.startswith("text/"):
             kind += "; charset=utf-8"
         try:
@@ -75,16 +75,18 @@ def read_content(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         else:
             row = {"type": "text", "text": text, "content_type": kind, "encoding": "utf-8"}
             return _data_reply(row)
-    if len(data) > _MOST_BYTES:
-        sizes = f"{len(data)} bytes; at most {_MOST_BYTES} are shown"
+    if len(data) > _MAX_BYTES:
+        sizes = f"{len(data)} bytes; at most {_MAX_BYTES} are shown"
         return _data_reply({"type": "error", "error": f"The file has {sizes}."})
-    kind = _IMAGES.get(ending, "application/octet-stream")
+    kind = _IMAGE_TYPES.get(ending, "application/octet-stream")
     source = {"type": "base64", "media_type": kind, "data": base64.b64encode(data).decode()}
-    return _data_reply({"type": "image" if ending in _IMAGES else "document", "source": source})
+    return _data_reply(
+        {"type": "image" if ending in _IMAGE_TYPES else "document", "source": source}
+    )
 
 
 def _file(memory: MemorySession, path: str, project: str) -> tuple[str, bytes]:
-    """The name and bytes of a note or another file. Raises OutsideError, InvalidInput."""
+    """Read a note or another file. Return its path and its bytes. Raises OutsideError, InvalidInput."""
     from memoranda.engine.plain_files import Files
 
     try:
@@ -99,20 +101,20 @@ def _file(memory: MemorySession, path: str, project: str) -> tuple[str, bytes]:
 
 
 def _data_reply(data: dict[str, Any]) -> Reply:
-    """The reply of a tool that always answers with data."""
+    """Return the reply of a tool that always replies with data."""
     return Reply(compact(data), data)
 
 
 def search(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """`search` for connectors that know only `search` and `fetch`."""
+    """Find notes for connectors, which use only the tools `search` and `fetch`."""
     query = Query(text=args["query"], projects=(args["project"],))
-    notes = [hit.note for hit in memory.search(query, limit=_HITS)]
+    notes = [hit.note for hit in memory.search(query, limit=_MAX_HITS)]
     rows = [{"id": note.permalink, "title": note.title, "url": note.permalink} for note in notes]
     return _wrapped({"results": rows, "total_count": len(rows), "query": args["query"]})
 
 
 def fetch(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """The note that `search` gave an id of."""
+    """Return the note with an id from `search`."""
     name = args["id"]
     try:
         note = memory.read(name, project=args["project"])
@@ -125,12 +127,12 @@ def fetch(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _wrapped(data: dict[str, Any]) -> Reply:
-    """As connectors take it: a list of one text item that holds JSON."""
+    """Return data in the form for connectors: a list with one text, which is JSON."""
     return json_reply([{"type": "text", "text": json.dumps(data, ensure_ascii=False)}])
 
 
 def prompts_of(vault: Vault) -> list[Prompt]:
-    """Our prompts, and those that the program has as well."""
+    """Return our prompts, and two that only the program has."""
     project = ("project", "Only this project; without it the default one", False)
     frame = ("timeframe", "How far back, e.g. 1d or 1 week", False)
     recent = partial(_activity, vault, "recent.md")
@@ -144,7 +146,7 @@ def prompts_of(vault: Vault) -> list[Prompt]:
 
 
 def _activity(vault: Vault, file: str, memory: MemorySession, args: dict[str, str]) -> str:
-    """The text of `file` around what changed in a project."""
+    """Fill in a prompt with the recent changes of a project. `file` is the file of its text."""
     project = vault.named(memory, {"project": args.get("project") or None})
     arguments = {"project": project, "timeframe": args.get("timeframe") or "7d"}
     activity = recent_activity(vault, memory, arguments | {"page": 1, "page_size": 10}).text
@@ -152,25 +154,33 @@ def _activity(vault: Vault, file: str, memory: MemorySession, args: dict[str, st
 
 
 def templates_of(vault: Vault) -> list[Template]:
-    """The numbers of a project, then our template of a note, which matches the same addresses."""
+    """Return the resource templates: the numbers of a project, then our template of a note.
+
+    An address of a note may also match the first, which then shows the note.
+    """
     uri = "memory://{workspace}/{project}/info"
     about = "A project in numbers: notes, observations, relations."
-    numbers = Template(uri, "project_info", about, "application/json", partial(_numbers, vault))
+    numbers = Template(
+        uri, "project_info", about, "application/json", partial(_project_info, vault)
+    )
     return [numbers, replace(TEMPLATE, read=partial(_note, vault))]
 
 
 def _note(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> str:
-    """A note's text. Its address begins with a project, or with a folder of the default one.
+    """Return the text of a note by the variables of its address.
 
-    Raises NotFound.
+    `project` may also be a folder of the default project. Raises NotFound.
     """
     args = {"identifier": f"{variables['project']}/{variables['path']}"}
     project = vault.detected(memory, args) or vault.named(memory, args)
     return memory.read(args["identifier"], project=project).text
 
 
-def _numbers(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> str:
-    """The numbers as JSON; a note whose address has this form is shown instead. Raises NotFound."""
+def _project_info(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> str:
+    """Return the numbers of a project as JSON.
+
+    If there is no such project, return the note with this address. Raises NotFound.
+    """
     name = vault.known_name(memory, variables["project"])
     if name is None:
         path = f"{variables['project']}/info"

@@ -1,4 +1,7 @@
-"""The tools that change notes and projects, with Basic Memory's effects on files and its JSON."""
+"""The tools of Basic Memory that change notes and projects, over our own.
+
+They change files as Basic Memory ("the program" below) does, and reply with its JSON.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,10 @@ from memoranda.query import Query
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
-# How many entries of a folder are looked at for a name in another case.
-_FOLDERS = 1000
+# Entries of a folder that are searched for a name in another case.
+_MAX_ENTRIES = 1000
 # Signs that a title may have and a file's name may not.
-_SIGNS = re.compile(r'[-/\\<>:"|?*]+')
+_FORBIDDEN_SIGNS = re.compile(r'[-/\\<>:"|?*]+')
 _OPERATIONS = (
     "append",
     "prepend",
@@ -52,26 +55,27 @@ _OPERATIONS = (
 
 
 def write_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Create a note at the place the program would choose, or replace one with `overwrite`."""
+    """Create a note in the file that the program would choose, or replace it with `overwrite`."""
     try:
-        data = _written(vault, memory, args)
+        data = _write(vault, memory, args)
     except MemorandaError as error:
-        return _not_written(memory, args, error)
+        return _write_error_reply(memory, args, error)
     if not is_json(args):
         return text_reply(data["text"])
     keys = ("title", "permalink", "file_path", "checksum", "action")
     return json_reply({**{key: data[key] for key in keys}, "similar_notes": []})
 
 
-def _written(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, Any]:
+def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, Any]:
+    """Write a note. Return the data of our reply, with its text as `text`. Raises MemorandaError."""
     project = args["project"]
     args.setdefault("overwrite", vault.write_note_overwrite_default)
     if args.get("expected_checksum") and not args["overwrite"]:
         raise InvalidInput("expected_checksum requires overwrite=True.")
-    file = _take_place(vault, memory, args)
+    file = _set_file(vault, memory, args)
     own = own_permalink(args["content"].lstrip("\n"))
     is_new = not _is_note(memory, project, file)
-    _take_permalink(vault, memory, args, file, own, is_new=is_new)
+    _set_permalink(vault, memory, args, file, own, is_new=is_new)
     reply = write_tools.write_note(memory, args)
     assert reply.data is not None
     data = {**reply.data, "text": reply.text}
@@ -81,8 +85,11 @@ def _written(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, 
     return data
 
 
-def _take_place(vault: Vault, memory: MemorySession, args: Arguments) -> str:
-    """Give the arguments the file and the form that the program would. Returns the file's path."""
+def _set_file(vault: Vault, memory: MemorySession, args: Arguments) -> str:
+    """Change the arguments so that our tool writes the file that the program would.
+
+    Returns the path of the file.
+    """
     args["note_type"] = _type_name(args.get("note_type") or "note")
     directory = (args.get("directory") or "").strip()
     if directory.endswith("/"):
@@ -91,12 +98,12 @@ def _take_place(vault: Vault, memory: MemorySession, args: Arguments) -> str:
     args["file_name"] = _file_stem(vault, args["title"])
     args["metadata"] = _without_own_arguments(args)
     if not args["content"].startswith(("---", "\n")):
-        # The program leaves an empty line after the frontmatter
+        # The program leaves an empty line after the frontmatter.
         args["content"] = f"\n{args['content']}"
     return f"{args['directory']}/{args['file_name']}.md".lstrip("/")
 
 
-def _take_permalink(
+def _set_permalink(
     vault: Vault,
     memory: MemorySession,
     args: Arguments,
@@ -107,9 +114,10 @@ def _take_permalink(
 ) -> None:
     """Put the permalink that the program would give a new note into its metadata.
 
-    own: the permalink that the content gives itself.
+    own: the permalink in the frontmatter of the content, or None.
+    is_new: whether the file does not exist yet.
 
-    Raises Refused if an overwrite means a note that is somewhere else by now.
+    Raises Refused if the note to overwrite has moved to another file.
     """
     project = args["project"]
     permalink = own or _derived_permalink(vault, project, file)
@@ -122,18 +130,19 @@ def _take_permalink(
 
 
 def _type_name(kind: str) -> str:
-    """The type as the program writes it: `Decision Log` is `decision_log`."""
+    """Return a type as the program writes it: `decision_log` for `Decision Log`."""
     return slug(kind).replace("-", "_") or kind
 
 
 def _file_stem(vault: Vault, title: str) -> str:
+    """Return the name of the file for a title, without `.md`: `a-b` for `a/b`."""
     if vault.kebab_filenames:
         return slug(title.replace("/", "-").replace("\\", "-"))
-    return _SIGNS.sub("-", title).strip(".").strip("-")
+    return _FORBIDDEN_SIGNS.sub("-", title).strip(".").strip("-")
 
 
 def _without_own_arguments(args: Arguments) -> dict[str, Any]:
-    """The metadata without the keys that have an argument of their own."""
+    """Return the argument `metadata` without keys that have a separate argument, such as `title`."""
     own_names = {"title", "type", "permalink"}
     if args.get("tags"):
         own_names.add("tags")
@@ -142,6 +151,7 @@ def _without_own_arguments(args: Arguments) -> dict[str, Any]:
 
 
 def _is_note(memory: MemorySession, project: str, path: str) -> bool:
+    """Whether there is a note at this path that the caller sees."""
     try:
         memory.find((project, path))
     except NotFound:
@@ -150,14 +160,14 @@ def _is_note(memory: MemorySession, project: str, path: str) -> bool:
 
 
 def _derived_permalink(vault: Vault, project: str, file: str) -> str:
-    """The permalink that the program makes of a path."""
+    """Return the permalink that the program makes of a path: `main/plans/a-b` for `plans/A b.md`."""
     if vault.permalinks_include_project:
         return permalink_for(project, file)
     return slug(file.removesuffix(".md"))
 
 
 def _check_not_elsewhere(memory: MemorySession, project: str, permalink: str, file: str) -> None:
-    """Raise Refused if an overwrite means a note that is somewhere else by now."""
+    """Raise Refused if the note with this permalink has moved to another file."""
     holder = memory.permalink_holder(project, file, permalink)
     if holder is not None and holder.path.lower() != file.lower():
         raise Refused(
@@ -169,7 +179,7 @@ def _check_not_elsewhere(memory: MemorySession, project: str, permalink: str, fi
 
 
 def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
-    """`path` with the names of existing folders that differ in case only.
+    """Return a path in the spelling of existing folders: `Plans/x` for `plans/x`.
 
     The program does so on a disk that ignores case.
     """
@@ -177,7 +187,7 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
     parent = ""
     for number, name in enumerate(folders):
         try:
-            entries = memory.directory(project, parent, limit=_FOLDERS).entries
+            entries = memory.directory(project, parent, limit=_MAX_ENTRIES).entries
         except MemorandaError:
             # Nothing below exists; the caller reports the problem with the path.
             break
@@ -192,21 +202,23 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
     return "/".join(folders)
 
 
-def _not_written(memory: MemorySession, args: Arguments, error: MemorandaError) -> Reply:
+def _write_error_reply(memory: MemorySession, args: Arguments, error: MemorandaError) -> Reply:
+    """Return the reply of write_note for an error."""
     if isinstance(error, OutsideError):
         action = "created"
     else:
         action = "conflict"
     data = {**UNNAMED, "title": args["title"], "checksum": None, "action": action}
     if isinstance(error, Exists):
-        data |= _known(memory, error.permalink or error.path, args["project"])
+        data |= _identity_if_found(memory, error.permalink or error.path, args["project"])
         data |= {"error": "NOTE_ALREADY_EXISTS"}
     else:
         data |= error_fields(error)
     return either(args, data, str(error), True)
 
 
-def _known(memory: MemorySession, name: str, project: str) -> dict[str, Any]:
+def _identity_if_found(memory: MemorySession, name: str, project: str) -> dict[str, Any]:
+    """Return the names of a note (see `identity`), or {} if there is no such note."""
     try:
         return identity(memory.find(name, project))
     except MemorandaError:
@@ -214,24 +226,25 @@ def _known(memory: MemorySession, name: str, project: str) -> dict[str, Any]:
 
 
 def edit_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Apply one operation, and set header keys with `metadata`."""
+    """Apply one operation to a note, and set the keys of `metadata` in its frontmatter."""
     try:
-        data = _edited(memory, args)
+        data = _edit(memory, args)
     except MemorandaError as error:
-        return _not_edited(vault, memory, args, error)
+        return _edit_error_reply(vault, memory, args, error)
     fields = {key: data[key] for key in (*UNNAMED, "checksum", "operation")}
     fields["fileCreated"] = data["action"] == "created"
     return either(args, fields, data["text"])
 
 
-def _edited(memory: MemorySession, args: Arguments) -> dict[str, Any]:
+def _edit(memory: MemorySession, args: Arguments) -> dict[str, Any]:
+    """Edit a note. Return the data of our reply, with its text as `text`. Raises MemorandaError."""
     operation = args["operation"]
     if operation not in _OPERATIONS:
         names = ", ".join(_OPERATIONS)
         raise InvalidInput(f"Invalid operation '{operation}'. Must be one of: {names}")
     if operation in ("append", "prepend"):
         args.pop("section", None)
-    metadata = _edited_metadata(args)
+    metadata = _checked_metadata(args)
     if args.get("expected_checksum"):
         _check_is_there(memory, args)
     reply = write_tools.edit_note(memory, args)
@@ -243,7 +256,8 @@ def _edited(memory: MemorySession, args: Arguments) -> dict[str, Any]:
     return data
 
 
-def _edited_metadata(args: Arguments) -> dict[str, Any]:
+def _checked_metadata(args: Arguments) -> dict[str, Any]:
+    """Return the keys of `metadata` that may be set. Raises InvalidInput for values that may not."""
     given_metadata = args.get("metadata") or {}
     metadata = {
         key: value for key, value in given_metadata.items() if key not in ("title", "permalink")
@@ -270,9 +284,10 @@ def _check_is_there(memory: MemorySession, args: Arguments) -> None:
         raise Refused("NOTE_REVISION_CONFLICT", str(error), currentChecksum=None) from None
 
 
-def _not_edited(
+def _edit_error_reply(
     vault: Vault, memory: MemorySession, args: Arguments, error: MemorandaError
 ) -> Reply:
+    """Return the reply of edit_note for an error."""
     operation = args["operation"]
     data = {**UNNAMED, "checksum": None, "operation": operation, "fileCreated": False}
     data |= error_fields(error)
@@ -284,23 +299,20 @@ def _not_edited(
             "project": vault.shown(args["project"]),
             "projectRoute": route,
         }
-        # Our sentence would name projects that the program has not
+        # The error would name projects that the program does not have.
         text = f"No project `{route}`. list_memory_projects shows those there are."
     elif "currentChecksum" in data:
-        data |= _known(memory, args["identifier"], args["project"])
+        data |= _identity_if_found(memory, args["identifier"], args["project"])
     return either(args, data, text, True)
 
 
 def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Move a note or a folder. As in Basic Memory, no other note is rewritten.
-
-    The names of `args` are replaced by ours.
-    """
+    """Move a note or a folder. As in Basic Memory, links in other notes are not changed."""
     name = args["identifier"]
     data = {"moved": False, **UNNAMED, "source": name}
     data["destination"] = args.get("destination_path") or args.get("destination_folder")
     try:
-        _take_destination(vault, memory, args)
+        _set_destination(vault, memory, args)
         args["follow"] = vault.update_permalinks_on_move
         args["update_links"] = False
         args["is_directory"] = bool(args.get("is_directory"))
@@ -325,8 +337,8 @@ def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     return either(args, data, reply.text)
 
 
-def _take_destination(vault: Vault, memory: MemorySession, args: Arguments) -> None:
-    """Make `destination_path` of the destination a caller gave. Raises Refused, NotFound."""
+def _set_destination(vault: Vault, memory: MemorySession, args: Arguments) -> None:
+    """Set `destination_path` to the destination in any of its forms. Raises Refused, NotFound."""
     project = args["project"]
     path = args.get("destination_path") or ""
     folder = args.get("destination_folder") or ""
@@ -347,6 +359,11 @@ def _take_destination(vault: Vault, memory: MemorySession, args: Arguments) -> N
 
 
 def _check_destination(path: str, folder: str, is_folder: bool) -> None:
+    """Raise Refused for a missing, ambiguous or forbidden destination.
+
+    path, folder: the arguments `destination_path` and `destination_folder`, "" if missing.
+    is_folder: whether a folder is moved.
+    """
     if path and folder:
         message = "Give destination_path or destination_folder, not both."
         raise Refused("MUTUALLY_EXCLUSIVE_PARAMS", message)
@@ -364,7 +381,10 @@ def _check_destination(path: str, folder: str, is_folder: bool) -> None:
 def _check_project(
     vault: Vault, memory: MemorySession, project: str, path: str, folder: str
 ) -> None:
-    """Raise Refused for a destination in another project; a folder of that name is meant first."""
+    """Raise Refused for a destination that begins with the name of another project.
+
+    If the note's own project has a folder of that name, the folder is meant.
+    """
     if "/" not in path and not folder:
         return
     first = (folder or path).strip("/").partition("/")[0]
@@ -380,6 +400,7 @@ def _check_project(
 
 
 def _check_file_name(path: str) -> None:
+    """Raise Refused unless a path ends in `.md` or `.markdown`."""
     if "." not in path.rpartition("/")[2].rstrip("."):
         raise Refused("FILE_EXTENSION_REQUIRED", f"Give destination_path its ending: {path}.md")
     if not path.endswith((".md", ".markdown")):
@@ -388,7 +409,7 @@ def _check_file_name(path: str) -> None:
 
 
 def delete_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Delete a note of exactly this name, or a folder. The answer to a note is true or false."""
+    """Delete a note of exactly this name, or a folder. For a note, the reply is true or false."""
     name = args["identifier"]
     if args.get("is_directory"):
         return _delete_folder(memory, args)
@@ -405,6 +426,7 @@ def delete_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _delete_folder(memory: MemorySession, args: Arguments) -> Reply:
+    """Delete the notes of a folder."""
     name = args["identifier"]
     data = {"deleted": False, "is_directory": True, "identifier": name, "total_files": 0}
     args["identifier"] = name.strip("/") or name
@@ -427,10 +449,10 @@ def _delete_folder(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Add a folder as a project; one that is there is answered with what it is."""
+    """Add a folder as a project. For an existing project, the reply describes it."""
     name = args["project_name"]
     if vault.only is not None:
-        return _constrained(vault, args)
+        return _one_project_reply(vault, args)
     if args.get("workspace"):
         raise InvalidInput("Cloud workspaces are not used here. Leave `workspace` out.")
     projects = vault.projects(memory)
@@ -449,7 +471,7 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
         text = reply.text
         assert reply.data is not None
         if reply.data["action"] == "asked":
-            return either(args, _asked(reply), text)
+            return either(args, _waiting_project(reply), text)
         ours = reply.data["name"]
         row = _project_row(memory, ours, ours, reply.data["path"])
         row |= {"created": True, "already_exists": False}
@@ -459,8 +481,8 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
     return either(args, row, text)
 
 
-def _asked(reply: Reply) -> dict[str, Any]:
-    """The reply about a folder that waits for the owner's consent. Nothing was added."""
+def _waiting_project(reply: Reply) -> dict[str, Any]:
+    """Return the data about a folder that waits for the owner's consent. Nothing was added."""
     assert reply.data is not None
     return {
         "name": reply.data["name"],
@@ -475,20 +497,22 @@ def _asked(reply: Reply) -> dict[str, Any]:
 
 
 def _project_row(memory: MemorySession, name: str, ours: str, path: str) -> dict[str, Any]:
+    """Describe a project. `name` is the program's name of it, `ours` is our name."""
     is_default = memory.default_project == ours
     return {"name": name, "external_id": project_id(name), "path": path, "is_default": is_default}
 
 
-def _constrained(vault: Vault, args: Arguments) -> Reply:
+def _one_project_reply(vault: Vault, args: Arguments) -> Reply:
+    """Return the refusal to change projects on a server for one project."""
     text = f"Projects are not changed here: this server serves project '{vault.only}' alone."
     data = {"name": args["project_name"], "created": False, "already_exists": False}
     return either(args, data | {"error": "PROJECT_CONSTRAINED", "message": text}, text)
 
 
 def delete_project(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Take a project off the list; its files stay."""
+    """Remove a project from the memory. Its files stay."""
     if vault.only is not None:
-        return _constrained(vault, args)
+        return _one_project_reply(vault, args)
     if args.get("delete_notes"):
         raise InvalidInput(
             "delete_project never deletes notes here. Leave `delete_notes` out; "
@@ -505,7 +529,7 @@ def delete_project(vault: Vault, memory: MemorySession, args: Arguments) -> Repl
 
 
 def list_memory_projects(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """The projects that the program would know."""
+    """List the projects that the program would know."""
     rows = []
     for name, project in sorted(vault.projects(memory).items(), key=lambda pair: slug(pair[0])):
         row = _project_row(memory, name, project.name, str(project.root))

@@ -1,4 +1,4 @@
-"""Says of notes what became of the code they cite."""
+"""Check the code that notes cite, and say whether it changed since: `src/app.py:10 is gone`."""
 
 from __future__ import annotations
 
@@ -30,15 +30,19 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
 
-# Raised when what is cached changes its form.
+# The version of the form of the cache file.
 _VERSION = 1
-# Rows of the cache; the oldest go first.
-_MOST_KEPT = 20_000
+# The number of rows of the cache. The oldest go first.
+_MOST_ROWS = 20_000
+# Header keys of a note that may name the folder of its repository.
 _REPO_KEYS = ("repo", "repository", "root")
 
 
 class CitedNote(NamedTuple):
-    """A note, a place in code that it cites, and the result of the check."""
+    """A note, a place in code that it cites, and the result of the check.
+
+    root: the folder in which the cited path was found.
+    """
 
     info: NoteInfo
     citation: Citation
@@ -47,11 +51,11 @@ class CitedNote(NamedTuple):
 
     @property
     def is_stale(self) -> bool:
-        """Whether what the note says may no longer hold."""
+        """Whether the cited code changed or is gone, so that the note may no longer be true."""
         return self.verdict.state in (State.CHANGED, State.GONE)
 
     def sentence(self) -> str:
-        """The state of the cited code, in words."""
+        """Say the state of the cited code in words: `src/app.py:10 changed since`."""
         state = self.verdict.state
         if state is State.GONE:
             return f"{self.citation} is gone"
@@ -65,42 +69,52 @@ class CitedNote(NamedTuple):
 
 
 class CitationCheck:
-    """Checks citations of notes against folders of code. What git said is kept in a file of the
-    home, which may be deleted.
+    """Check citations of notes against folders of code.
+
+    Git's answers are kept in a file of the home, which may be deleted.
+
+    folders: folders in which relative paths of citations are looked for.
     """
 
     def __init__(self, memory: MemorySession, folders: Iterable[str | Path] = ()):
         self._memory = memory
         self._folders = [Path(folder) for folder in folders]
+        # The repository that each folder is in. None: it is in no repository.
         self._repositories: dict[Path, Repository | None] = {}
         self._path = Layout(memory.home).citations
-        self._known = self._load()
-        self._has_news = False
+        # The rows of the cache file, by root, citation and time.
+        self._rows = self._load()
+        self._has_new_rows = False
+        # The stamp and text of each file that was read, by path.
         self._files: dict[str, tuple[str, str | None]] = {}
 
     def _load(self) -> dict[str, Any]:
+        """Read the rows of the cache file. Empty if it is missing, damaged or of another version."""
         try:
-            result = json.loads(self._path.read_bytes())
+            content = json.loads(self._path.read_bytes())
         except (OSError, ValueError):
             return {}
-        if not isinstance(result, dict) or result.get("version") != _VERSION:
+        if not isinstance(content, dict) or content.get("version") != _VERSION:
             return {}
-        rows = result.get("rows")
-        if not isinstance(rows, dict):
-            return {}
-        return rows
+        rows = content.get("rows")
+        return rows if isinstance(rows, dict) else {}
 
     def save(self) -> None:
-        """Keep what git said for the next look."""
-        if not self._has_news or self._memory.only_reads:
+        """Store git's answers for the next check."""
+        if not self._has_new_rows or self._memory.only_reads:
             return
-        # The oldest entries go first: a dict keeps the order.
-        rows = dict(list(self._known.items())[-_MOST_KEPT:])
+        # A dict keeps the order, so the first rows are the oldest.
+        rows = dict(list(self._rows.items())[-_MOST_ROWS:])
         with suppress(OSError):
             put_derived(self._path, json.dumps({"version": _VERSION, "rows": rows}).encode())
 
     def notes(self, infos: Iterable[NoteInfo], texts: Iterable[str]) -> Iterator[CitedNote]:
-        """Check the places in code that these notes cite. Places that are not known are left out."""
+        """Yield the result for each place in code that these notes cite.
+
+        Places whose state cannot be known are left out.
+
+        texts: the text of each note.
+        """
         for info, text in zip(infos, texts, strict=True):
             for citation in citations(info.header, text):
                 result = self._check_citation(info, citation)
@@ -108,10 +122,11 @@ class CitationCheck:
                     yield result
 
     def stale(self, info: NoteInfo, text: str) -> str:
-        """The remark to a note whose cited code changed or went; "" for any other."""
+        """Return a remark to a note whose cited code changed or is gone. "" for other notes."""
         return "; ".join(item.sentence() for item in self.notes([info], [text]) if item.is_stale)
 
     def _check_citation(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
+        """Check a citation in the first folder in which it can be checked. None if in no folder."""
         for root, path in self._places(info, citation):
             verdict = self._verdict(root, path, citation, info.updated or info.changed)
             if verdict.state is not State.UNKNOWN:
@@ -119,7 +134,7 @@ class CitationCheck:
         return None
 
     def _places(self, info: NoteInfo, citation: Citation) -> Iterator[tuple[Path, str]]:
-        """The folders in which a citation may be meant, each with the path in it."""
+        """Yield the folders in which a citation may be meant, each with the path in the folder."""
         if citation.path.startswith(("/", "~/")):
             place = Path(citation.path).expanduser()
             root = self._root(place.parent)
@@ -129,25 +144,22 @@ class CitationCheck:
         folders = [Path(name).expanduser() for name in names if isinstance(name, str)]
         # A relative folder would depend on where the program was started.
         folders = [folder for folder in folders if folder.is_absolute()]
-        for folder in dict.fromkeys([*folders, *self._folders, *self._own(info)]):
+        for folder in dict.fromkeys([*folders, *self._folders, *self._project_folders(info)]):
             yield self._root(folder), citation.path
 
     def _root(self, folder: Path) -> Path:
-        """The root of the repository that a folder is in, or the folder itself outside a
-        repository.
-        """
+        """Return the root of the repository that a folder is in, or else the folder itself."""
         repository = self._repository(folder)
-        if repository is None:
-            return folder
-        return repository.root
+        return folder if repository is None else repository.root
 
-    def _own(self, info: NoteInfo) -> Iterator[Path]:
-        """The repository in which the note itself is."""
+    def _project_folders(self, info: NoteInfo) -> Iterator[Path]:
+        """Yield the folder of the note's project, if it is outside the home."""
         for project in self._memory.projects:
             if project.name == info.project and not project.built_in:
                 yield Path(project.root)
 
     def _repository(self, folder: Path) -> Repository | None:
+        """Return the repository that a folder is in. None if it is in no repository of code."""
         if folder not in self._repositories:
             result = Repository.of(folder)
             # A home folder kept in git holds settings, not the code that notes cite.
@@ -161,19 +173,24 @@ class CitationCheck:
         return self._repositories[folder]
 
     def _verdict(self, root: Path, path: str, citation: Citation, moment: str) -> Verdict:
+        """Return the state of a citation, from the cache if nothing has changed since.
+
+        root, path: the folder in which the citation is looked for, and the path in the folder.
+        moment: when the note was written, as a stamp.
+        """
         file = root / path
         if citation.sha256:
             return self._by_hash(file, citation)
         key = "\0".join((str(root), str(citation), citation.commit or moment))
-        row = self._known.get(key)
+        row = self._rows.get(key)
         stamp = stamp_of(file)
         repository = self._repository(root)
-        # A file that is there is known by its stamp. One that is not may have been renamed.
+        # A missing file may have been renamed by a commit, so the present commit counts as well.
         head = ""
         if not stamp and repository is not None:
             head = repository.head()
-        # Neither the file nor the history has changed since the last look.
-        if row is not None and row["stamp"] == stamp and row["head"] == head:
+        is_unchanged = row is not None and row["stamp"] == stamp and row["head"] == head
+        if row is not None and is_unchanged:
             return Verdict(State(row["state"]), row["now"])
         if row is None:
             past_place = None
@@ -182,11 +199,12 @@ class CitationCheck:
             row = {"then": as_row(past_place)}
         verdict = self._state_of(root, path, citation, moment, row)
         row |= {"stamp": stamp, "head": head, "state": verdict.state.value, "now": verdict.now}
-        self._known[key] = row
-        self._has_news = True
+        self._rows[key] = row
+        self._has_new_rows = True
         return verdict
 
     def _by_hash(self, file: Path, citation: Citation) -> Verdict:
+        """Return the state of a citation that has a hash of the cited lines. It needs no git."""
         text = read_text(file)
         if text is None:
             return Verdict(State.GONE)
@@ -195,7 +213,10 @@ class CitationCheck:
     def _state_of(
         self, root: Path, path: str, citation: Citation, moment: str, row: dict[str, Any]
     ) -> Verdict:
-        """The state of a citation whose file changed, or was never looked at."""
+        """Return the state of a citation whose file changed, or was never checked.
+
+        row: the row of the cache, with the place as it was under `then`.
+        """
         past_place = of_row(row["then"])
         text = self._text(root / path)
         if past_place is None:
@@ -207,19 +228,21 @@ class CitationCheck:
             return compared(past_place, text, citation)
         repository = self._repository(root)
         assert repository is not None
-        new = repository.name_now(repository.commit(citation.commit, moment), path)
-        if not new:
+        # The file is missing, so it may have been renamed.
+        new_path = repository.name_now(repository.commit(citation.commit, moment), path)
+        if not new_path:
             return Verdict(State.GONE)
-        moved = self._text(root / new)
-        if moved is None:
+        new_text = self._text(root / new_path)
+        if new_text is None:
             return Verdict(State.GONE)
-        verdict = compared(past_place, moved, citation._replace(path=new))
+        new_citation = citation._replace(path=new_path)
+        verdict = compared(past_place, new_text, new_citation)
         if verdict.state is State.CHANGED:
-            return Verdict(State.CHANGED, new)
-        return Verdict(State.MOVED, verdict.now or str(citation._replace(path=new)))
+            return Verdict(State.CHANGED, new_path)
+        return Verdict(State.MOVED, verdict.now or str(new_citation))
 
     def _text(self, file: Path) -> str | None:
-        """The text of a file, cached until the file changes. None if it cannot be read."""
+        """Return the text of a file, cached until the file changes. None if it cannot be read."""
         stamp = stamp_of(file)
         cached = self._files.get(str(file))
         if cached is None or cached[0] != stamp:

@@ -1,8 +1,8 @@
-"""The state of a place in code since it was cited: the same, moved, changed or gone. Asks git what
-it was on a day.
+"""Find out whether code that a note cites is still the same, moved, changed or gone.
 
-Git is asked once for a state of a repository; what it said is kept, so that the next look costs a
-`stat` for each file.
+A note may cite `src/app.py:10-20`. Git says what these lines were on the day of the note, and they
+are looked for in the present file. Git's answers are kept, so that the next check costs one `stat`
+for each file.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 
 from memoranda.note.citations import Citation
 
-# How long one call of git may take.
+# Seconds that one call of git may take.
 _SECONDS = 10.0
-# Bytes of a cited file; larger ones are not read.
+# The number of bytes of the largest cited file that is read.
 _LARGEST = 4 << 20
-# A file with less than this share of its lines left counts as rewritten.
-_REWRITTEN = 0.5
+# A cited file is the same as long as it has this share of its lines.
+_LEAST_SHARE_OF_LINES = 0.5
+# A pattern for the definition of a name in most languages: `def name`, `name =`, `name(`, …
 _DEFINED = (
     r"(?:def|class|function|func|fn|struct|enum|trait|interface|type|const|let|var|module|impl|sub"
     r"|macro_rules!)\s+(?:\([^)]*\)\s*)?{name}\b|\b{name}\s*(?:=|:=|\(|:)"
@@ -43,65 +44,77 @@ class State(Enum):
 
 
 class Verdict(NamedTuple):
-    """The state of cited code. `now` is its present place, if it moved."""
+    """The state of cited code.
+
+    now: its present place, such as `src/new.py:12-22`. "" if it did not move.
+    """
 
     state: State
     now: str = ""
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text as they are compared: what only sets them out does not count."""
-    flat = (" ".join(line.split()) for line in text.splitlines())
-    return [line for line in flat if line]
+    """Return the lines of a text as they are compared: without blank lines and indentation."""
+    flat_lines = (" ".join(line.split()) for line in text.splitlines())
+    return [line for line in flat_lines if line]
 
 
 def _digest(lines: Sequence[str]) -> str:
+    """Return a short digest of lines."""
     return blake2b("\n".join(lines).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 class Repository:
-    """A git repository, asked as little as possible. `root` is its folder."""
+    """Ask a git repository. Its answers are remembered.
+
+    root: the folder of the repository.
+    """
 
     def __init__(self, root: Path):
         self.root = root
+        # Commits by their name or moment.
         self._commits: dict[str, str] = {}
+        # For each commit, the present names of files, by their names then: by comparing the commit
+        # with today, and by following each rename since.
         self._renames: dict[str, dict[str, str]] = {}
         self._chains: dict[str, dict[str, str]] = {}
+        # Texts by commit and path. None: no such file.
         self._texts: dict[tuple[str, str], str | None] = {}
 
     @classmethod
     def of(cls, folder: Path) -> Repository | None:
-        """The repository that contains `folder`, or None."""
+        """Return the repository that contains a folder. None if it is in no repository."""
         for place in (folder, *folder.parents):
             if (place / ".git").exists():
                 return cls(place)
         return None
 
     def head(self) -> str:
-        """The commit that is checked out, read without starting git. Empty if it cannot be read."""
-        git = self.root / ".git"
+        """Read the commit that is checked out, without starting git. "" if it cannot be read."""
+        git_folder = self.root / ".git"
         try:
-            if git.is_file():
-                git = (self.root / git.read_text("utf-8").partition(":")[2].strip()).resolve()
-            reply = (git / "HEAD").read_text("utf-8").strip()
-            if not reply.startswith("ref:"):
-                return reply
-            name = reply.partition(":")[2].strip()
+            # In a worktree, `.git` is a file: `gitdir: PATH`.
+            if git_folder.is_file():
+                path = git_folder.read_text("utf-8").partition(":")[2].strip()
+                git_folder = (self.root / path).resolve()
+            head = (git_folder / "HEAD").read_text("utf-8").strip()
+            if not head.startswith("ref:"):
+                return head
+            branch = head.partition(":")[2].strip()
             with suppress(FileNotFoundError):
-                return (git / name).read_text("utf-8").strip()
-            # Branches that rest are collected in one file.
-            packed = (git / "packed-refs").read_text("utf-8")
+                return (git_folder / branch).read_text("utf-8").strip()
+            # Git collects branches that have not changed for a while in one file.
+            packed_refs = (git_folder / "packed-refs").read_text("utf-8")
         except (OSError, UnicodeDecodeError):
             return ""
-        result = re.search(rf"^([0-9a-f]+) {re.escape(name)}$", packed, re.M)
-        if result is None:
-            return ""
-        return result[1]
+        match = re.search(rf"^([0-9a-f]+) {re.escape(branch)}$", packed_refs, re.M)
+        return match[1] if match else ""
 
     def commit(self, name: str, moment: str) -> str:
-        """The commit called `name`, or without a name the last one up to `moment`.
+        """Return the full name of a commit. "" if no commit fits.
 
-        Empty if no commit fits.
+        name: a name or abbreviation of it. "" means the last commit before a moment.
+        moment: the moment, as a stamp.
         """
         key = name or moment
         if key not in self._commits:
@@ -113,19 +126,16 @@ class Repository:
         return self._commits[key]
 
     def text(self, commit: str, path: str) -> str | None:
-        """The text of a file at a commit.
-
-        None if the commit has no such file, or the file is not text.
-        """
+        """Return the text of a file at a commit. None if the commit has no such file."""
         key = (commit, path)
         if key not in self._texts:
             self._texts[key] = self._git("cat-file", "blob", f"{commit}:{path}")
         return self._texts[key]
 
     def name_now(self, commit: str, path: str) -> str:
-        """The name that a file of a commit has today; "" for one that is gone."""
+        """Return the present name of a file of a commit. "" if the file is gone."""
         if commit not in self._renames:
-            # One answer of git serves every file of that commit.
+            # One answer of git has the renames of all files.
             reply = self._git(
                 "diff", "--name-status", "-M", "--diff-filter=R", "-z", commit, "HEAD"
             )
@@ -139,8 +149,9 @@ class Repository:
         return bool(path) and (self.root / path).is_file()
 
     def _followed(self, commit: str, path: str) -> str:
-        """Find the cited place by following the file through its commits, since it may have changed
-        a lot.
+        """Return the present name of a file by following each rename since a commit. "" if gone.
+
+        This finds a file that changed so much that it does not resemble the present one any longer.
         """
         if commit not in self._chains:
             reply = self._git(
@@ -166,7 +177,7 @@ class Repository:
         return new
 
     def _git(self, *arguments: str) -> str | None:
-        """The output of git. None if git fails or takes too long."""
+        """Run git, and return its output. None if git fails or takes too long."""
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environ |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}
         # A repository may configure programs for git to run. Reading needs none of them.
@@ -188,7 +199,10 @@ class Repository:
 
 
 def _renames(reply: str) -> Iterator[tuple[str, str]]:
-    """The old and new names in `git … --name-status -z`."""
+    """Yield the old and the new name of each renamed file in the output of `git … --name-status -z`.
+
+    This is a list of texts that end with NUL: `R100`, the old name, the new name.
+    """
     parts = reply.split("\0")
     index = 0
     while index + 2 < len(parts):
@@ -200,12 +214,13 @@ def _renames(reply: str) -> Iterator[tuple[str, str]]:
 
 
 class Expectation(NamedTuple):
-    """A place in code as it was when it was cited: enough to recognize it without git.
+    """A place in code as it was when a note cited it. It can be recognized without git.
 
-    size: how many lines it had.
+    path: the path of the file in its repository.
+    size: the number of lines, without blank ones.
     digest: the digest of these lines.
     sample: for a whole file, a digest of each of its first lines.
-    symbol: the name of a definition, if one was cited.
+    symbol: the name of a definition, if one was cited. Then nothing else is compared.
     """
 
     path: str
@@ -215,14 +230,18 @@ class Expectation(NamedTuple):
     symbol: str = ""
 
 
-# Lines compared to recognise a renamed file.
+# The number of lines of a whole file that are compared.
 _SAMPLE = 200
 
 
 def expectation_of(
     repository: Repository, citation: Citation, path: str, moment: str
 ) -> Expectation | None:
-    """The place that a citation meant when it was written. None if that cannot be known."""
+    """Return the place that a citation meant when it was written. None if that cannot be known.
+
+    path: the path in the repository.
+    moment: when the note was written, as a stamp.
+    """
     commit = repository.commit(citation.commit, moment)
     if not commit:
         return None
@@ -247,14 +266,12 @@ def expectation_of(
 
 
 def _defines(text: str, name: str) -> bool:
+    """Whether a text has a definition of a name, such as `def name` or `name =`."""
     return bool(re.search(_DEFINED.replace("{name}", re.escape(name)), text))
 
 
 def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """Whether the cited place is still in a file, and where.
-
-    text: the text of the file now.
-    """
+    """Compare the place that was cited with the present text of its file."""
     if expectation.symbol:
         return Verdict(same_if(_defines(text, expectation.symbol)))
     if not citation.first:
@@ -263,14 +280,15 @@ def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict
 
 
 def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """Compare the lines cited with the text of today. They may have moved within the file."""
+    """Look for the cited lines in the present text. They may have moved within the file."""
+    # The lines that are not blank, and their numbers in the file.
     numbers: list[int] = []
     lines: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
-        flat = " ".join(line.split())
-        if flat:
+        flat_line = " ".join(line.split())
+        if flat_line:
             numbers.append(number)
-            lines.append(flat)
+            lines.append(flat_line)
     for start in range(len(lines) - expectation.size + 1):
         end = start + expectation.size
         if _digest(lines[start:end]) != expectation.digest:
@@ -283,23 +301,22 @@ def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> 
 
 
 def same_if(is_same: bool) -> State:
-    """SAME or CHANGED."""
-    if is_same:
-        return State.SAME
-    return State.CHANGED
+    """Return SAME for True, CHANGED for False."""
+    return State.SAME if is_same else State.CHANGED
 
 
 def _is_kept(expectation: Expectation, text: str) -> bool:
-    """Whether a file is in the main what it was."""
+    """Whether a file still has at least half of the lines that it had when it was cited."""
     if not expectation.sample:
         return True
-    now = Counter(_digest([line]) for line in _lines(text))
-    sample_words = Counter(expectation.sample)
-    return sum((sample_words & now).values()) >= _REWRITTEN * len(expectation.sample)
+    present_lines = Counter(_digest([line]) for line in _lines(text))
+    cited_lines = Counter(expectation.sample)
+    kept_count = sum((cited_lines & present_lines).values())
+    return kept_count >= _LEAST_SHARE_OF_LINES * len(expectation.sample)
 
 
 def is_of(citation: Citation, text: str) -> bool:
-    """Whether the hash in a citation matches the place it cites in `text`."""
+    """Whether the lines of `text` that a citation names have the hash in the citation."""
     lines = text.splitlines(keepends=True)
     if citation.first:
         lines = lines[citation.first - 1 : citation.last]
@@ -310,7 +327,7 @@ def is_of(citation: Citation, text: str) -> bool:
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file. None if it is missing, not a file, or too large."""
+    """Read the text of a file. None if it is missing, not a file, or larger than 4 MB."""
     try:
         if path.stat().st_size > _LARGEST:
             return None
@@ -320,7 +337,7 @@ def read_text(path: Path) -> str | None:
 
 
 def stamp_of(path: Path) -> str:
-    """A text that changes when the file does. Empty for a missing file."""
+    """Return a text that changes when the file does. "" for a missing file."""
     try:
         status = path.stat()
     except OSError:
@@ -329,14 +346,14 @@ def stamp_of(path: Path) -> str:
 
 
 def as_row(expectation: Expectation | None) -> list[Any] | None:
-    """An expectation as a JSON row. None stays None."""
+    """Turn an expectation into a list that JSON can store. None stays None."""
     if expectation is None:
         return None
     return [*expectation]
 
 
 def of_row(row: list[Any] | None) -> Expectation | None:
-    """Read a row that `as_row` wrote. None stays None."""
+    """Read a list that `as_row` made. None stays None."""
     if row is None:
         return None
     path, size, digest, sample, symbol = row

@@ -1,9 +1,8 @@
-"""One form for each kind of thing: what a note, a hit, a change … is as data.
+"""Converts notes, hits, changes and other things to documents: dicts that JSON can hold.
 
-A document is a dict that JSON can hold. Note tools, agent and key-value tools, the command's
-`--json` and `/api` give these; a face adds the keys that its contract alone fixes.
-Times are stamps in UTC. Several documents are a `Listed`. What is too long is cut to size by
-`documents.cutting`.
+Each kind of thing has one form, which all tools, the command's `--json` and `/api` share. A face
+may add keys of its contract. Times are stamps in UTC. Several documents are a `Listed`, and
+`documents.cutting` cuts documents that are too long.
 """
 
 from __future__ import annotations
@@ -56,13 +55,13 @@ MEMORY_KEYS = (
     "version",
     "path",
 )
-"""The keys of a whole note, in order; those of FURTHER that are set follow (contract 001, 3)."""
+"""The keys of a whole note, in order. Keys of FURTHER that are set follow (contract 001, 3)."""
 NAMES = ("project", "title", "type", "permalink")
-"""Further keys of a note that is no memory, and of one that is shown on its own."""
+"""Further keys of a note that is not a memory, and of any note that is shown alone."""
 PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
 CHANGE_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
-# Further keys of a change, of those that have them.
-_OF_SOME_CHANGES = ("details", "root", "run", "by", "undoes")
+# Keys that only some changes have.
+_OPTIONAL_CHANGE_KEYS = ("details", "root", "run", "by", "undoes")
 _LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
 _TIMES = ("due_at", "fired_at", "acked_at", "last_used_at", "archived_at")
 TITLE = 1000
@@ -70,7 +69,7 @@ TITLE = 1000
 
 
 def reference(note: Note | NoteInfo) -> Document:
-    """The keys that name a note in a list, and say how suspicious it is."""
+    """Return the keys that name a note in a list, with `suspicious` if it may hold injections."""
     document: Document = {}
     if note.suspicious:
         document["suspicious"] = list(note.suspicious)
@@ -85,11 +84,11 @@ def reference(note: Note | NoteInfo) -> Document:
 
 
 def note(memory: ReadVerbs, note_or_info: Note | NoteInfo, content: str) -> Document:
-    """A whole note.
+    """Return a whole note.
 
-    memory: who asks; links to what they may not see are left out.
-    note_or_info: the note, as it was read or as the index has it.
-    content: its text without header and final newline.
+    memory: the caller's session. Links to notes that the caller may not see are left out.
+    note_or_info: the note as it was read, or as the index has it.
+    content: its text without its header and without the last newline.
     """
     document: Document = {
         "id": note_or_info.id,
@@ -121,13 +120,14 @@ def note(memory: ReadVerbs, note_or_info: Note | NoteInfo, content: str) -> Docu
 
 
 def names(note_or_info: Note | NoteInfo) -> Document:
-    """The names of a note that is not a memory."""
+    """Return the NAMES of a note."""
     return {key: getattr(note_or_info, key) for key in NAMES}
 
 
 def _further(memory: ReadVerbs, note_or_info: Note | NoteInfo) -> Document:
-    """The header keys of FURTHER that are set. The header of a listed note is read only if it may
-    have one of them.
+    """Return the header keys of FURTHER that are set.
+
+    The header of a note from the index is parsed only if it may have one of them.
     """
     if isinstance(note_or_info, NoteInfo) and not note_or_info.may_say(FURTHER):
         return {}
@@ -145,7 +145,7 @@ def _further(memory: ReadVerbs, note_or_info: Note | NoteInfo) -> Document:
 
 
 def _header_value(key: str, value: Any) -> Any:
-    """The value of a header key in the form all notes have: a list, a stamp, or as written."""
+    """Return the value of a header key as documents have it: a list, a stamp, or as it is."""
     if key in _LISTS:
         if isinstance(value, list):
             return [str(item) for item in value]
@@ -158,7 +158,7 @@ def _header_value(key: str, value: Any) -> Any:
 
 
 def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None) -> Listed:
-    """Several whole notes from the index, with remarks about their validity.
+    """Return several whole notes from the index, with remarks about their validity.
 
     total: the number of all notes, if these are only the first.
     """
@@ -183,8 +183,9 @@ def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> D
 
 
 def page_of_note(memory: MemorySession, full_note: Note, info: NoteInfo) -> Document:
-    """A note on its own: its fields, the text of its file, its observations, and its links in both
-    directions.
+    """Return a note for a page about it: its keys, its file, its observations, and all its links.
+
+    outgoing, incoming: the links of the note, and the links to it.
     """
     return {
         **note(memory, full_note, full_note.content),
@@ -201,7 +202,7 @@ def page_of_note(memory: MemorySession, full_note: Note, info: NoteInfo) -> Docu
 
 
 def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
-    """The ids of `links`, without memories that the caller may not see."""
+    """Return the ids in `links` without memories that the caller may not see."""
     if memory.agent is None:
         return list(links)
     visible = []
@@ -213,7 +214,7 @@ def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
 
 
 def hit(search_hit: Hit) -> Document:
-    """Why and where a search found a note: what it adds to a reference, or to a whole note."""
+    """Return why and where a search found a note. It is added to the note or to its reference."""
     info = search_hit.note
     document = {
         "score": round(search_hit.score, 4),
@@ -232,23 +233,27 @@ def hit(search_hit: Hit) -> Document:
 
 
 def references(memory: ReadVerbs, infos: Sequence[NoteInfo], total: int, offset: int) -> Listed:
-    """The references of notes that follow `offset` others, with remarks about their validity."""
+    """Return the references of notes, with remarks about their validity.
+
+    total: the number of all notes in the list.
+    offset: the number of notes before these.
+    """
     marks = memory.validity_marks(infos)
     rows = [reference(info) | validity(marks, info) for info in infos]
     return Listed.part(rows, total, offset)
 
 
 def validity(marks: Mapping[int, str], info: NoteInfo) -> Document:
-    """The remark of `marks` about the validity of a note."""
+    """Return the remark about the validity of a note, or {}. `marks` are remarks by row."""
     if info.row in marks:
         return {"validity": marks[info.row]}
     return {}
 
 
 def hits(search_hits: Hits, offset: int = 0) -> Listed:
-    """The results of a search, each hit with the reference of its note.
+    """Return the hits of a search, each with the reference of its note.
 
-    offset: how many hits come before these.
+    offset: the number of hits before these.
     """
     rows = [reference(search_hit.note) | hit(search_hit) for search_hit in search_hits]
     is_lower_bound = search_hits.is_lower_bound
@@ -263,10 +268,10 @@ def found_notes(
     *,
     is_named: bool = False,
 ) -> Listed:
-    """The whole notes a search found, with the hit of each where it was a ranked one.
+    """Return the whole notes that a search found, with their hits if the search ranks notes.
 
-    offset: how many notes come before these.
-    is_named: whether memories have the keys of their reference, as other notes do.
+    offset: the number of notes before these.
+    is_named: whether memories also have the keys of a reference, as other notes do.
     """
     rows = notes(memory, infos).rows
     if is_named:
@@ -278,7 +283,7 @@ def found_notes(
 
 
 def observation(observed: Observation) -> Document:
-    """`- [category] content #tag (context)`."""
+    """Return an observation, which is `- [category] content #tag (context)` in a note."""
     return {
         "category": observed.category,
         "content": observed.content,
@@ -288,12 +293,12 @@ def observation(observed: Observation) -> Document:
 
 
 def link(edge: Edge) -> Document:
-    """A link of a note by the ends it connects."""
+    """Return a link of a note. `id` is None if no note is at the target."""
     return {"type": edge.type, "target": edge.target, "id": edge.note and edge.note.id}
 
 
 def relation(edge: Edge) -> Document:
-    """A relation of a note with its direction and what became of its target."""
+    """Return a relation of a note. `state` says whether its target exists."""
     return {
         "type": edge.type,
         "direction": edge.direction,
@@ -305,8 +310,9 @@ def relation(edge: Edge) -> Document:
 
 
 def change(ledger_change: Change) -> Document:
-    """A change of the history. Its hashes belong to the file that it is about."""
+    """Return a change of the history. Its hashes are of the file that it is about."""
     place = ledger_change.project, ledger_change.path
+    # The file that the change is about comes first.
     texts = sorted(ledger_change.texts(), key=lambda text: (text.project, text.path) != place)
     if texts:
         first_text = texts[0]
@@ -323,12 +329,12 @@ def change(ledger_change: Change) -> Document:
         "agent": ledger_change.agent,
         "face": ledger_change.face,
     }
-    optional_keys = {key: getattr(ledger_change, key) for key in _OF_SOME_CHANGES}
+    optional_keys = {key: getattr(ledger_change, key) for key in _OPTIONAL_CHANGE_KEYS}
     return document | {key: value for key, value in optional_keys.items() if value}
 
 
 def revision(file_changed: Revision) -> Document:
-    """A file of a change, with the text it replaced and the one it made."""
+    """Return a file of a change, with its texts before and after. `to` is its new path if it moved."""
     touched = file_changed.touched
     return {
         "do": touched.do,
@@ -341,29 +347,29 @@ def revision(file_changed: Revision) -> Document:
 
 
 def bank(identity: str, last_used: str | None, description: str) -> Document:
-    """A memory bank in a list (contract 003)."""
+    """Return a memory bank in a list (contract 003)."""
     return {"id": identity, "last_used": last_used, "description": description}
 
 
 def opened_bank(
     kind: str, identity: str, files: Iterable[str], last_updated: str | None
 ) -> Document:
-    """A memory bank with the names of its files."""
+    """Return a memory bank with the names of its files."""
     return {"type": kind, "id": identity, "files": list(files), "last_updated": last_updated}
 
 
 def entity(name: str, kind: str, observations: Sequence[str]) -> Document:
-    """An entity of the knowledge graph (contract 002)."""
+    """Return an entity of the knowledge graph (contract 002)."""
     return {"name": name, "entityType": kind, "observations": list(observations)}
 
 
 def entity_relation(edge: GraphRelation) -> Document:
-    """A relation between two entities."""
+    """Return a relation between two entities."""
     return {"from": edge.source, "to": edge.target, "relationType": edge.type}
 
 
 def entry(stored: Entry) -> Document:
-    """A key-value entry, with the keys of ENTRY_KEYS (contract 004)."""
+    """Return a key-value entry (contract 004)."""
     return {
         "namespace": stored.namespace,
         "key": stored.key,
@@ -376,7 +382,7 @@ def entry(stored: Entry) -> Document:
 
 
 def place(directory_entry: DirectoryEntry) -> Document:
-    """A folder or a note in the listing of a folder."""
+    """Return a folder or a note in the listing of a folder."""
     if directory_entry.kind == "folder":
         return {
             "kind": "folder",
@@ -393,7 +399,7 @@ def place(directory_entry: DirectoryEntry) -> Document:
 
 
 def attachment(attached: Attachment) -> Document:
-    """A file beside the notes of a folder."""
+    """Return a file in a folder of notes that is not a note."""
     return {
         "path": attached.path,
         "type": attached.kind,
@@ -403,7 +409,7 @@ def attachment(attached: Attachment) -> Document:
 
 
 def question(item: ReviewItem) -> Document:
-    """A question to the owner."""
+    """Return a question to the owner."""
     return {
         "key": item.key,
         "kind": item.kind,
@@ -415,7 +421,7 @@ def question(item: ReviewItem) -> Document:
 
 
 def projects(memory: MemorySession, open_projects: Sequence[Project]) -> Listed:
-    """Projects, with how many notes of each the caller sees."""
+    """Return projects, each with the number of notes that the caller sees."""
     counts = memory.stats().projects
     rows = [
         {
@@ -431,6 +437,7 @@ def projects(memory: MemorySession, open_projects: Sequence[Project]) -> Listed:
 
 
 def _stamp_of(moment: datetime | str) -> str:
+    """Return the stamp of a time, which may be a stamp already."""
     if isinstance(moment, str):
         return moment
     return stamp(moment)

@@ -1,4 +1,4 @@
-"""The effect of a change on a note, for people: properties by name, the text word by word."""
+"""Compares two texts of a note for people: the keys of its header by name, the text word by word."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memoranda.text.compare import grouped_changes
 from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words
 
 # Lines shown around a change.
-_CONTEXT = 1
-# Lines of one difference, and the characters of a value.
-_LINES = 200
-_WIDTH = 2000
-# Lines less alike are shown as an old and a new one.
-_ALIKE = 0.3
+_CONTEXT_LINES = 1
+# Lines of one difference, and characters of a line or value.
+_MAX_LINES = 200
+_MAX_CHARACTERS = 2000
+# Lines that share a smaller part of their characters are shown as an old and a new line.
+_MIN_LIKENESS = 0.3
 _TIMES = (
     "created",
     "created_at",
@@ -50,8 +50,8 @@ _BOOKKEEPING = (
     "due_text",
     "all_day",
 )
-# Header keys that memoranda keeps for itself: nobody reads a change of theirs.
-_MACHINERY = frozenset((*_TIMES, *_BOOKKEEPING))
+# Header keys that memoranda sets for itself. Their changes are not shown.
+_HIDDEN_KEYS = frozenset((*_TIMES, *_BOOKKEEPING))
 # A key with this value says no more than a missing one.
 _DEFAULTS = {"scope": "global", "source": "manual"}
 GAP = "…"
@@ -87,76 +87,86 @@ class Difference:
         return bool(self.properties or self.lines)
 
 
-def of_revision(revision: Revision, most: int = _LINES) -> Difference:
-    """The difference one revision of a note made, in at most `most` lines."""
+def of_revision(revision: Revision, most: int = _MAX_LINES) -> Difference:
+    """Return the difference that one revision of a note made, in at most `most` lines."""
     return between(revision.before or "", revision.after or "", most)
 
 
 def joined_moves(revisions: Iterable[Revision]) -> list[Revision]:
-    """The revisions of one change, where a note that only went elsewhere is one of them.
+    """Return the revisions of one change, with the two revisions of a moved note joined.
 
-    Such a note was removed at one path and written at another. Both texts have the same id.
+    A move removes a note at one path and writes it at another, with the same id. The joined
+    revision has the old text as `before` and the new one as `after`.
     """
-    kept = []
-    removed: dict[str, Revision] = {}
+    remaining_revisions = []
+    removed_by_id: dict[str, Revision] = {}
     for revision in revisions:
         identifier = _id_in(revision.before)
         if revision.after is None and identifier is not None:
-            removed[identifier] = revision
+            removed_by_id[identifier] = revision
         else:
-            kept.append(revision)
+            remaining_revisions.append(revision)
     joined = []
-    for revision in kept:
+    for revision in remaining_revisions:
         source = None
         if revision.before is None:
-            source = removed.pop(_id_in(revision.after) or "", None)
+            source = removed_by_id.pop(_id_in(revision.after) or "", None)
         joined.append(revision if source is None else replace(revision, before=source.before))
-    return [*joined, *removed.values()]
+    return [*joined, *removed_by_id.values()]
 
 
 def _id_in(text: str | None) -> str | None:
-    """The id in the header of a note. None if there is none."""
+    """Return the id in the header of a note's text, or None."""
     identifier = split(text or "")[0].get("id")
     return identifier if isinstance(identifier, str) else None
 
 
-def between(before: str, after: str, most: int = _LINES) -> Difference:
-    """The differences from `before` to `after`, in at most `most` lines."""
+def between(before: str, after: str, most: int = _MAX_LINES) -> Difference:
+    """Return the difference from `before` to `after`, in at most `most` lines."""
     old_header, old_body = split(before)
     new_header, new_body = split(after)
-    lines = _lines(old_body, new_body)
-    properties = _properties(old_header, new_header)
+    lines = _changed_lines(old_body, new_body)
+    properties = _changed_properties(old_header, new_header)
     return Difference(properties, lines[:most], len(lines) > most, not before)
 
 
 def split(text: str) -> tuple[Mapping[str, Any], str]:
-    """The header of a note's text and what follows it."""
+    """Split the text of a note into its header and the text below it.
+
+    A header that cannot be read counts as {}.
+    """
     parts = frontmatter.split(text)
     header: Mapping[str, Any] = {}
     if parts.yaml is not None:
-        # A header that cannot be read counts as none
         with suppress(ValueError):
             header = frontmatter.parse(parts.yaml)
     return header, text[parts.body_at :].strip("\r\n")
 
 
-def _properties(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[PropertyChange]:
+def _changed_properties(
+    before: Mapping[str, Any], after: Mapping[str, Any]
+) -> list[PropertyChange]:
+    """Return the changed keys of two headers, without keys that nobody reads."""
     changes = []
     for name in dict.fromkeys([*before, *after]):
-        if name in _MACHINERY or _effective(before, name) == _effective(after, name):
+        if name in _HIDDEN_KEYS or _value_or_default(before, name) == _value_or_default(
+            after, name
+        ):
             continue
-        changes.append(PropertyChange(name, _value(before.get(name)), _value(after.get(name))))
+        changes.append(
+            PropertyChange(name, _value_text(before.get(name)), _value_text(after.get(name)))
+        )
     return changes
 
 
-def _effective(header: Mapping[str, Any], name: str) -> Any:
-    """The value of a key, or its default if the key is missing."""
+def _value_or_default(header: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a key, or its default if the key is missing."""
     value = header.get(name)
     return _DEFAULTS.get(name) if value is None else value
 
 
-def _value(value: Any) -> str | None:
-    """A value of the header as text. None stays None."""
+def _value_text(value: Any) -> str | None:
+    """Return a value of the header as text: `a, b` for `["a", "b"]`. None stays None."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -164,19 +174,20 @@ def _value(value: Any) -> str | None:
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     if isinstance(value, dict | list | tuple):
-        return json.dumps(value, ensure_ascii=False, default=str)[:_WIDTH]
-    return str(value)[:_WIDTH]
+        return json.dumps(value, ensure_ascii=False, default=str)[:_MAX_CHARACTERS]
+    return str(value)[:_MAX_CHARACTERS]
 
 
-def _lines(before: str, after: str) -> list[Line]:
-    old = [line[:_WIDTH] for line in before.splitlines()]
-    new = [line[:_WIDTH] for line in after.splitlines()]
+def _changed_lines(before: str, after: str) -> list[Line]:
+    """Return the lines that differ, with a line around them, and GAP between groups of them."""
+    old = [line[:_MAX_CHARACTERS] for line in before.splitlines()]
+    new = [line[:_MAX_CHARACTERS] for line in after.splitlines()]
     if old == new:
         return []
     if not any(old):
         return [[Part(NEW, line)] for line in new]
     rows: list[Line] = []
-    for number, group in enumerate(grouped_changes(old, new, _CONTEXT)):
+    for number, group in enumerate(grouped_changes(old, new, _CONTEXT_LINES)):
         if number:
             rows.append([Part(GAP, GAP)])
         for tag, old_start, old_end, new_start, new_end in group:
@@ -188,14 +199,17 @@ def _lines(before: str, after: str) -> list[Line]:
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
-    """Lines that replaced others. They are compared word by word if they have much in common."""
+    """Return old lines and the new lines that replaced them.
+
+    If a line is like the one that replaced it, both are one line whose changed words are marked.
+    """
     if len(old) != len(new):
         return [*([Part(OLD, line)] for line in old), *([Part(NEW, line)] for line in new)]
     rows: list[Line] = []
     for before, after in zip(old, new, strict=True):
         parts = changed_words(before, after)
-        same = sum(len(part.text) for part in parts if part.kind == SAME)
-        if 2 * same < _ALIKE * (len(before) + len(after)):
+        same_characters = sum(len(part.text) for part in parts if part.kind == SAME)
+        if 2 * same_characters < _MIN_LIKENESS * (len(before) + len(after)):
             rows += [[Part(OLD, before)], [Part(NEW, after)]]
         else:
             rows.append(parts)
@@ -203,7 +217,7 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
 
 
 def sides(before: str, after: str) -> tuple[Line, Line]:
-    """Two texts beside each other: each with what only it has marked."""
+    """Return two texts as parts for showing them side by side. Words of only one text are marked."""
     parts = changed_words(before, after)
     return (
         [part for part in parts if part.kind != NEW],

@@ -1,4 +1,4 @@
-"""The one form of every list: a part of its rows, the number of all rows, and where to go on."""
+"""The form of every list: a part of its rows, the number of all rows, and where the next part begins."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Listed(FrozenValueObject):
-    """A part of a list.
+    """A part of a list. Each face writes it with the keys of its contract.
 
-    rows: the documents of this part; on the page, what it shows of each.
-    total: how many rows the whole list has.
+    rows: the documents of this part. On the page, these are the values that it shows.
+    total: the number of rows of the whole list.
     next: the offset of the next part. None at the end of the list.
-    is_lower_bound: whether `total` is only a lower bound.
-
-    Each face writes it under the keys of its contract.
+    is_lower_bound: whether the list may have more rows than `total`.
     """
 
     rows: list[Any]
@@ -38,7 +36,7 @@ class Listed(FrozenValueObject):
         *,
         is_lower_bound: bool = False,
     ) -> Listed:
-        """The part that begins after `offset` rows. Without `total`, it ends the list."""
+        """Make the part that begins after `offset` rows. If `total` is None, it ends the list."""
         end = offset + len(rows)
         if total is None:
             total = end
@@ -46,7 +44,7 @@ class Listed(FrozenValueObject):
         return cls(list(rows), total, end if has_more else None, is_lower_bound)
 
     def first(self, count: int, offset: int = 0) -> Listed:
-        """The first rows of this part, which begins after `offset` rows of the list."""
+        """Return the first `count` rows of this part. `offset` is the number of rows before it."""
         if count >= len(self.rows):
             return self
         return Listed(self.rows[:count], self.total, offset + count, self.is_lower_bound)
@@ -54,7 +52,8 @@ class Listed(FrozenValueObject):
     def fit(self, lengths: Sequence[int], room: int, offset: int = 0) -> Listed:
         """Keep as many whole rows as fit into `room` characters, at least one.
 
-        lengths: what each row takes.
+        lengths: the characters that each row takes.
+        offset: the number of rows before this part.
         """
         return self.first(max(number_that_fit(lengths, room), 1), offset)
 

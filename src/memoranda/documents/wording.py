@@ -1,7 +1,7 @@
-"""The one place that words each kind of thing for people and models: a note, a hit, a change …
+"""Words notes, hits, changes and other things as lines for people and models.
 
-A line of a reply stays one line for any contents of a note: `short` and `flat` ensure that. Times
-are in the reader's zone; None means the system's.
+`short` and `flat` ensure that a line of a reply stays one line, whatever a note contains. Times are
+in the reader's time zone. None means the system's zone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TITLE = 120
 LINE = 240
 """Characters of an observation, a relation or a passage in a line."""
 # Characters of a note's title in a line of the log.
-_LONGEST_TITLE = 60
+_LOG_TITLE_CHARACTERS = 60
 MINUTE = "%Y-%m-%d %H:%M"
 _SECOND = "%Y-%m-%d %H:%M:%S"
 _DAY = "%Y-%m-%d"
@@ -62,24 +62,25 @@ _CHANGE = "#{} {:<16} {:<10} {:<8} {}{}"
 
 
 def local(moment: datetime | str, zone: tzinfo | None, form: str = _SECOND) -> str:
-    """A time, or its stamp, as the clocks of a zone show it."""
+    """Return a time, or the time of a stamp, as a clock in the zone shows it."""
     if isinstance(moment, str):
         moment = parse_stamp(moment)
     return moment.astimezone(zone).strftime(form)
 
 
 def minute(moment: datetime | str, zone: tzinfo | None) -> str:
-    """`2026-11-28 14:05`."""
+    """Return a time like `2026-11-28 14:05`."""
     return local(moment, zone, MINUTE)
 
 
 def day(moment: datetime | str, zone: tzinfo | None) -> str:
-    """`2026-11-28`."""
+    """Return a day like `2026-11-28`."""
     return local(moment, zone, _DAY)
 
 
 def short(text: str, most: int = TITLE) -> str:
-    """`text` on one line, at most `most` characters, nothing in it invisible."""
+    """Return a text as one line of at most `most` characters, without invisible characters."""
+    # Do not split a long text as a whole. White space may shrink, so take more than is needed.
     head = text[: 4 * most]
     line = " ".join(head.split())
     is_whole = len(line) <= most and len(head) == len(text)
@@ -89,60 +90,60 @@ def short(text: str, most: int = TITLE) -> str:
 
 
 def lines(*parts: str) -> str:
-    """The parts that are not empty, one below the other."""
+    """Join the parts that are not empty, one below the other."""
     return "\n".join(part for part in parts if part)
 
 
 def plural(count: int, word: str) -> str:
-    """`1 note`, `1,204 notes`."""
+    """Return a count with its noun: `1 note`, `1,204 notes`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def counted(hits: Hits, word: str = "note") -> str:
-    """`1 note`, `10,000 or more notes`."""
+    """Return the number of hits with a noun: `1 note`, `10,000 or more notes`."""
     if hits.is_lower_bound:
         return f"{hits.total:,} or more {word}s"
     return plural(hits.total, word)
 
 
 def address(note: Note | NoteInfo) -> str:
-    """`project: permalink`, by which any tool finds the note again."""
+    """Return `project: permalink`, by which any tool finds the note."""
     return flat(f"{note.project}: {note.permalink}")
 
 
 def place(note: Note | NoteInfo) -> str:
-    """`project/path`, as the log shows it."""
+    """Return `project/path`, as the log shows a note."""
     return f"{note.project}/{note.path}"
 
 
 def named(note: Note | NoteInfo) -> str:
-    """The title of a note and its address."""
+    """Return the title of a note and its address."""
     return f"{short(note.title)} ({address(note)})"
 
 
 def mark(note: Note | NoteInfo) -> str:
-    """The remark after the head of a note whose text seems to hold injected instructions."""
+    """Return the remark on a note that seems to hold injected instructions, otherwise ""."""
     if note.suspicious:
         return f", suspicious: {', '.join(note.suspicious)}"
     return ""
 
 
 def kind(info: NoteInfo) -> str:
-    """The category of a memory, the project of another note."""
+    """Return the category of a memory, or the project of any other note."""
     if info.project in MEMORY_PROJECTS:
         return info.category or ""
     return info.project.removeprefix(".")
 
 
 def origin(info: NoteInfo) -> str:
-    """The source that a note names, or else its writer."""
+    """Return the source that a note names, or the writer of a note that is not a memory."""
     if info.source or info.project in MEMORY_PROJECTS:
         return info.source or ""
     return info.provenance.who.removeprefix("agent:")
 
 
 def row_text(info: NoteInfo, content: str) -> str:
-    """The text of a note for a row. The title is put in front unless the text begins with it."""
+    """Return the text of a note for a row, with its title in front unless the text begins with it."""
     if info.project in MEMORY_PROJECTS:
         if info.is_broken:
             return f"[header not read] {content}"
@@ -154,7 +155,10 @@ def row_text(info: NoteInfo, content: str) -> str:
 
 
 def whole_note(document: dict[str, Any], zone: tzinfo | None) -> str:
-    """The document of a whole note, as a person reads it; a memory where it names no project."""
+    """Return the document of a whole note as text for people.
+
+    A document without `project` is a memory, which has other lines.
+    """
     fields = {
         **document,
         "source": document["source"] or "",
@@ -164,16 +168,17 @@ def whole_note(document: dict[str, Any], zone: tzinfo | None) -> str:
         "updated_at": local(document["updated_at"], zone),
     }
     if "project" in document:
-        # The archive has a dot in front, which its path in the home has not
+        # The path of a note in the home begins with its project, or with the archive's name without
+        # the dot.
         inner = document["path"].partition("/")[2]
         head = [_NOTE.format_map(fields | {"place": f"{document['project']}/{inner}"})]
     else:
-        head = [_MEMORY.format_map(fields), *_remarks(document, zone)]
+        head = [_MEMORY.format_map(fields), *_optional_lines(document, zone)]
     return "\n".join([*head, "", document["content"]])
 
 
-def _remarks(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
-    """Lines that only some memories have, to be put below the others."""
+def _optional_lines(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
+    """Return the lines that only some memories have."""
     rows = []
     if document.get("suspicious"):
         rows.append(f"Suspicious: {' '.join(document['suspicious'])}")
@@ -194,19 +199,19 @@ def _remarks(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
 
 
 def changed_note(info: NoteInfo, zone: tzinfo | None, remarks: Sequence[str]) -> str:
-    """A note in a list of what changed, with remarks on its validity."""
+    """Return the line of a note in a list of recent changes, with remarks on its validity."""
     line = f"{minute(info.changed, zone)}  {short(info.title)}  ({address(info)})"
     return ", ".join([line, *remarks])
 
 
 def note_head(info: NoteInfo, zone: tzinfo | None, *remarks: str) -> str:
-    """The heading of a note that is shown with what it says."""
+    """Return the heading of a note that is shown with its text."""
     changed = f"changed {day(info.changed, zone)}{mark(info)}"
     return ", ".join([f"# {named(info)}", short(info.type), changed, *remarks])
 
 
 def hit_head(number: int, hit: Hit, zone: tzinfo | None) -> str:
-    """The first line of a hit: its note, what kind of note it is, from when, by whom."""
+    """Return the first line of a hit: its number, note, type, day and writer."""
     note = hit.note
     note_type = short(note.type)
     if note.phase == ARCHIVED:
@@ -219,14 +224,14 @@ def hit_head(number: int, hit: Hit, zone: tzinfo | None) -> str:
 
 
 def score_line(hit: Hit) -> str:
-    """The part that each feature added to the score of a hit, the largest first."""
+    """Return how much each feature added to the score of a hit, the largest part first."""
     shares = sorted(hit.shares.items(), key=lambda share: -abs(share[1]))
     added = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in shares)
     return f"{hit.note.id[:8]} {hit.score:.3f} = {added}"
 
 
 def note_section(hit: Hit, observations: Sequence[Observation], zone: tzinfo | None) -> str:
-    """A hit as a section of a prompt: the observations of its note or, without any, its passage."""
+    """Return a hit as a section of a prompt, with the observations of its note or its passage."""
     note = hit.note
     head = f"## {short(note.title)}\n{day_of(note, zone)}, {short(address(note), 300)}"
     facts = [f"- {short(fact_text(observation), 200)}" for observation in observations]
@@ -234,20 +239,23 @@ def note_section(hit: Hit, observations: Sequence[Observation], zone: tzinfo | N
 
 
 def fact_text(observation: Observation) -> str:
-    """`[category] content`."""
+    """Return an observation as `[category] content`."""
     if observation.category:
         return f"[{observation.category}] {observation.content}"
     return observation.content
 
 
 def observation_line(observation: Observation) -> str:
-    """An observation as a line of a list."""
+    """Return an observation as a line of a list."""
     context = f" ({observation.context})" if observation.context else ""
     return "- " + short(f"{fact_text(observation)}{context}", LINE)
 
 
 def relation_line(edge: Edge) -> str:
-    """A relation as a line of a list: as the note's own line has it, or where it comes from."""
+    """Return a relation as a line of a list.
+
+    A relation of the note is `- type [[target]]`, a relation to the note `- from source: type`.
+    """
     context = f" ({edge.context})" if edge.context else ""
     end = f" ({address(edge.note)})" if edge.note else ""
     if edge.direction == "in":
@@ -261,7 +269,7 @@ def relation_line(edge: Edge) -> str:
 
 
 def related_line(step: Reached, passage: str) -> str:
-    """A note that links lead to, and a passage of it."""
+    """Return the line of a related note: how many links away it is, and a passage of it."""
     row = f"- {named(step.note)}, depth {step.depth}, via {short(step.via)}"
     if passage:
         return f"{row}: {short(passage, LINE)}"
@@ -269,8 +277,9 @@ def related_line(step: Reached, passage: str) -> str:
 
 
 def change_line(changes: Sequence[Change], zone: tzinfo | None, title: str = "") -> str:
-    """The line of a change, or of the changes of one run of a job, newest first.
+    """Return the line of a change in the log, or one line for all changes of a run of a job.
 
+    changes: one change, or the changes of the run, newest first.
     title: the title of its note, if the path does not show it.
     """
     last = changes[0]
@@ -281,11 +290,11 @@ def change_line(changes: Sequence[Change], zone: tzinfo | None, title: str = "")
         )
     details = (last.details or {}).items()
     words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in details)
-    remarks = _others(last)
+    remarks = _count_of_other_notes(last)
     if words:
         remarks += f" ({words})"
     if title:
-        remarks += f'  "{cut(one_line(title), _LONGEST_TITLE)}"'
+        remarks += f'  "{cut(one_line(title), _LOG_TITLE_CHARACTERS)}"'
     cells = (
         last.number,
         minute(last.time, zone),
@@ -297,8 +306,8 @@ def change_line(changes: Sequence[Change], zone: tzinfo | None, title: str = "")
     return _CHANGE.format(*[flat(str(cell)) for cell in cells])
 
 
-def _others(change: Change) -> str:
-    """How many notes a change is about beside the first."""
+def _count_of_other_notes(change: Change) -> str:
+    """Return ` (+2 more)` for a change of three notes, "" for a change of one."""
     places: set[tuple[str, str | None, str]] = set()
     removed_names: list[str] = []
     for text in change.texts():
@@ -306,7 +315,7 @@ def _others(change: Change) -> str:
             removed_names.append(text.path.rpartition("/")[2])
         else:
             places.add((text.project, text.root, text.to or text.path))
-    # A note that went to another folder is one note, not a new one and a removed one
+    # A note that was moved to another folder is one note, not a new and a removed one.
     names = {path.rpartition("/")[2] for _, _, path in places}
     number = len(places) + sum(name not in names for name in removed_names) - 1
     if number > 0:
@@ -315,9 +324,7 @@ def _others(change: Change) -> str:
 
 
 def place_of_change(change: Change) -> str:
-    """`project/path`; for a project that only one process of the home had, the path from the file
-    system's root.
-    """
+    """Return `project/path`, or the whole path if the project was open in one process only."""
     project = change.root or change.project.removeprefix(".")
     if change.path:
         return f"{project}/{change.path}"
@@ -325,21 +332,21 @@ def place_of_change(change: Change) -> str:
 
 
 def question_lines(item: ReviewItem) -> list[str]:
-    """A question to the owner, and below it what a question about several is about."""
+    """Return the lines of a question to the owner. One about several notes has a line for each."""
     is_about_several = len(item.lines) > 1
     refs = [] if is_about_several else [ref[:8] for ref in item.refs]
     return [" ".join([f"{item.kind:<9}", *refs, item.text]), *subject_lines(item)]
 
 
 def subject_lines(item: ReviewItem) -> list[str]:
-    """The subjects of a question about several, one per line."""
+    """Return a line for each subject of a question, [] if it has only one."""
     if len(item.lines) <= 1:
         return []
     return [f"  {ref[:8]} {line}" for ref, line in zip(item.refs, item.lines, strict=True)]
 
 
 def preview(content: str, length: int) -> str:
-    """The first `length` characters on one line, `...` appended when cut."""
+    """Return the first `length` characters as one line, with `...` if more follow."""
     line = one_line(content)
     if len(line) <= length:
         return line

@@ -1,4 +1,7 @@
-"""Views of the engine in other systems' words. `registry` puts toolsets together by name."""
+"""Faces: sets of tools over the engine, each in the words of one existing memory server.
+
+`FACES` lists them all. `registry` makes the tools of some of them, by name.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ if TYPE_CHECKING:
 class Face:
     """A toolset that can be served.
 
-    module: below memoranda.faces, with a function `toolset`.
-    file: the declarations of its tools, in texts/.
-    prefix: the beginning of their names there.
-    project: the project it is about. None means any.
-    presets: the servers it replaces.
-    is_in_all: whether `all` includes it.
+    module: the module below memoranda.faces whose function `toolset` makes it.
+    file: the file in texts/ that declares its tools.
+    prefix: put before the names in `file`. The tool `store` with `memory_` is `memory_store`.
+    project: the project that its tools work on. None means that the caller chooses.
+    presets: the names of other memory servers that it can replace.
+    is_in_all: whether the name `all` includes it.
     """
 
     name: str
@@ -39,7 +42,7 @@ class Face:
     is_in_all: bool = True
 
     def tool_names(self) -> list[str]:
-        """The names of its tools, told without making them."""
+        """Return the names of its tools. They are read from `file`, so that no tool is made."""
         from memoranda.faces.tool import declarations
 
         return [f"{self.prefix}{row['name']}" for row in declarations(self.file)]
@@ -73,19 +76,21 @@ DEFAULT_TOOLSETS = ("memory", "notes")
 
 
 def toolsets_having(tool: str, names: Sequence[str]) -> list[str]:
-    """The toolsets that have a tool of this name. They are not loaded for that."""
+    """Return which of the toolsets `names` have a tool of this name. No tool is made."""
     return [name for name in names if tool in FACES[name].tool_names()]
 
 
 def tool_names(names: Sequence[str]) -> list[str]:
-    """The names of the tools of these toolsets, each once."""
+    """Return the names of the tools of these toolsets, without duplicates."""
     tool_names = chain.from_iterable(FACES[name].tool_names() for name in names)
     return list(dict.fromkeys(tool_names))
 
 
 def expand(names: Sequence[str]) -> list[str]:
-    """The toolsets these names mean (`all` = every one of ALL), each once. Raises InvalidInput
-    for an unknown name."""
+    """Return toolsets without duplicates, with `all` replaced by the names in ALL.
+
+    Raises InvalidInput for an unknown name.
+    """
     unknown = {*names} - {*TOOLSETS, "all"}
     if unknown:
         raise InvalidInput(
@@ -108,10 +113,11 @@ def registry(
 ) -> Registry:
     """Make the toolsets of these names (see `expand`). Raises InvalidInput for an unknown name.
 
-    like: the preset whose manner they have.
-    entries: gives the place of a caller's key-value entries, if they are not notes.
-    graphs: gives the graph of a project, if it is not notes.
-    manners: by the name of a toolset, a function that makes it another program's.
+    hooks: the hooks around each call. None means no hooks.
+    like: the preset that the tools of `graph` behave like.
+    entries: returns a caller's key-value entries. None means that entries are notes.
+    graphs: returns the graph of a project. None means that entities are notes.
+    manners: name of a toolset -> a function that adapts the toolset to another program.
     """
     from memoranda.faces.tool import Registry
 

@@ -32,7 +32,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _NUMBERS = ("integer", "number")
 _TEXT = {"type": "string"}
 # How an error names the type it got.
-_FOUND = {
+_TYPE_NAMES = {
     bool: "boolean",
     str: "string",
     int: "number",
@@ -42,31 +42,36 @@ _FOUND = {
 }
 # A whole number of at most 18 digits: more would not fit SQLite's integers.
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
-# Characters of a wrong value in an error: as JSON, as text
-_SHOWN = 80
-# Characters of a wrong value that the error repeats.
-_CUT = 60
+# Characters of a wrong value that an error repeats as JSON.
+_MAX_JSON_CHARACTERS = 80
+# Characters of a wrong value that an error repeats as text.
+_MAX_TEXT_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
     """How the tools of one contract treat arguments.
 
-    - `order`: the order of checks, which decides which of several errors is reported:
-      `given` (as the caller wrote them), `schema` (as the schema lists them, missing ones too),
-      `reverse` (those the schema has, sorted backwards), `required` (the missing ones), `unknown`.
-    - `wording`: message templates. Unknown arguments, enums and lone surrogates are refused if it
-      has a text for that. Otherwise they are dropped.
-    - `coerce`: which texts may be sent for other types: `json` (all types, lists also separated by
-      commas), `containers` (lists and objects as JSON) or `digits` (integers).
-    - `null`: `absent`, or `optional` if null counts as absent only for optional arguments.
-    - `blank`: an empty text for an optional argument is an absent one (amendment 5). `absent`
-      extends this to required ones; `kept` never does it, because an empty text has a meaning.
-    - `empty`: required texts that may be left out for the empty text (amendment 5).
-    - `repair`: lone surrogates become U+FFFD.
-    - `minimum`: the minimum of integers whose schema names none.
-    - `kinds`: the names of the types in errors.
-    - `meant`: names that people write instead of ours.
+    - `order`: the checks to make, in this order. The first that fails is the error reported.
+      `given`: the arguments in the caller's order. `schema`: all parameters in the schema's
+      order, also missing ones. `reverse`: the arguments that the schema has, from Z to A.
+      `required`: the required arguments that are missing. `unknown`: arguments that the schema
+      does not have.
+    - `wording`: kind of error -> message template, e.g. `type` -> "{name} must be {kind}".
+      Without a template for `unknown`, `enum` or `unicode`, that error is never raised.
+    - `coerce`: which values may be sent as text. `json`: all types, and lists also as `a, b`.
+      `containers`: lists and objects as JSON. `digits`: integers. Empty: none.
+    - `null`: `absent` treats null as a missing argument. `optional` does so only for optional
+      arguments.
+    - `blank`: how "" is treated (amendment 5). Empty: as a missing argument, if the argument is
+      optional. `absent`: as a missing argument always. `kept`: as a text.
+    - `empty`: required arguments that become "" if they are missing (amendment 5).
+    - `repair`: whether lone surrogates in texts become U+FFFD.
+    - `minimum`: the minimum of numbers whose schema has none.
+    - `kinds`: type of the schema -> how errors name it, e.g. `array` -> "a list".
+    - `meant`: parameter -> names that callers often use by mistake. An error then suggests the
+      parameter.
+    - `prefix`: the beginning of every message.
     """
 
     order: list[str]
@@ -82,20 +87,26 @@ class Contract:
     meant: dict[str, list[str]] = field(default_factory=dict)
 
     def error(self, key: str, **values: Any) -> InvalidInput:
-        """The error with the wording `key`; `kind`, if given, is the type that was expected."""
+        """Return the error of the kind `key` of `wording`.
+
+        values: values for the placeholders of its template. `value` is the wrong value, `kind` the
+            type that the schema expects.
+        """
         value = values.get("value")
         if "kind" in values:
             values["kind"] = self.kinds.get(values["kind"], values["kind"])
         if key in ("enum", "minimum", "range"):
-            values["text"] = repair_surrogates(str(value))[:_CUT]
+            values["text"] = repair_surrogates(str(value))[:_MAX_TEXT_CHARACTERS]
         template = self.wording[key]
         if "{json}" in template:
             value_text = json.dumps(value, ensure_ascii=True, default=str)
             values["json"] = (
-                value_text if len(value_text) <= _SHOWN else value_text[: _SHOWN - 3] + "..."
+                value_text
+                if len(value_text) <= _MAX_JSON_CHARACTERS
+                else value_text[: _MAX_JSON_CHARACTERS - 3] + "..."
             )
         return InvalidInput(
-            self.prefix + template.format(**values, found=_FOUND.get(type(value), "object"))
+            self.prefix + template.format(**values, found=_TYPE_NAMES.get(type(value), "object"))
         )
 
 
@@ -111,13 +122,16 @@ def check(
     tool: str = "",
     other_names: Also | None = None,
 ) -> Arguments:
-    """Convert arguments to the types of `schema`, and add the defaults of those that are absent.
+    """Return the arguments, converted to the types of `schema`, with defaults for missing ones.
 
-    Arguments that the schema does not have are left out.
-
-    `contract` is a key of texts/contracts.json; `tool` is how errors name the tool. `other_names` maps
-    further accepted names to the parameter they mean, to a separate schema, or to None (ignored).
+    With the contract `notes`, `{"page": "2"}` becomes `{"page": 2, "page_size": 10}`, for example.
+    Arguments that the schema does not have are left out, unless the contract refuses them.
     Raises InvalidInput, in the words of the contract, for arguments that do not fit.
+
+    contract: a key of texts/contracts.json.
+    tool: how errors name the tool.
+    other_names: further accepted names of arguments. Each is mapped to the parameter it means, to
+        a schema for an argument of that name, or to None (the argument is ignored).
     """
     rules = _contract(contract)
     if not isinstance(arguments, dict):
@@ -134,8 +148,8 @@ def check(
 class _Checker:
     """Checks the values of one call.
 
-    known: the names that an error lists.
-    shown: a parameter -> the name that the caller used for it.
+    known: the parameters that an error about an unknown argument lists.
+    shown: parameter -> the name that the caller used instead. Errors use the caller's name.
     """
 
     rules: Contract
@@ -146,9 +160,9 @@ class _Checker:
     def with_usual_names(
         self, arguments: Arguments, properties: dict[str, Any], other_names: Also
     ) -> Arguments:
-        """Replace further names of arguments (see `check`) by the names in the schema.
+        """Return the arguments under the schema's names; see `other_names` of `check`.
 
-        A further name with a schema is added to `properties`.
+        Another name that is mapped to a schema is added to `properties`.
         """
         renamed: Arguments = {}
         for name, value in arguments.items():
@@ -157,36 +171,43 @@ class _Checker:
                 renamed[name] = value
                 properties[name] = target
             elif target == name:
+                # A null must not replace a value that came under another name.
                 if value is not None or name not in renamed:
                     renamed[name] = value
             elif target and value is not None and arguments.get(target) is None:
-                # A further name counts if the usual one is not given.
+                # Another name counts only if the parameter's name is missing.
                 renamed[target] = value
                 self.shown[target] = name
         return renamed
 
     def object(self, arguments: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
-        """The checked arguments of an object at `path` ("" = the call's own). Raises InvalidInput."""
+        """Check and convert the arguments of an object. Raises InvalidInput.
+
+        path: the argument that the object is, e.g. `filter.date`. "" is the call itself.
+        """
         properties = schema["properties"]
         required = schema.get("required", ())
-        present = self._present(arguments, schema)
-        # Not all turns look at arguments that were left out
+        present = self._present_arguments(arguments, schema)
+        # Not every contract has a check for missing arguments.
         checked: Arguments = {name: "" for name in self.rules.empty if present.get(name) == ""}
-        for turn in self.rules.order:
-            for name in self._names_in_turn(turn, arguments, present, schema):
+        for check_name in self.rules.order:
+            for name in self._names_to_check(check_name, arguments, present, schema):
                 if name in present:
                     place = self._place(name, path)
                     checked[name] = self.value(present[name], properties.get(name), place)
                 elif name in required:
-                    raise self._missing(name, self._place(name, path), arguments, properties)
+                    raise self._missing_error(name, self._place(name, path), arguments, properties)
                 elif name not in properties and "unknown" in self.rules.wording:
-                    raise self._unknown(name, arguments, properties)
+                    raise self._unknown_error(name, arguments, properties)
         if len(checked) == len(properties):
             return checked
         return _defaults(properties) | checked
 
-    def _present(self, arguments: Arguments, schema: Mapping[str, Any]) -> Arguments:
-        """The arguments that were given, and an empty text for those that may be left out for it."""
+    def _present_arguments(self, arguments: Arguments, schema: Mapping[str, Any]) -> Arguments:
+        """Return the arguments that the schema has and that are not missing.
+
+        Missing arguments of the contract's `empty` are added as "".
+        """
         required = schema.get("required", ())
         present = {
             name: value
@@ -199,30 +220,33 @@ class _Checker:
         return present
 
     def _place(self, name: str, path: str) -> str:
-        """The name that errors give an argument of the object at `path`."""
+        """Return how errors name an argument, e.g. `filter.date` for `date` at the path `filter`."""
         if path:
             return f"{path}.{name}"
         return self.shown.get(name, name)
 
-    def _names_in_turn(
-        self, turn: str, arguments: Arguments, present: Arguments, schema: Mapping[str, Any]
+    def _names_to_check(
+        self, check_name: str, arguments: Arguments, present: Arguments, schema: Mapping[str, Any]
     ) -> Iterable[str]:
-        """The names that a contract's order of checks looks at in one turn."""
+        """Return the arguments to look at for one check of the contract's `order`."""
         properties = schema["properties"]
-        if turn == "schema":
+        if check_name == "schema":
             return list(properties)
-        if turn == "given":
+        if check_name == "given":
             return [name for name in arguments if name in present or name not in properties]
-        if turn == "reverse":
+        if check_name == "reverse":
             return sorted(present, reverse=True)
-        if turn == "required":
+        if check_name == "required":
             return [name for name in schema.get("required", ()) if name not in present]
         return sorted(arguments.keys() - properties.keys())
 
-    def _missing(
+    def _missing_error(
         self, name: str, place: str, arguments: Arguments, properties: Mapping[str, Any]
     ) -> InvalidInput:
-        """The error for a required argument that is missing, with a name the caller may have meant."""
+        """Return the error for a missing argument.
+
+        If the caller used a common wrong name (`meant`), the error says which name is right.
+        """
         error = self._error("required", place, kind=properties[name].get("type"))
         for other_name in self.rules.meant.get(name, ()):
             if other_name in arguments and other_name not in properties:
@@ -230,10 +254,10 @@ class _Checker:
                 return InvalidInput(str(error) + meant_text)
         return error
 
-    def _unknown(
+    def _unknown_error(
         self, name: str, arguments: Arguments, properties: Mapping[str, Any]
     ) -> InvalidInput:
-        """The error for arguments that the schema does not have."""
+        """Return the error for arguments that the schema does not have."""
         unknown = sorted(arguments.keys() - properties.keys())
         return self._error(
             "unknown",
@@ -244,7 +268,7 @@ class _Checker:
         )
 
     def _is_absent(self, value: Any, is_required: bool) -> bool:
-        """Whether a value says that its argument was not given."""
+        """Whether a null or "" counts as a missing argument in this contract."""
         if value is None:
             return self.rules.null == "absent" or not is_required
         if value != "" or self.rules.blank == "kept":
@@ -252,31 +276,41 @@ class _Checker:
         return self.rules.blank == "absent" or not is_required
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
-        """The checked value of an argument. Raises InvalidInput."""
+        """Check a value against its schema and return it, converted to the schema's type.
+
+        For the type `integer`, `5` and "5" both return 5. Raises InvalidInput.
+
+        name: how errors name the value.
+        """
         rules = self.rules
-        kind = schema.get("type", "list" if "list" in rules.kinds else None)
+        # Contracts with lists of texts leave out their type.
+        untyped_kind = "list" if "list" in rules.kinds else None
+        kind = schema.get("type", untyped_kind)
         if kind is None:
             return value
         if type(value) not in _TYPES[kind]:
             value = _convert(value, kind, rules.coerce)
         self._check_kind(value, kind, schema, name)
-        value = self._inner(value, kind, schema, name)
+        value = self._checked_contents(value, kind, schema, name)
         if "unicode" in rules.wording and has_surrogate(value):
             raise self._error("unicode", name)
         if kind == "list":
-            return _not_blank(value)
+            return _stripped_items(value)
         return value
 
     def _check_kind(self, value: Any, kind: str, schema: Mapping[str, Any], name: str) -> None:
-        """Raise InvalidInput for a value of another type, or none of those the schema lists."""
+        """Raise InvalidInput if a value has a wrong type or is not in the schema's `enum`."""
         if not _is_of_kind(value, kind):
             raise self._error("type", name, kind=kind, value=value)
         if "enum" in schema and "enum" in self.rules.wording and value not in schema["enum"]:
             options = ", ".join(schema["enum"])
             raise self._error("enum", name, value=value, enum=schema["enum"], options=options)
 
-    def _inner(self, value: Any, kind: str, schema: Mapping[str, Any], name: str) -> Any:
-        """A value of the right kind with what is in it checked. Raises InvalidInput."""
+    def _checked_contents(self, value: Any, kind: str, schema: Mapping[str, Any], name: str) -> Any:
+        """Check the contents of a value whose type is right: its range, items or keys.
+
+        Returns the value, with its contents converted. Raises InvalidInput.
+        """
         if kind in _NUMBERS:
             self._check_range(value, schema, name)
         elif kind == "object" and "properties" in schema:
@@ -301,7 +335,9 @@ class _Checker:
             raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
 
     def _items(self, values: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
-        """The checked items of a list. Raises InvalidInput."""
+        """Check the items of a list and return them. Raises InvalidInput."""
+        # A contract with an error for items never converts them: it only refuses items that are
+        # not texts.
         if "item" not in self.rules.wording:
             return [
                 self.value(item, schema, f"{name}[{number}]") for number, item in enumerate(values)
@@ -317,7 +353,7 @@ class _Checker:
 
 
 def _defaults(properties: Mapping[str, Any]) -> Arguments:
-    """The values of arguments that are not given."""
+    """Return the defaults of the parameters that have one."""
     return {name: inner["default"] for name, inner in properties.items() if "default" in inner}
 
 
@@ -329,35 +365,41 @@ def _is_of_kind(value: Any, kind: str) -> bool:
 
 
 def _convert(value: Any, kind: str, coerce: str) -> Any:
-    """The number, list or object that a client sent as text; the value itself if it sent none."""
+    """Convert a value to the type `kind` if the contract allows it.
+
+    `"5"` becomes 5 for `integer`, and `'["a"]'` or `"a, b"` becomes a list for `array`. A value
+    that cannot be converted is returned as it is: the check of its type then refuses it.
+
+    coerce: see Contract.
+    """
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)
     is_text = isinstance(value, str) and kind != "string"
     if not is_text or not coerce:
         return value
     if coerce == "containers":
-        return _container(value, kind)
+        return _from_json_container(value, kind)
     text = value.strip()
     if kind == "list" or _is_bare_list(text, kind, coerce):
-        return _not_blank(text.split(","))
+        return _stripped_items(text.split(","))
     if coerce == "digits":
         return _from_digits(value, kind)
     return _from_json(value, kind)
 
 
 def _is_bare_list(text: str, kind: str, coerce: str) -> bool:
-    """Whether a text is a list separated by commas, not one in JSON."""
+    """Whether a text is a list like `a, b`, not a JSON list like `["a", "b"]`."""
     return kind == "array" and coerce == "json" and not text.startswith("[")
 
 
-def _not_blank(texts: Sequence[str]) -> list[str]:
-    """The texts without blanks around them, those that are not empty."""
+def _stripped_items(texts: Sequence[str]) -> list[str]:
+    """Return texts without white space at their ends, and without empty ones."""
     stripped = [text.strip() for text in texts]
     return [text for text in stripped if text]
 
 
 def _from_digits(value: str, kind: str) -> Any:
-    """The integer that a text spells; the text itself when it spells none."""
+    """Return the integer that a text spells, or the text if it is not an integer."""
     text = value.strip()
     if kind == "integer" and _DIGITS.fullmatch(text):
         return int(text)
@@ -365,8 +407,10 @@ def _from_digits(value: str, kind: str) -> Any:
 
 
 def _from_json(value: str, kind: str) -> Any:
-    """The value that a text spells in JSON, truth values in any case; the text itself when it
-    spells none."""
+    """Return the value that a text spells in JSON, or the text if it is not JSON.
+
+    Truth values may be in any case, e.g. `True`.
+    """
     text = value.strip()
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -376,8 +420,8 @@ def _from_json(value: str, kind: str) -> Any:
         return value
 
 
-def _container(text: str, kind: str) -> Any:
-    """The list or object that is sent as JSON text; the text itself when it is something else."""
+def _from_json_container(text: str, kind: str) -> Any:
+    """Return the list or object that a text spells in JSON, or the text if it is anything else."""
     if kind not in ("array", "object"):
         return text
     try:

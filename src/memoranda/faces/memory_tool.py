@@ -42,13 +42,14 @@ PROJECT = "memories"
 MAX_LINES = 999_999
 # Lines shown before and after an edit.
 SNIPPET = 2
-# Characters of a text, and numbers of lines, that an error repeats
-_REPEATED = 2_000
-# Places named of a text that is there more than once.
-_PLACES = 100
+# Characters of a caller's text that an error repeats.
+_MAX_TEXT_CHARACTERS = 2_000
+# Line numbers that an error names for a text that occurs several times.
+_MAX_LINE_NUMBERS = 100
 _ROOT = "/memories"
 _FOLDER_SIZE = "4K"
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
+# The words for each kind of error. The first kind that fits counts.
 _ERRORS: dict[type[MemorandaError], str] = {
     errors.OutsideError: "Path {path} would escape /memories directory",
     errors.NotText: "{path} is not UTF-8 text and was not changed. Convert it to UTF-8 first.",
@@ -72,8 +73,12 @@ def toolset(
     view_max_characters: int = 0,
     with_notes: bool = True,
 ) -> Toolset:
-    """The toolset `memory`: one tool, one prompt, and what the model is told (contract 000a, 2, 8,
-    11).
+    """Make the toolset `memory`: one tool, one prompt and instructions (contract 000a, 2, 8, 11).
+
+    create_existing: `overwrite`, or else the command `create` refuses an existing file.
+    instructions: sentences of the owner for the model.
+    view_max_characters: the characters of a file that `view` shows. 0 means all.
+    with_notes: whether the server has the tools for notes, too.
     """
     data = _definition()
     if create_existing == "overwrite":
@@ -105,21 +110,30 @@ def toolset(
 
 @cache
 def _definition() -> dict[str, Any]:
-    """The tool; `commands` has the parameters of each, in the order in which errors name them."""
+    """Return the declaration of the tool.
+
+    Its `commands` has a schema for each command, which lists the parameters in the order in which
+    they are checked.
+    """
     return dict(json.loads(text_file("memory-tool.json")))
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class MemoryCommands:
-    """The six commands. `folder` makes `/memories` a folder of the project, e.g. one per end user."""
+    """Carries out the six commands.
+
+    create_existing, view_max_characters: see `toolset`.
+    folder: the folder of the project that is `/memories`, e.g. one for each end user. "" is the
+        project itself.
+    """
 
     create_existing: str = "overwrite"
     view_max_characters: int = 0
     folder: str = ""
 
     def run(self, memory: MemorySession, arguments: Any) -> Reply:
-        """Carry out one command. Bad input is answered, never raised."""
-        # The engine is needed by the first call, not by the handshake
+        """Carry out one command. Every MemorandaError becomes an error reply."""
+        # The first call imports the engine: a server must answer the handshake quickly.
         from memoranda.engine.plain_files import (
             Files,
         )
@@ -143,26 +157,30 @@ class MemoryCommands:
                     return Reply(self._view(files, args["path"], arguments.get("view_range")))
             if command == "create":
                 return Reply(self._create(files, args))
-            # From the first check to the end of the write
+            # No other process may change a file between the checks and the write.
             with memory.exclusive():
                 return Reply(_COMMANDS[command](files, args))
         except MemorandaError as error:
             return plain_error_reply(error)
 
     def clear(self, memory: MemorySession) -> Reply:
-        """Move everything to the history, as one change."""
+        """Delete all files as one change, which the owner can undo."""
         from memoranda.engine.plain_files import Files
 
         try:
-            with _errors_worded(_ROOT):
+            with _errors_in_our_words(_ROOT):
                 Files(memory, PROJECT, self.folder).clear()
         except MemorandaError as error:
             return plain_error_reply(error)
         return Reply("All memory cleared")
 
     def _view(self, files: Files, path: str, span: Any) -> str:
-        inner_path = _inside(path)
-        with _errors_worded(path, "read"):
+        """Show a file with line numbers, or list a folder.
+
+        span: the argument `view_range`, or None.
+        """
+        inner_path = _path_below_root(path)
+        with _errors_in_our_words(path, "read"):
             place = files.at(inner_path)
             if place.kind == "folder":
                 return _listing(files, inner_path, path)
@@ -183,7 +201,7 @@ class MemoryCommands:
         line_count = total
         notice = ""
         most_characters = self.view_max_characters
-        # As many whole lines as are allowed, at least one
+        # Show as many whole lines as may be shown, at least one.
         if most_characters and len(text) > most_characters:
             line_count = max(number_that_fit([len(line) + 1 for line in lines], most_characters), 1)
         if line_count < total:
@@ -191,16 +209,17 @@ class MemoryCommands:
         return header + _numbered(lines[:line_count], 1) + notice
 
     def _create(self, files: Files, args: Arguments) -> str:
+        """Write a file."""
         path = args["path"]
-        inner_path = _inside(args["path"])
+        inner_path = _path_below_root(args["path"])
         if path.endswith("/") and inner_path:
-            with _errors_worded(path, "read"), files.reading():
+            with _errors_in_our_words(path, "read"), files.reading():
                 is_missing = files.at(inner_path).kind == "missing"
             if is_missing:
                 raise InvalidInput(f"The path {path} is not a file.")
         missing = f"Invalid path: a part of {path} does not exist or is not a directory."
-        with _errors_worded(
-            path, own_texts={Exists: f"File {path} already exists", NotFound: missing}
+        with _errors_in_our_words(
+            path, texts_by_error={Exists: f"File {path} already exists", NotFound: missing}
         ):
             files.write(
                 inner_path, args["file_text"], overwrite=self.create_existing == "overwrite"
@@ -209,17 +228,21 @@ class MemoryCommands:
 
 
 def _listing(files: Files, inner_path: str, path: str) -> str:
-    """List a folder and the folders in it."""
+    """List a folder and the folders in it.
+
+    inner_path: the path below /memories.
+    path: the path as the caller wrote it.
+    """
     head = f"Here're the files and directories up to 2 levels deep in {path}"
     rows = [f"{head}, excluding hidden items and node_modules:", f"{_FOLDER_SIZE}\t{path}"]
-    # It was deleted meanwhile
+    # A folder may be deleted while it is listed.
     with suppress(NotFound):
         _list_level(files, inner_path, path.rstrip("/"), 2, rows)
     return "\n".join(rows)
 
 
 def _text_of(path: str, data: bytes) -> str:
-    """The text of a file. Raises InvalidInput for what is not UTF-8."""
+    """Decode a file. Raises InvalidInput if it is not UTF-8."""
     if utf16_coding(data):
         raise InvalidInput(
             f"{path} is UTF-16 text, so it cannot be shown. Convert it to UTF-8 first."
@@ -233,7 +256,12 @@ def _text_of(path: str, data: bytes) -> str:
 
 
 def _line_range(span: Any, total: int) -> tuple[int, int] | None:
-    """The first and the last line that `view_range` asks for; None if it is not two integers."""
+    """Return the first and the last line of a `view_range`, e.g. (3, 20) for `[3, -1]`.
+
+    None if it is not two integers.
+
+    total: the number of lines of the file.
+    """
     try:
         if isinstance(span, str):
             span = json.loads(span)
@@ -244,7 +272,7 @@ def _line_range(span: Any, total: int) -> tuple[int, int] | None:
 
 
 def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
-    """The arguments of `create` with an empty text, when its file does not exist yet.
+    """Add an empty text to the arguments of `create` if its file does not exist yet.
 
     Clients leave out empty texts (amendment 5), but a forgotten text must not empty a file.
     """
@@ -252,12 +280,13 @@ def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
     if not isinstance(path, str) or not is_valid_unicode(path):
         return arguments
     with suppress(MemorandaError), files.reading():
-        if files.at(_inside(path)).kind == "missing":
+        if files.at(_path_below_root(path)).kind == "missing":
             return arguments | {"file_text": ""}
     return arguments
 
 
 def _str_replace(files: Files, args: Arguments) -> str:
+    """Replace a text that occurs exactly once in a file, and show the lines around it."""
     path = args["path"]
     old = args["old_str"]
     inner_path = _existing_file(files, path)
@@ -266,15 +295,13 @@ def _str_replace(files: Files, args: Arguments) -> str:
             "No replacement was performed: `old_str` is empty. Give the exact text to replace."
         )
     try:
-        with _errors_worded(path):
+        with _errors_in_our_words(path):
             edited = files.edit(inner_path, StrReplace(old, args.get("new_str", "")))
     except CountMismatch as error:
         short_old = _cut_text(old)
         text = f"No replacement was performed, old_str `{short_old}` did not appear verbatim in {path}."
         if error.found:
-            where = (
-                f"Multiple occurrences of old_str `{short_old}` in lines: {_places(error.lines)}"
-            )
+            where = f"Multiple occurrences of old_str `{short_old}` in lines: {_line_number_list(error.lines)}"
             text = f"No replacement was performed. {where}. Please ensure it is unique"
         raise InvalidInput(text) from None
     lines = edited.text.split("\n")
@@ -284,26 +311,27 @@ def _str_replace(files: Files, args: Arguments) -> str:
 
 
 def _cut_text(text: str) -> str:
-    """A text that a caller sent, as an error repeats it."""
-    if len(text) <= _REPEATED:
+    """Cut a text of a caller to the length that an error repeats."""
+    if len(text) <= _MAX_TEXT_CHARACTERS:
         return text
-    return f"{text[:_REPEATED]}… ({len(text):,} characters)"
+    return f"{text[:_MAX_TEXT_CHARACTERS]}… ({len(text):,} characters)"
 
 
-def _places(lines: Sequence[int]) -> str:
-    """A list of line numbers. If there are very many, only the first."""
-    line_numbers = ", ".join(map(str, lines[:_PLACES]))
-    if len(lines) <= _PLACES:
+def _line_number_list(lines: Sequence[int]) -> str:
+    """Return line numbers for a sentence: `1, 5, 9`, or the first ones `and 20 more`."""
+    line_numbers = ", ".join(map(str, lines[:_MAX_LINE_NUMBERS]))
+    if len(lines) <= _MAX_LINE_NUMBERS:
         return line_numbers
-    return f"{line_numbers}, and {len(lines) - _PLACES:,} more"
+    return f"{line_numbers}, and {len(lines) - _MAX_LINE_NUMBERS:,} more"
 
 
 def _insert(files: Files, args: Arguments) -> str:
+    """Insert a text after a line of a file."""
     path = args["path"]
     line = args["insert_line"]
     inner_path = _existing_file(files, path)
     try:
-        with _errors_worded(path):
+        with _errors_in_our_words(path):
             files.edit(inner_path, InsertLine(line, args["insert_text"]))
     except LineOutOfRange as error:
         should = f"It should be within the range of lines of the file: [0, {error.total}]"
@@ -312,30 +340,32 @@ def _insert(files: Files, args: Arguments) -> str:
 
 
 def _delete(files: Files, args: Arguments) -> str:
+    """Delete a file or folder."""
     path = args["path"]
-    inner_path = _inside(args["path"])
+    inner_path = _path_below_root(args["path"])
     if not inner_path:
         raise InvalidInput("Cannot delete the /memories directory itself")
-    with _errors_worded(path, own_texts={NotFound: f"The path {path} does not exist"}):
+    with _errors_in_our_words(path, texts_by_error={NotFound: f"The path {path} does not exist"}):
         files.delete(inner_path)
     return f"Successfully deleted {path}"
 
 
 def _rename(files: Files, args: Arguments) -> str:
+    """Rename a file or folder."""
     old = args["old_path"]
     new = args["new_path"]
-    source = _inside(old)
+    source = _path_below_root(old)
     if not source:
         raise InvalidInput("Cannot rename the /memories directory itself")
-    target = _inside(new)
+    target = _path_below_root(new)
     for inner_path, path in ((source, old), (target, new)):
-        with _errors_worded(path):
+        with _errors_in_our_words(path):
             files.itself(inner_path)
     own_errors = {
         Exists: f"The destination {new} already exists",
         NotFound: f"The path {old} does not exist",
     }
-    with _errors_worded(new, own_texts=own_errors):
+    with _errors_in_our_words(new, texts_by_error=own_errors):
         files.rename(source, target)
     return f"Successfully renamed {old} to {new}"
 
@@ -344,10 +374,10 @@ _COMMANDS = {run.__name__[1:]: run for run in (_str_replace, _insert, _delete, _
 
 
 def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
-    r"""Replace paths that a listing showed escaped by the paths on disk.
+    r"""Replace escaped paths in the arguments by the paths on disk.
 
-    `/memories/a\x07b.md` is a file whose name has the control character. Where it does not exist, the
-    backslash is refused as any other.
+    A listing shows a file whose name has a control character as `/memories/a\x07b.md`. If no such
+    file exists, the path stays, and its backslash is refused later.
     """
     paths: Arguments = {}
     for key in ("path", "old_path"):
@@ -356,14 +386,17 @@ def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
             continue
         unescaped_path = unescaped(path)
         with suppress(MemorandaError):
-            if files.at(_inside(unescaped_path)).kind != "missing":
+            if files.at(_path_below_root(unescaped_path)).kind != "missing":
                 paths[key] = unescaped_path
     return {**arguments, **paths}
 
 
-def _inside(path: str) -> str:
-    """The path below /memories, checked on the text as given (contract 000a, 3)."""
-    path_below = _below_root(path)
+def _path_below_root(path: str) -> str:
+    """Check a path and return the part below /memories: `a/b.md` for `/memories/a//b.md`.
+
+    Raises InvalidInput for a path that is not allowed (contract 000a, 3).
+    """
+    path_below = _without_root(path)
     if climbs(path_below):
         raise InvalidInput(f"Path {path} would escape /memories directory")
     if path_below.startswith("\\"):
@@ -382,20 +415,21 @@ def _inside(path: str) -> str:
     return inner_path
 
 
-def _below_root(path: str) -> str:
-    """Return the part of a path after /memories. Raises InvalidInput."""
-    if any(bad in path for bad in "\0\n\r"):
+def _without_root(path: str) -> str:
+    """Return the rest of a path after /memories. Raises InvalidInput for a path elsewhere."""
+    if any(forbidden_character in path for forbidden_character in "\0\n\r"):
         raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
     rooted = path if path.startswith("/") else f"/{path}"
-    # A backslash after the root is read as `/` only to refuse what it would climb to.
+    # A backslash after the root passes here: the caller refuses it, and says if it climbs out.
     if rooted != _ROOT and not rooted.startswith((f"{_ROOT}/", f"{_ROOT}\\")):
         raise InvalidInput(f"Path must start with /memories, got: {path}")
     return rooted[len(_ROOT) :]
 
 
 def _existing_file(files: Files, path: str) -> str:
-    inner_path = _inside(path)
-    with _errors_worded(path, "read"):
+    """Return the path below /memories of an existing file. Raises InvalidInput for other paths."""
+    inner_path = _path_below_root(path)
+    with _errors_in_our_words(path, "read"):
         kind = files.at(inner_path).kind
         if kind not in ("file", "folder"):
             raise NotFound(path)
@@ -405,17 +439,23 @@ def _existing_file(files: Files, path: str) -> str:
 
 
 @contextmanager
-def _errors_worded(
-    path: str, event: str = "changed", own_texts: dict[type[MemorandaError], str] | None = None
+def _errors_in_our_words(
+    path: str, event: str = "changed", texts_by_error: dict[type[MemorandaError], str] | None = None
 ) -> Iterator[None]:
-    """Raises engine errors again in this tool's words, which `own_texts` may replace for some of them.
-    CountMismatch and LineOutOfRange pass, for their callers have the words."""
+    """Turn errors of the engine inside the block into InvalidInput with the words of this tool.
+
+    CountMismatch and LineOutOfRange pass: the callers have words for them.
+
+    path: the path that the words name.
+    event: the change that failed, as a participle, e.g. `changed` or `read`.
+    texts_by_error: words for some kinds of errors, instead of the ones in _ERRORS.
+    """
     try:
         yield
     except (CountMismatch, LineOutOfRange):
         raise
     except MemorandaError as error:
-        # With the engine, as in `run`
+        # The engine is imported by now, see `run`.
         from memoranda.engine.plain_files import NotADirectory
 
         if isinstance(error, NotADirectory):
@@ -425,7 +465,7 @@ def _errors_worded(
                 f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}"
             ) from None
         text = next(
-            (text for kind, text in (own_texts or {}).items() if isinstance(error, kind)), None
+            (text for kind, text in (texts_by_error or {}).items() if isinstance(error, kind)), None
         )
         if text:
             raise InvalidInput(text) from None
@@ -434,12 +474,18 @@ def _errors_worded(
 
 
 def _numbered(lines: Sequence[str], first: int) -> str:
+    """Return lines with their numbers in front, as `view` shows them. `first` is the first number."""
     return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
 
 
 def _list_level(
     files: Files, inner_path: str, shown_path: str, levels: int, rows: list[str]
 ) -> None:
+    """Add the lines of a folder's entries to `rows`.
+
+    shown_path: the folder as the lines name it.
+    levels: how many levels to list: 1 is only the entries themselves.
+    """
     for name, place in files.entries(inner_path):
         if place.kind == "folder":
             rows.append(f"{_FOLDER_SIZE}\t{shown_path}/{flat(name)}/")
@@ -456,7 +502,10 @@ def _list_level(
 
 
 def size(count: int) -> str:
-    """Bytes in base 1024 as both SDKs show them: `0B`, `1K`, `1.5K`, `1024.0K`, `1M`; at most `G`."""
+    """Return a number of bytes as both SDKs show it: `0B`, `1K`, `1.5K`, `1024.0K`, `1M`.
+
+    The largest unit is `G`.
+    """
     if count:
         unit = min((count.bit_length() - 1) // 10, 3)
     else:

@@ -13,11 +13,11 @@ from memoranda.text.unicode import flat
 class Reply:
     """The reply of a tool.
 
-    text: a readable text.
-    data: data that says the same on its own. None means text only.
-    meta: data that a client may show beside it, under keys with our prefix.
-    hint: a second text, beside one whose words a contract fixes: what was not done, and what to do
-        next.
+    text: the reply as readable text.
+    data: the same reply as structured data. None means that the reply is text only.
+    meta: further data for the client, under keys with our prefix.
+    hint: a second text for the model: what was not done, and what to do next. It is separate since
+        contracts fix the words of `text`.
     """
 
     text: str
@@ -28,12 +28,12 @@ class Reply:
 
 
 def refused(text: str, code: str) -> Reply:
-    """The reply that refuses a call, with the code of contract 000b, 8."""
+    """Return the reply that refuses a call. `code` is an error code of contract 000b, 8."""
     return Reply(text, {"error": text, "is_error": True, "code": code}, is_error=True)
 
 
 def error_reply(error: MemorandaError) -> Reply:
-    """The reply for an error of our tree: contract 000b, 8."""
+    """Return the reply for an error, with its code, its hint and its suggestions (contract 000b, 8)."""
     reply = refused(flat(str(error)), error.code)
     assert reply.data is not None
     reply.hint = flat(error.hint)
@@ -44,5 +44,5 @@ def error_reply(error: MemorandaError) -> Reply:
 
 
 def plain_error_reply(error: MemorandaError) -> Reply:
-    """The reply for an error of a toolset whose replies have no error code."""
+    """Return the reply for an error in a toolset whose replies have no error code."""
     return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)

@@ -1,9 +1,8 @@
-"""How large the arguments of a call may be, for every tool, whatever transport it came over.
+"""Refuses calls with arguments that are too large, on every transport, before they are carried out.
 
-The sizes are data, in texts/sizes.json: characters of a text, elements of a list, keys of an
-object, by the name of the argument or of the key in it. 0 means: as large as a note may be, which
-the engine knows (`limits.note_bytes`). A call that is too large is refused before anything of it is
-done.
+The largest sizes are in texts/sizes.json: characters of a text, elements of a list, keys of an
+object. They are listed by the name of the argument, or of the key in an object. 0 means that only
+the engine's limit of a note applies (`limits.note_bytes`).
 """
 
 from __future__ import annotations
@@ -24,11 +23,14 @@ _NAME_SHOWN = 80
 class Sizes:
     """The largest sizes of arguments.
 
-    text, list, object: the limits of all texts, lists and objects.
-    texts, lists: other limits, by the name of the argument.
-    list_of_objects: the limit of lists of objects.
     depth: how deeply lists and objects may be nested.
-    values: how many values a call may have in all.
+    values: the number of values in a call, at all depths.
+    text: characters of a text.
+    texts: name of an argument -> characters, where they differ from `text`.
+    list: elements of a list.
+    lists: name of an argument -> elements, where they differ from `list`.
+    list_of_objects: name of an argument -> elements, if the elements are objects.
+    object: keys of an object.
     """
 
     depth: int
@@ -53,15 +55,16 @@ def check_sizes(arguments: Any) -> None:
     """
     if not isinstance(arguments, dict):
         return
-    number = 0
+    value_count = 0
+    # Each pass checks the values of one depth.
     level = [(name, value) for name, value in arguments.items()]
     _check_keys("The call", arguments)
     for _ in range(_sizes().depth):
         inner: list[tuple[str, Any]] = []
         for name, value in level:
             inner += _check_value(name, value)
-        number += len(level)
-        if number > _sizes().values:
+        value_count += len(level)
+        if value_count > _sizes().values:
             raise InvalidInput(
                 f"The call has more than {_sizes().values:,} values. Send it in several calls."
             )
@@ -74,7 +77,11 @@ def check_sizes(arguments: Any) -> None:
 
 
 def _check_value(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Check the size of a value. Returns what is in it, with the names that sizes are set for."""
+    """Check the size of a value, and return the values in it with the names of their limits.
+
+    The elements of a list have the name of the list, the values of an object the names of their
+    keys. Raises InvalidInput.
+    """
     if isinstance(value, str):
         _check_text(name, value)
         return []
@@ -83,7 +90,7 @@ def _check_value(name: str, value: Any) -> list[tuple[str, Any]]:
         return [(name, element) for element in value]
     if isinstance(value, dict):
         _check_keys(f"Parameter `{_shown_name(name)}`", value)
-        # The keys of a note's header, and of a filter of it, are the user's
+        # Users choose these keys, so that a key like `query` is not the argument of that name.
         has_own_names = name in ("metadata", "metadata_filters")
         return [(name if has_own_names else str(key), inner) for key, inner in value.items()]
     return []
@@ -114,6 +121,7 @@ def _check_list(name: str, value: list[Any]) -> None:
 
 
 def _check_keys(noun: str, value: dict[Any, Any]) -> None:
+    """Raise InvalidInput for an object with too many or too long keys. `noun` begins the message."""
     most_keys = _sizes().object
     if len(value) > most_keys:
         raise InvalidInput(f"{noun} may have {most_keys} keys; it has {len(value):,}. Use fewer.")

@@ -1,8 +1,8 @@
-"""One registry for every face: tools, prompts, resource templates, and the way a call takes.
+"""Tools, prompts and resources as a server offers them, and how a call is carried out.
 
-A call on any transport passes `Registry.call`: arguments checked in the way of the tool's contract,
-before-hooks, the tool, after-hooks, events. A tool is a value; its `run` gets the engine bound to
-the caller and words the reply.
+A call on any transport goes through `Registry.call`. It calls the before-hooks, checks the
+arguments by the tool's contract, runs the tool, and calls the after-hooks. A tool is a value: its
+`run` gets the caller's session and the arguments, and returns a reply.
 
 A hook (contract 001, 14) is any object with some of `before_tool_call(ctx, name, params) -> bool`
 (False blocks), `after_tool_call(ctx, name, params, result) -> result | None` and `on_event(event)`.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("memoranda.hooks")
-# A tool's name in a sentence of advice, which names nothing else so written
+# The name of a tool in a sentence of advice, e.g. `read_note`. No other words there have a `_`.
 _TOOL = re.compile(r"[a-z]+(?:_[a-z]+)+")
 
 
@@ -44,7 +44,10 @@ Run = Callable[["MemorySession", Arguments], Reply]
 
 @cache
 def _advice() -> dict[str, str]:
-    """Advice of the engine's errors, mapped to its wording if a tool it names is not served."""
+    """Return sentences of the engine's errors that advise a tool.
+
+    Each is mapped to the sentence that replaces it if that tool is not served.
+    """
     return dict(json.loads(text_file("advice.json")))
 
 
@@ -52,17 +55,19 @@ def _advice() -> dict[str, str]:
 class Tool:
     """One tool as clients see it.
 
-    run: carries it out.
-    contract: how arguments are checked before `run` gets them (faces/arguments.py). None means not
-        at all.
-    accepts: the schema they are checked against, if it is not the published one.
-    also: further names of arguments, as for `check`.
-    rewrite: turns arguments of older clients into the schema's, before the check. It gets a copy.
-    refuse: words the reply to arguments that do not fit.
-    shares_commit: a call makes one change of files and nothing else, so calls may wait for the disk
-        together.
-    is_for_admins: it changes projects or settings that others use.
-    is_wide: its answer may lack the notes of a project in trouble.
+    run: carries out a call.
+    contract: the contract by which arguments are checked before `run` gets them (a key of
+        texts/contracts.json). None means that they are not checked.
+    accepts: the schema that arguments are checked against. None means `schema`.
+    also: further accepted names of arguments: `other_names` of `check`.
+    rewrite: turns arguments of older clients into arguments of the schema, before the check. It
+        gets a copy of them.
+    refuse: makes the reply to arguments that do not fit.
+    shares_commit: whether a call makes one change of files and nothing else. Such calls may wait
+        for the disk together.
+    is_for_admins: whether it changes projects or settings that other callers use.
+    is_wide: whether it answers from many projects. Its answer may then lack the notes of a project
+        that cannot be read.
     """
 
     name: str
@@ -87,7 +92,7 @@ _FLAGS = ("shares_commit", "is_for_admins", "is_wide")
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without `additionalProperties`, at any depth.
+    """Return a schema without `additionalProperties`, at any depth.
 
     Gemini refuses all tools of a client that hands it a schema with this keyword in the field
     `parameters`, which takes a part of OpenAPI's schemas.
@@ -106,9 +111,10 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def declarations(file: str) -> list[dict[str, Any]]:
-    """The declarations of a toolset's tools, in the order in which they are served.
+    """Return the declarations of a toolset's tools, in the order in which they are served.
 
-    file: a JSON file of texts/: a list, or an object with the list as `tools`.
+    file: a JSON file of texts/. It is a list of declarations, an object with the list as `tools`,
+        or the declaration of a single tool.
     """
     data = json.loads(text_file(file))
     if isinstance(data, dict):
@@ -118,15 +124,15 @@ def declarations(file: str) -> list[dict[str, Any]]:
 
 
 def flags_of(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags of a tool that its declaration sets."""
+    """Return the fields of Tool that a declaration may set, such as `shares_commit`."""
     return {name: declaration[name] for name in _FLAGS if name in declaration}
 
 
 def function_of(name: str, *modules: ModuleType) -> Callable[..., Any]:
-    """The function of a tool: the one that has its name in one of the modules of its face.
+    """Return the function that has the name of a tool in the first of these modules.
 
-    A name that Python has for something else ends in `_` there. Raises LookupError, which says
-    what is missing.
+    A function whose name Python already uses ends in `_`: the tool `list` is the function `list_`.
+    Raises LookupError if no module has it.
     """
     for module in modules:
         for spelling in (name, f"{name}_"):
@@ -140,8 +146,12 @@ def function_of(name: str, *modules: ModuleType) -> Callable[..., Any]:
 def declared(
     file: str, run: Callable[[str], Run], also: Also | None = None, **options: Any
 ) -> list[Tool]:
-    """The tools of a JSON file of texts/, in its order; `run` gives the function of each by its
-    name.
+    """Make the tools that a JSON file declares, in its order.
+
+    file: see `declarations`.
+    run: returns the function of a tool by its name.
+    also: further names of arguments that all tools accept; see Tool.
+    options: other fields of all the tools.
     """
     return [
         Tool(
@@ -160,8 +170,10 @@ def declared(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt: `arguments` are (name, description, required); `render` gives the user message's
-    text.
+    """A prompt as clients see it.
+
+    render: makes the text of the user's message of the prompt's arguments.
+    arguments: the name, the description and whether it is required, of each argument.
     """
 
     name: str
@@ -172,8 +184,11 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A resource template: `read` gets the URI's variables; `complete` (variable, beginning,
-    others) -> values.
+    """A resource template as clients see it.
+
+    read: returns the resource with the variables of its address, e.g. `{"path": "a.md"}`.
+    complete: returns values for a variable. It gets the name of the variable, the beginning of its
+        value, and the variables that already have a value.
     """
 
     uri: str
@@ -186,7 +201,10 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource with its own address. `version` gives a value that changes with its contents."""
+    """A resource at a fixed address.
+
+    version: returns a value that changes when the contents of the resource change.
+    """
 
     uri: str
     name: str
@@ -201,8 +219,8 @@ class Resource:
 class Toolset:
     """The tools of one face, and the instructions that its server gives to the model.
 
-    closing: the instructions that come last.
-    former: tools of another program that this one lacks -> the tools to use instead.
+    closing: instructions to put after the instructions of all toolsets.
+    former: tools of another program that are missing here -> the tools to use instead.
     """
 
     name: str
@@ -217,14 +235,19 @@ class Toolset:
 
 @dataclass(slots=True)
 class HookContext:
-    """Who calls: `agent` is the caller's identity, None the owner."""
+    """The caller of a tool: the identity of an agent, or None for the owner of the memory."""
 
     agent: str | None
 
 
 @dataclass(slots=True)
 class Event:
-    """`type` is agent_start, agent_end, tool_start, tool_end or error; `timestamp` ISO 8601 UTC."""
+    """Something that happened while a caller was connected.
+
+    type: agent_start, agent_end, tool_start, tool_end or error.
+    timestamp: ISO 8601 in UTC.
+    data: the arguments of a tool_start, the reply of a tool_end.
+    """
 
     type: str
     timestamp: str
@@ -235,12 +258,15 @@ class Event:
 
 @dataclass(slots=True)
 class Subscription:
-    """Events in order for one subscriber; at most 64 wait, the oldest goes first."""
+    """The events that one subscriber has not taken yet, oldest first.
+
+    At most 64 events wait: a new one then pushes out the oldest.
+    """
 
     waiting: deque[Event] = field(default_factory=lambda: deque(maxlen=64))
 
     def drain(self) -> list[Event]:
-        """All waiting events, oldest first; afterwards none wait."""
+        """Take all waiting events, oldest first."""
         events = list(self.waiting)
         self.waiting.clear()
         return events
@@ -256,8 +282,10 @@ class Hooks:
 
     @classmethod
     def configured(cls, more_hooks: Iterable[Any] = (), clock: Clock = now) -> Hooks:
-        """Hooks from the entry points `memoranda.hooks`, then `more_hooks`. Raises ConfigError for an
-        entry point that cannot be loaded."""
+        """Make the hooks of the entry points `memoranda.hooks`, then `more_hooks`.
+
+        Raises ConfigError for an entry point that cannot be loaded.
+        """
         from importlib.metadata import entry_points
 
         hooks = []
@@ -272,14 +300,14 @@ class Hooks:
         return cls([*hooks, *more_hooks], clock)
 
     def subscribe(self) -> Subscription:
-        """A queue that receives every event from now on."""
+        """Return a subscription that receives every event from now on."""
         subscription = Subscription()
         self._subscriptions.append(subscription)
         return subscription
 
     @contextmanager
     def session(self):
-        """agent_start now, agent_end at the end."""
+        """Send agent_start to hooks and subscribers now, and agent_end at the end of the block."""
         self._emit("agent_start")
         try:
             yield self
@@ -289,7 +317,11 @@ class Hooks:
     def call(
         self, agent: str | None, name: str, arguments: Any, run: Callable[[Any], Reply]
     ) -> Reply:
-        """`run(arguments)` with hooks and events around it."""
+        """Return the reply of `run(arguments)`, with hooks called and events sent around it.
+
+        A before-hook that returns False or fails blocks the call. An after-hook may replace the
+        reply.
+        """
         if not self._hooks and not self._subscriptions:
             return run(arguments)
         context = HookContext(agent)
@@ -329,6 +361,7 @@ class Hooks:
     def _emit(
         self, kind: str, tool: str | None = None, data: Any = None, error: str | None = None
     ) -> None:
+        """Send an event to all subscribers, and to all hooks with `on_event`."""
         event = Event(kind, stamp(self._clock()), tool, data, error)
         for subscription in self._subscriptions:
             subscription.waiting.append(event)
@@ -345,14 +378,14 @@ def _warn(method: str, hook: Any, error: Exception) -> None:
 
 
 class Registry:
-    """The toolsets one server offers. Raises InvalidInput when two tools share a name."""
+    """The toolsets that one server offers. Raises InvalidInput if two tools have the same name."""
 
     def __init__(self, toolsets: Iterable[Toolset], hooks: Hooks | None = None):
         self.toolsets = list(toolsets)
         self.hooks = hooks or Hooks()
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
-        """All prompts by name; one that two toolsets share is the same."""
+        """All prompts by name. Prompts of two toolsets with the same name are equal."""
         self.templates: list[Template] = []
         self.resources: dict[str, Resource] = {}
         """All resources by address."""
@@ -371,14 +404,20 @@ class Registry:
 
     @property
     def instructions(self) -> str:
-        """The instructions for the model, toolset by toolset. The owner's sentences come last."""
+        """Return the instructions for the model, toolset by toolset.
+
+        The closing sentences of all toolsets, which the owner wrote, come last.
+        """
         instruction_texts = [toolset.instructions for toolset in self.toolsets] + [
             toolset.closing for toolset in self.toolsets
         ]
         return "\n\n".join(text.strip() for text in instruction_texts if text.strip())
 
     def with_plain_schemas(self) -> Registry:
-        """The same tools with schemas that Gemini accepts. Their arguments are checked as before."""
+        """Return a registry whose tools publish schemas that Gemini accepts.
+
+        Arguments are still checked against the full schemas.
+        """
         toolsets = [
             replace(
                 toolset,
@@ -396,8 +435,9 @@ class Registry:
         return Registry(toolsets, self.hooks)
 
     def call(self, memory: MemorySession, name: str, arguments: Any) -> Reply:
-        """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error
-        replies. Raises KeyError if the tool does not exist.
+        """Run the tool `name` for the caller that `memory` is bound to.
+
+        A MemorandaError becomes an error reply. Raises KeyError if the tool does not exist.
         """
         if arguments is None:
             hook_arguments = {}
@@ -408,9 +448,9 @@ class Registry:
         )
 
     def instead_of(self, name: str) -> str:
-        """A sentence for a caller of another program's tool: which tool does its work here.
+        """Return the sentence that says which tool to use instead of another program's tool.
 
-        Empty if the tool is unknown.
+        "" if no toolset knows the other program's tool.
         """
         for toolset in self.toolsets:
             if name in toolset.former:
@@ -418,19 +458,20 @@ class Registry:
         return ""
 
     def missing(self, name: str) -> Reply:
-        """The reply to a call of a tool that is not served."""
+        """Return the reply to a call of a tool that is not served."""
         return refused(self.instead_of(name) or f"tool not found: {name}", "not_found")
 
     def refusal(self, name: str, error: MemorandaError) -> Reply:
-        """The reply of tool `name` when its call could not even begin, in the form of its contract."""
+        """Return the reply for an error that came up before the tool `name` ran."""
         tool = self.tools.get(name)
         if tool is None or tool.contract == "notes":
             return error_reply(error)
         return plain_error_reply(error)
 
-    def _advised(self, reply: Reply) -> Reply:
-        """The error reply; its advice to use a tool that is not served is reworded by
-        texts/advice.json.
+    def _with_advice(self, reply: Reply) -> Reply:
+        """Reword the advice of an error reply if it names a tool that is not served.
+
+        The sentences and their replacements are in texts/advice.json.
         """
         for sentence, replacement in _advice().items():
             if sentence in reply.text and not self.tools.keys() >= set(_TOOL.findall(sentence)):
@@ -440,6 +481,7 @@ class Registry:
         return reply
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:
+        """Check the arguments and run the tool. Errors become replies."""
         try:
             memory.check_not_paused()
         except AgentPaused as error:
@@ -455,7 +497,7 @@ class Registry:
                 # Check sizes again: a text may have become a list.
                 check_sizes(arguments)
         except InvalidInput as error:
-            return self._advised(tool.refuse(error))
+            return self._with_advice(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
             # Each call gets its own arguments, since `run` may remove those it used.
@@ -466,7 +508,7 @@ class Registry:
         except MemorandaError as error:
             reply = error_reply(error)
         if reply.is_error:
-            return self._advised(reply)
+            return self._with_advice(reply)
         if isinstance(arguments, dict):
             note_call(caller, tool.name, arguments)
         return reply

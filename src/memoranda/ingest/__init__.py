@@ -1,7 +1,8 @@
-"""Taking other programs' notes in: which files become new memories, which change one, which are
-known. Plan, then act.
+"""Ingest the notes of other programs: store their files as memories, and update these memories.
 
-What each source says is read in sources.py. Source: contract 001, 11.
+A source is a kind of folder, such as an Obsidian vault; sources.py reads its files. `plan` sorts
+the files into new, changed and known ones, and `apply` then writes the memories. `run` does both.
+Source: contract 001, 11.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from memoranda.engine.exchange import VERB, batches
@@ -34,16 +35,29 @@ if TYPE_CHECKING:
     from memoranda.config import Settings
     from memoranda.engine import MemorySession
 
-# Files of one change.
 BATCH = 200
 BATCH_CHARACTERS = 4_000_000
-"""How many new memories are one change at most, and about how much text."""
-Change = tuple[NoteInfo, SourceNote]
+"""How many new memories are stored in one change at most, and about how many characters."""
+
+
+class Change(NamedTuple):
+    """A memory to update, and the file with its new text."""
+
+    info: NoteInfo
+    note: SourceNote
 
 
 @dataclass(slots=True)
 class IngestPlan:
-    """The plan for the files of one source; `seen` counts the files looked at."""
+    """The plan for the files of one source.
+
+    source: the name of the source.
+    root: its folder; "" if its place is unknown.
+    new: the files to store as memories.
+    changed: the memories to update.
+    seen: the number of files that were read.
+    warnings: the files that could not be read, in words.
+    """
 
     source: str
     root: str = ""
@@ -53,15 +67,22 @@ class IngestPlan:
     warnings: list[str] = field(default_factory=list)
 
 
-# A file whose text differs from its memory's.
-_ChangedFile = tuple[IngestPlan, NoteInfo, SourceNote]
+class _ChangedFile(NamedTuple):
+    """A file whose text differs from its memory's, and the plan of its source."""
+
+    source_plan: IngestPlan
+    info: NoteInfo
+    note: SourceNote
 
 
 @dataclass(slots=True)
 class Ingestion:
-    """The outcome for the files of one source.
+    """The outcome for the files of one source, as numbers of files.
 
-    skipped: the files that were neither new nor changed.
+    ingested: stored as new memories.
+    updated: whose memories were updated.
+    skipped: neither new nor changed.
+    warnings: the files that could not be read or stored, in words.
     """
 
     ingested: int = 0
@@ -71,16 +92,16 @@ class Ingestion:
 
 
 ALL = "all"
+"""The name that means all sources that exist and are not switched off."""
 
 
 def named_sources(
     names_text: str, path: str | None, settings: Settings
 ) -> list[tuple[Source, Path | None]]:
-    """The sources with these names, each with its folder. The folder is None if its place is
-    unknown.
+    """Return the sources with these names, each with its folder, None if its place is unknown.
 
-    names_text: names separated by commas. `all` means all that exist and are not switched off.
-    path: a folder to read instead.
+    names_text: names separated by commas, or `all`.
+    path: a folder to read instead of each source's usual one; None to read the usual one.
 
     Raises InvalidInput for an unknown source, or a `path` that is missing, a file or blank.
     """
@@ -102,9 +123,9 @@ def _check_source_names(names: Iterable[str]) -> None:
 
 
 def _present_sources(folder: Path | None, settings: Settings) -> Iterator[tuple[Source, Path]]:
-    """The sources that exist and are not switched off, each with its folder.
+    """Yield the sources that exist and are not switched off, each with its folder.
 
-    folder: a folder to read instead of each source's own.
+    folder: a folder to read instead of each source's usual one; None to read the usual one.
     """
     for source in SOURCES.values():
         root = folder or _root_of(source, settings)
@@ -113,7 +134,10 @@ def _present_sources(folder: Path | None, settings: Settings) -> Iterator[tuple[
 
 
 def _checked_folder(path: str) -> Path:
-    """The folder at a path that somebody typed. Raises InvalidInput."""
+    """Return the folder at a path that somebody typed.
+
+    Raises InvalidInput for a path that is missing, a file or blank.
+    """
     folder = _absolute(path)
     if path.strip() and folder.is_dir():
         return folder
@@ -122,7 +146,7 @@ def _checked_folder(path: str) -> Path:
 
 
 def _root_of(source: Source, settings: Settings) -> Path | None:
-    """The folder of a source. None if its place is unknown."""
+    """Return the folder of a source by the settings or else its usual one, None if it has none."""
     root = settings.ingestion.get(source.name) or source.root
     if root:
         return _absolute(root)
@@ -141,8 +165,12 @@ def run(
     takes_removed: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[IngestPlan], list[Ingestion]]:
-    """Take in what the files of these sources say: the plans, and what became of each (with
-    `dry_run`: would).
+    """Ingest the files of these sources. Return a plan and an outcome for each source, in order.
+
+    chosen: the sources with their folders, as `named_sources` returns them.
+    dry_run: whether to write nothing, and to return the outcomes that the plans would have.
+    takes_removed: whether to store again the memories that somebody removed.
+    progress: called with the number of files that were stored so far, and of all to store.
     """
     ingested_texts = Ingested(memory).known()
     plans = plan(
@@ -152,11 +180,13 @@ def run(
     )
     if not dry_run:
         return plans, apply(memory, plans, ingested_texts, progress)
-    sizes = [(len(source_plan.new), len(source_plan.changed), source_plan) for source_plan in plans]
-    return plans, [
-        Ingestion(new, changed, source_plan.seen - new - changed, source_plan.warnings)
-        for new, changed, source_plan in sizes
-    ]
+    outcomes: list[Ingestion] = []
+    for source_plan in plans:
+        new = len(source_plan.new)
+        changed = len(source_plan.changed)
+        skipped = source_plan.seen - new - changed
+        outcomes.append(Ingestion(new, changed, skipped, source_plan.warnings))
+    return plans, outcomes
 
 
 def plan(
@@ -167,12 +197,15 @@ def plan(
 ) -> list[IngestPlan]:
     """Plan what to do with the files of these sources. Nothing is written.
 
-    A text that a memory already has is skipped. A known file with a new text changes its memory.
-    Removed memories stay removed, unless `takes_removed`.
+    A text that a memory already has is skipped. A file that was stored before, and now has another
+    text, updates its memory.
 
-    ingested_texts: the texts stored already; the plan's texts are added to them.
+    reads: the sources with their folders.
+    ingested_texts: the texts that are stored already. The texts to store are added to it.
+    takes_removed: whether to store again the memories that somebody removed.
     """
     plans: list[IngestPlan] = []
+    # Files that have no memory, each with the plan of its source.
     unknown: list[tuple[IngestPlan, SourceNote]] = []
     changed: deque[_ChangedFile] = deque()
     for source, tree in reads:
@@ -183,34 +216,39 @@ def plan(
             if info is None:
                 unknown.append((source_plan, note))
             elif note.content_hash not in ingested_texts.texts[info.id]:
-                changed.append((source_plan, info, note))
+                changed.append(_ChangedFile(source_plan, info, note))
         source_plan.seen = tree.seen
     _plan_changed(changed, ingested_texts)
-    # After the changed ones, which may free a text.
+    # After the changed files: a text that a memory loses may be stored for another file.
     for source_plan, note in unknown:
         is_removed = (
             note.content_hash in ingested_texts.gone_hashes
             or note.source_ref in ingested_texts.gone_refs
         )
-        if not ingested_texts.hashes[note.content_hash] and (takes_removed or not is_removed):
+        is_stored = ingested_texts.hashes[note.content_hash]
+        if not is_stored and (takes_removed or not is_removed):
             source_plan.new.append(note)
             ingested_texts.hold(note.source_ref, frozenset((note.content_hash,)))
     return plans
 
 
 def _plan_changed(changed: deque[_ChangedFile], ingested_texts: IngestedTexts) -> None:
-    """Add the files that changed to their plans. A text another memory has waits until the change
-    of that memory's own file frees it."""
+    """Add the changed files to the plans of their sources.
+
+    Two files may have swapped their texts. So a file whose new text another memory has waits until
+    that memory gets another text. Without that, the file is left out.
+    """
+    # The hash of a text → the files that wait for it.
     waiting: dict[str, list[_ChangedFile]] = {}
     while changed:
         file = changed.popleft()
-        source_plan, info, note = file
-        if ingested_texts.hashes[note.content_hash]:
-            waiting.setdefault(note.content_hash, []).append(file)
+        content_hash = file.note.content_hash
+        if ingested_texts.hashes[content_hash]:
+            waiting.setdefault(content_hash, []).append(file)
             continue
-        source_plan.changed.append((info, note))
-        for free in ingested_texts.hold(info.id, frozenset((note.content_hash,))):
-            changed.extend(waiting.pop(free, ()))
+        file.source_plan.changed.append(Change(file.info, file.note))
+        for freed_hash in ingested_texts.hold(file.info.id, frozenset((content_hash,))):
+            changed.extend(waiting.pop(freed_hash, ()))
 
 
 def apply(
@@ -219,11 +257,15 @@ def apply(
     ingested_texts: IngestedTexts,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Ingestion]:
-    """Carry out the plans: each batch of new memories is one change, and each changed memory is
-    another.
+    """Store the new memories of all plans, then update the changed ones. Return the outcomes.
 
-    A memory that is locked, or changed since the plan, stays as it is, and a warning names it.
-    Raises StorageError; everything stored before it stays.
+    A batch of new memories is one change in the history, and so is each update. A memory that is
+    locked, or that somebody changed since the plan, stays as it is, and a warning names it.
+
+    ingested_texts: as `plan` left it.
+    progress: called with the number of files that were stored so far, and of all to store.
+
+    Raises StorageError. Memories that were stored before the error stay.
     """
     ingested = Ingested(memory)
     upkeep = Upkeep(memory)
@@ -232,6 +274,7 @@ def apply(
     outcomes = [Ingestion(warnings=list(source_plan.warnings)) for source_plan in plans]
 
     def advance(number: int) -> None:
+        """Report that `number` more files were stored."""
         nonlocal finished
         finished += number
         if progress is not None:
@@ -240,10 +283,10 @@ def apply(
     for source_plan, outcome in zip(plans, outcomes, strict=True):
         records = []
         for note in source_plan.new:
-            # One after the other, so that of two files with one name the first is older.
+            # A clock reading for each, so that the first of two files with the same name is older.
             now = memory.clock()
             expires = now + memory.settings.short_term_ttl
-            other_keys = _further(note, source_plan.root, note.aliases)
+            other_keys = _source_keys(note, source_plan.root, note.aliases)
             record_fields: dict[str, Any] = {
                 "source": note.source,
                 "expires": expires,
@@ -257,11 +300,10 @@ def apply(
             list(batches(records, BATCH, size, BATCH_CHARACTERS)), ingested_texts, advance
         )
     for source_plan, outcome in zip(plans, outcomes, strict=True):
-        # Tags and names that a memory got since stay.
         for info, note in source_plan.changed:
-            keys = _further(
-                note, source_plan.root, tuple(dict.fromkeys((*info.aliases, *note.aliases)))
-            )
+            # Aliases and tags that the memory got since it was stored stay.
+            aliases = tuple(dict.fromkeys((*info.aliases, *note.aliases)))
+            keys = _source_keys(note, source_plan.root, aliases)
             keys["tags"] = united((*info.tags, *note.tags))
             try:
                 upkeep.rewrite(info, note.content, keys, VERB)
@@ -275,14 +317,14 @@ def apply(
     return outcomes
 
 
-def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
-    names = {"title": note.title} | ({"aliases": list(aliases)} if aliases else {})
+def _source_keys(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
+    """Return the header keys that a memory gets from its file."""
+    keys: dict[str, Any] = {"title": note.title}
+    if aliases:
+        keys["aliases"] = list(aliases)
+    keys[SOURCE_REF] = note.source_ref
+    keys[SOURCE_ROOT] = root
+    keys[SOURCE_HASH] = note.content_hash
     if note.date:
-        dated = {"date": note.date}
-    else:
-        dated = {}
-    return (
-        names
-        | {SOURCE_REF: note.source_ref, SOURCE_ROOT: root, SOURCE_HASH: note.content_hash}
-        | dated
-    )
+        keys["date"] = note.date
+    return keys

@@ -1,4 +1,8 @@
-"""The sources: where they are, and how their files are read (contract 001, 11)."""
+"""Read the files of each source, such as an Obsidian vault (contract 001, 11).
+
+A source (`Source`) has a usual folder and a function that yields a `SourceNote` for each file. It
+reads the folder through a `Tree`, which collects warnings.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from memoranda.note import frontmatter, grammar
@@ -21,19 +25,20 @@ from memoranda.note.markdown import unpack_list
 from memoranda.sources.files import reason
 from memoranda.text.unicode import is_valid_unicode
 
-# Bytes of a file that are taken in; it is named when it is longer.
+# How many bytes a file may have to be read.
 MOST_BYTES = 1 << 20
 
 
 class Tree:
-    """A folder being read. None, or a missing folder, is empty. Nothing here writes.
+    """Reads the files of a folder, and collects warnings about files that cannot be read.
 
-    warnings: what was left out and why.
-    seen: how many files were asked for.
-    excluded_folders: folders that are never entered (the memory home).
+    root: the folder; "" if it is unknown. A missing folder counts as empty.
+    warnings: the files that were left out, each with the reason.
+    seen: the number of files that were read.
     """
 
     def __init__(self, root: Path | None, excluded_folders: Collection[Path] = ()):
+        """excluded_folders: folders that are never entered, such as the memory home."""
         if root is None:
             self.root = ""
         else:
@@ -41,22 +46,23 @@ class Tree:
         self.warnings: list[str] = []
         self.seen = 0
         self._real = os.path.realpath(self.root)
-        self._apart = {os.path.realpath(folder) for folder in excluded_folders}
+        self._excluded_paths = {os.path.realpath(folder) for folder in excluded_folders}
 
     def notes(self, folder: str = "", *, hidden: bool, deep: bool = True) -> list[str]:
-        """The paths of all `*.md` below a folder of the root, sorted.
+        """Return the paths of all `*.md` files in a folder, relative to the root and sorted.
 
-        hidden: whether those in hidden folders are included.
-        deep: whether those in folders of the folder are included.
+        folder: relative to the root, which is "".
+        hidden: whether to include hidden files, and files in hidden folders.
+        deep: whether to include files in folders inside the folder.
 
-        Symbolic links that stay below the root are followed, but no folder is visited twice.
+        Symbolic links that stay inside the root are followed, but no folder is visited twice.
         """
         if not self.root:
             return []
         paths: list[str] = []
         followed: set[str] = set()
-        # Folders reached by links are at the left, read after all others: a file that is reached
-        # both ways is known by its own path.
+        # Folders reached by links are put at the left, and read after all others. So a file that
+        # is also reached without a link gets that path.
         folders = deque([folder])
         while folders:
             for path, entry, target in self._followed_entries(folders.pop(), hidden=hidden):
@@ -71,12 +77,10 @@ class Tree:
                 break
         return sorted(paths)
 
-    def _followed_entries(
-        self, folder: str, *, hidden: bool
-    ) -> Iterator[tuple[str, os.DirEntry[str], str]]:
-        """(path, entry, target of a link) of the readable entries in a folder.
+    def _followed_entries(self, folder: str, *, hidden: bool) -> Iterator[_FollowedEntry]:
+        """Yield the entries of a folder that can be read.
 
-        The target is "" without a link.
+        hidden: whether to include hidden ones.
         """
         for entry in self._entries(folder):
             path = os.path.join(folder, entry.name)
@@ -87,10 +91,13 @@ class Tree:
                 target = self._target(entry, path, hidden=hidden)
                 if not target:
                     continue
-            yield path, entry, target
+            yield _FollowedEntry(path, entry, target)
 
     def _target(self, entry: os.DirEntry[str], path: str, *, hidden: bool) -> str:
-        """Where a link leads; "" for one that is left out. Warns of one out of the root."""
+        """Return the path to which a link leads, "" for a link that is left out.
+
+        Adds a warning for a link that leads out of the root.
+        """
         # The link leads nowhere, or to itself.
         if not os.path.exists(entry.path):
             return ""
@@ -99,19 +106,22 @@ class Tree:
             if entry.is_dir() or entry.name.endswith(".md"):
                 self.warn(path, "a link out of the folder is not followed")
             return ""
-        if not hidden and "/." in target[len(self._real.rstrip("/")) :]:
+        path_below_root = target[len(self._real.rstrip("/")) :]
+        if not hidden and "/." in path_below_root:
             return ""
         return target
 
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
-        """The entries of a folder; nothing when it is missing, apart, unreadable, or reached by a
-        link out of the root."""
+        """Yield the entries of a folder whose names are valid.
+
+        Yields nothing for a folder that is missing, excluded, unreadable or outside the root.
+        """
         if folder:
             place = os.path.join(self.root, folder)
         else:
             place = self.root
         real = os.path.realpath(place)
-        if real in self._apart or not self._is_inside(real):
+        if real in self._excluded_paths or not self._is_inside(real):
             return
         try:
             with os.scandir(place) as entries:
@@ -128,11 +138,13 @@ class Tree:
                 self.warn(f"{folder}/{entry.name}".lstrip("/"), "its name is not valid UTF-8")
 
     def _is_inside(self, real: str) -> bool:
+        """Whether a path without symbolic links is the root or inside it."""
         return real == self._real or real.startswith(self._real.rstrip("/") + "/")
 
     def text(self, path: str) -> str:
-        """The file's text without a byte order mark; "", with a warning, when it is too large or no
-        UTF-8.
+        """Return the text of a file without its byte order mark.
+
+        A file that is too large, unreadable or not UTF-8 adds a warning, and "" is returned.
         """
         self.seen += 1
         try:
@@ -148,31 +160,45 @@ class Tree:
         return ""
 
     def warn(self, path: str, why: str) -> None:
-        """Note that `path` was not read as a whole."""
+        """Add a warning that `path` was not read, with the reason `why`."""
         printable_path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         self.warnings.append(f"{printable_path}: {why}")
 
 
+class _FollowedEntry(NamedTuple):
+    """An entry of a folder, its path relative to the root, and where it leads if it is a link.
+
+    The target is "" for an entry that is not a link.
+    """
+
+    path: str
+    entry: os.DirEntry[str]
+    target: str
+
+
 def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
-    """Whether a link leads to a folder that it is not in itself."""
+    """Whether a link leads to a folder that does not contain the link."""
     if not target or not entry.is_dir():
         return False
     own_folder = os.path.realpath(os.path.dirname(entry.path))
     return not f"{own_folder}/".startswith(f"{target.rstrip('/')}/")
 
 
-# Characters of a file that become a memory. The file itself is not changed.
+# How many characters of a file become a memory, for sources that shorten their texts.
 LONGEST_START = 5000
-# Paths that one warning names.
+# How many paths one warning names.
 _NAMED_PATHS = 20
 _ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
-# Marks of Latin and Indic scripts and of Thai are part of a letter.
+# A link, which has no group, or a tag: `#[[two words]]` in the first group, `#tag` in the second.
 _TAG = re.compile(rf"\[\[[^\[\]\n]*\]\]|(?<![^\s(（])#(?:\[\[([^\[\]\n]+)\]\]|([{TAG_SIGNS}]+))")
-# The beginning of an address: a `#` after it is a fragment, no tag.
+# The beginning of an address. A `#` after it begins a part of the address, not a tag.
 _BEFORE_ADDRESS = re.compile(
     r"\]\([ \t]*\Z|://\S*\Z|^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*\Z", re.MULTILINE
 )
+# How far before a tag the beginning of an address is looked for.
+_MOST_ADDRESS_CHARACTERS = 200
+# A private character that no text has: see `inline_tags`.
 _PLACEHOLDER = "\ue000"
 
 
@@ -180,11 +206,14 @@ _PLACEHOLDER = "\ue000"
 class SourceNote:
     """The text of one file that may become a memory.
 
-    content: trimmed, and not empty.
-    own_tags: the tags that its place and header give it.
-    inline: which tags in the text count: none (None), `#tag` (""), also `#[[two words]]` ("[[").
-    date: the day the text is about, as written, if the file names one.
-    source_ref: `<source>:<path relative to the root>`.
+    path: relative to the root of the source.
+    content: the text, trimmed and not empty.
+    own_tags: the tags that the file has by its place and its header.
+    inline: the kinds of tags in the text that count. None: none; "": `#tag`; "[[": `#tag` and
+        `#[[two words]]`.
+    date: the day the text is about, as written, None if the file names no day.
+    source_ref: `<source>:<path>`, by which the file is known in later runs.
+    content_hash: the SHA-256 of the content, in hex.
     """
 
     source: str
@@ -199,7 +228,7 @@ class SourceNote:
     content_hash: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        # A name that outlives runs and systems: file systems differ in how they compose letters.
+        # In one Unicode form, because file systems differ in how they compose letters.
         object.__setattr__(
             self, "source_ref", f"{self.source}:{unicodedata.normalize('NFC', self.path)}"
         )
@@ -207,11 +236,13 @@ class SourceNote:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """All tags in lower case without leading `#`, each once. Reads the text, which files that
-        are known already need not."""
-        inline = (
-            () if self.inline is None else inline_tags(self.content, bracketed=self.inline == "[[")
-        )
+        """All tags in lower case without leading `#`, each once.
+
+        Computed on demand, because a file that is stored already does not need them.
+        """
+        inline: tuple[str, ...] = ()
+        if self.inline is not None:
+            inline = inline_tags(self.content, bracketed=self.inline == "[[")
         normalized_tags = (
             tag.strip().lstrip("#").strip().lower() for tag in (*self.own_tags, *inline)
         )
@@ -219,20 +250,21 @@ class SourceNote:
 
 
 def scan_claude(tree: Tree) -> Iterator[SourceNote]:
-    """Claude Code: every file whose name ends in `CLAUDE.md`, and `projects/**/memory/*.md`."""
+    """Scan the folder of Claude Code: all `*CLAUDE.md`, and `projects/**/memory/*.md`."""
     for path in tree.notes(hidden=True):
         if path.endswith("CLAUDE.md"):
             kind = "instructions"
         elif _CLAUDE_MEMORY(path):
             kind = "project-memory"
         else:
-            kind = None
-        if kind and (content := tree.text(path).strip()):
+            continue
+        content = tree.text(path).strip()
+        if content:
             yield SourceNote("claude", path, content, stem(path), ("claude", kind))
 
 
 def scan_car_agent(tree: Tree) -> Iterator[SourceNote]:
-    """Car agent: all `*.md`, the first 5,000 characters of each."""
+    """Scan the folder of Car agent: all `*.md`, the first LONGEST_START characters of each."""
     for path in tree.notes(hidden=True):
         content = shorten(tree.text(path))
         if content:
@@ -240,32 +272,33 @@ def scan_car_agent(tree: Tree) -> Iterator[SourceNote]:
 
 
 def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
-    """Fingersaver: `chat.md`, its first 5,000 characters."""
-    if "chat.md" in tree.notes(hidden=True, deep=False) and (
-        content := shorten(tree.text("chat.md"))
-    ):
+    """Scan the folder of Fingersaver: the first LONGEST_START characters of `chat.md`."""
+    if "chat.md" not in tree.notes(hidden=True, deep=False):
+        return
+    content = shorten(tree.text("chat.md"))
+    if content:
         yield SourceNote("fingersaver", "chat.md", content, "chat", ("fingersaver", "chat"))
 
 
 def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
-    """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph.
+    """Scan a graph of Logseq: `journals/**/*.md` and `pages/**/*.md`.
 
-    A page with nothing but empty bullets is not a note. One warning names these pages.
+    A page that has only empty bullets is left out. One warning names all such pages.
     """
-    empty: list[str] = []
+    empty_paths: list[str] = []
     for folder in ("journals", "pages"):
         for path in tree.notes(folder, hidden=False):
             content = tree.text(path).strip()
             if content.strip("-*+ \t\r\n"):
                 yield _logseq_note(folder, path, content)
             else:
-                empty.append(path)
-    if empty:
-        tree.warn(_named_paths(empty), "left out, as nothing is written there")
+                empty_paths.append(path)
+    if empty_paths:
+        tree.warn(_named_paths(empty_paths), "left out, as nothing is written there")
 
 
 def _named_paths(paths: Sequence[str]) -> str:
-    """The first paths, and the number of the others."""
+    """Return the first paths and the number of the others, in words: `a.md, b.md and 3 more`."""
     first_paths = ", ".join(paths[:_NAMED_PATHS])
     if len(paths) > _NAMED_PATHS:
         return f"{first_paths} and {len(paths) - _NAMED_PATHS} more"
@@ -273,6 +306,7 @@ def _named_paths(paths: Sequence[str]) -> str:
 
 
 def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
+    """Return the note of a file in the folder `journals` or `pages` of a Logseq graph."""
     name = stem(path)
     header, length = _header(content)
     fields = page_fields(content[length:])
@@ -284,18 +318,20 @@ def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
     for key in ("tags", "tag"):
         tags += listed_tags(fields.get(key, ""))
     tags += _texts(header, ",", "tags", "tag")
-    known_as = tuple(dict.fromkeys(aliases))
+    unique_aliases = tuple(dict.fromkeys(aliases))
     if folder == "journals":
         date = day(name.replace("_", "-"))
         own_tags = ("logseq", "journal", name, *tags)
-        return SourceNote("logseq", path, content, name, own_tags, "[[", known_as, date)
+        return SourceNote("logseq", path, content, name, own_tags, "[[", unique_aliases, date)
     title = fields.get("title") or _text(header, "title") or logseq_page(name)
-    return SourceNote("logseq", path, content, title, ("logseq", title, *tags), "[[", known_as)
+    own_tags = ("logseq", title, *tags)
+    return SourceNote("logseq", path, content, title, own_tags, "[[", unique_aliases)
 
 
 def logseq_page(name: str) -> str:
-    """The page a file is: `%2F` and `___` mean `/`, other signs no file name may have for
-    themselves.
+    """Return the title of the Logseq page in a file of this name: `a/b` for `a___b` or `a%2Fb`.
+
+    Other signs that a file name may not have are encoded too, such as `:` as `%3A`.
     """
     name = name.replace("___", "/")
     try:
@@ -305,13 +341,13 @@ def logseq_page(name: str) -> str:
 
 
 def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
-    """Scan an Obsidian vault: all `*.md` that are not hidden, without their frontmatter.
+    """Scan an Obsidian vault: all `*.md` that are not hidden, without their headers.
 
-    A note whose file name is not unique is also known by its path, since links in a vault name it
-    that way.
+    If several files have the same name, each also gets its path as an alias: links in a vault then
+    name it by its path.
     """
     paths = tree.notes(hidden=False)
-    files = Counter(stem(path).casefold() for path in paths)
+    file_counts = Counter(stem(path).casefold() for path in paths)
     for path in paths:
         text = tree.text(path)
         header, length = _header(text)
@@ -328,7 +364,8 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
             *_texts(header, r"[,\s]", "tags", "tag"),
             *aliases,
         )
-        if folder and files[stem(path).casefold()] > 1:
+        is_name_shared = file_counts[stem(path).casefold()] > 1
+        if folder and is_name_shared:
             aliases = tuple(dict.fromkeys((*aliases, without_suffix(path))))
         yield SourceNote(
             "obsidian", path, content, stem(path), tags, "", aliases, day(_text(header, "date"))
@@ -337,9 +374,10 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A kind of folder.
+    """A kind of folder with notes of another program.
 
-    root: its usual place. None if it has none.
+    root: its usual place; None if it has none.
+    scan: yields the notes of its files.
     """
 
     name: str
@@ -359,12 +397,12 @@ SOURCES = {source.name: source for source in _EVERY}
 
 
 def stem(path: str) -> str:
-    """The file's name without folders and `.md`."""
+    """Return the name of a file without its folders and `.md`."""
     return unicodedata.normalize("NFC", without_suffix(path.rpartition("/")[2]))
 
 
 def shorten(text: str) -> str:
-    """The text trimmed. A longer text is cut after 5,000 characters, and `...` is added."""
+    """Trim a text. A longer text is cut after LONGEST_START characters, and `...` is added."""
     text = text.strip()
     if len(text) <= LONGEST_START:
         return text
@@ -372,7 +410,10 @@ def shorten(text: str) -> str:
 
 
 def day(text: str) -> str | None:
-    """`text` if it begins with a day that exists, as YYYY-MM-DD."""
+    """Return `text` if it is a day `2026-01-31`, or begins with a day and goes on with a time.
+
+    None for any other text, and for a day that does not exist.
+    """
     try:
         datetime.date.fromisoformat(text[:10])
     except ValueError:
@@ -383,9 +424,9 @@ def day(text: str) -> str | None:
 
 
 def _header(text: str) -> tuple[dict[str, Any], int]:
-    """The frontmatter's keys in lower case, and its length in characters.
+    """Return the header of a text, with its keys in lower case, and the offset of the body.
 
-    Empty and 0 if unreadable.
+    An empty header and 0 if the text has no header or it cannot be read.
     """
     yaml_text, body_at = frontmatter.split(text)
     try:
@@ -398,6 +439,7 @@ def _header(text: str) -> tuple[dict[str, Any], int]:
 
 
 def _text(header: dict[str, Any], key: str) -> str:
+    """Return the text under a key of a header, "" if it has no text there."""
     value = header.get(key)
     if isinstance(value, str):
         return value.strip()
@@ -405,7 +447,10 @@ def _text(header: dict[str, Any], key: str) -> str:
 
 
 def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...]:
-    """The texts of some keys, a list each or separated."""
+    """Return the texts under these keys of a header, each once.
+
+    separator: the pattern at which to split a value that is not a list, such as `,`.
+    """
     texts: list[str] = []
     for value in map(unpack_list, map(header.get, keys)):
         if isinstance(value, str):
@@ -419,16 +464,17 @@ def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...
 
 
 def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
-    """The tags in a text, in lower case and in order, each once: `#tag`, `#a/b`, `#标签`.
+    """Return the tags in a text, in lower case and in order, each once: `#tag`, `#a/b`, `#标签`.
+
+    A tag follows the start of a line, a blank or `(`. It has more than digits, and is not in code, a
+    comment or an address.
 
     bracketed: whether `#[[two words]]` is a tag too.
-
-    A tag follows the start of a line, a blank or `(`. It is not made of digits alone, and not in
-    code, comments or an address.
     """
     names: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:
+        """Return a link with the index of the tag in `names`, or the match unchanged."""
         if match[1] is None:
             name = (match[2] or "").strip("/")
         elif bracketed:
@@ -436,20 +482,23 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
         else:
             name = ""
         name = name.lower()
-        is_tag = any(map(str.isalnum, name)) and not name.isdigit()
-        if not is_tag or _BEFORE_ADDRESS.search(text, max(0, match.start() - 200), match.start()):
+        may_be_tag = any(map(str.isalnum, name)) and not name.isdigit()
+        if not may_be_tag:
+            return match[0]
+        search_start = max(0, match.start() - _MOST_ADDRESS_CHARACTERS)
+        if _BEFORE_ADDRESS.search(text, search_start, match.start()):
             return match[0]
         names.append(name)
         return f"[[{_PLACEHOLDER}{len(names) - 1}]]"
 
-    # A wikilink in place of a tag is a relation exactly if the tag is text. The grammar decides
-    # what is code.
-    probe = _TAG.sub(placeholder, text)
+    # The grammar of notes knows which parts of a text are code. So put a link in the place of each
+    # tag: the tags whose links it reads are outside code.
+    text_with_links = _TAG.sub(placeholder, text)
     if not names:
         return ()
-    targets = {relation.target for relation in grammar.scan(probe)[1]}
-    return tuple(
-        dict.fromkeys(
-            name for number, name in enumerate(names) if f"{_PLACEHOLDER}{number}" in targets
-        )
-    )
+    targets = {relation.target for relation in grammar.scan(text_with_links).relations}
+    tags: list[str] = []
+    for index, name in enumerate(names):
+        if f"{_PLACEHOLDER}{index}" in targets:
+            tags.append(name)
+    return tuple(dict.fromkeys(tags))

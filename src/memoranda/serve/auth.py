@@ -1,8 +1,9 @@
-"""Who may use the HTTP server: tokens, spaces with their members, what OAuth gave out, and cookies
-of the page.
+"""Decides who may use the HTTP server.
 
-They are rows of the home's ledger, which only its owner can read. Secrets are kept as SHA-256: they
-are 32 random bytes, so no slower hash is needed. The command and a running server share the rows.
+`Access` stores the tokens, the spaces with their members, what OAuth gave out (serve/oauth.py) and
+the cookies of the page. They are rows of the home's ledger, which only its owner can read, and
+which the command and a running server share. Of secrets only the SHA-256 is kept: they are 32
+random bytes, so no slower hash is needed. `Budgets` counts the calls of each token.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from memoranda import clock as clocks
 from memoranda import former_name
@@ -30,20 +31,24 @@ from memoranda.sources.base import sha256
 from memoranda.sources.files import make_private, storing
 
 SCOPES = ("read", "write", "admin")
-"""What a token may do, each more than the one before."""
+"""The rights of a token. Each includes the ones before it."""
 ROLES = {"reader": "read", "member": "write", "owner": "admin"}
-"""What a member of a space may do there."""
+"""The roles of members of a space, and the scope that each role allows there."""
 RATE = 600
+"""Calls that a token may make in a minute, unless it was made with another rate."""
 QUOTA = 0
-"""Calls a token may make in a minute, and in a day (0 = any number), unless it says otherwise."""
+"""Calls that a token may make in a day, unless it was made with another quota. 0: any number."""
 CODE_LASTS = timedelta(minutes=5)
+"""How long the code of `memory page` is valid."""
 COOKIE_LASTS = timedelta(days=7)
-"""How long the code of `memory page` is good, and the cookie of a browser that showed it."""
-# The names a token may have.
+"""How long the cookie is valid that a browser gets for such a code."""
+# Names of tokens, spaces and members.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
-_SHOWN = 8
-# Callers whose rate is known
-_REMEMBERED = 10_000
+# The beginning of a secret that lists show, so that its owner recognizes it.
+_SHOWN_CHARACTERS = 8
+# Callers whose rate is remembered at once.
+_MAX_RATED_CALLERS = 10_000
+_SECONDS_OF_A_DAY = 86_400
 
 
 class NoSuch(MemorandaError):
@@ -82,38 +87,44 @@ class StoredToken:
     rate: int = RATE
     quota: int = QUOTA
     audience: str | None = None
-    """The one address it is for, when OAuth gave it out."""
+    """The only address at which the token is valid, if OAuth gave it out. None: any address."""
 
     def is_valid(self, now: datetime) -> bool:
-        """Whether it is neither revoked nor expired."""
+        """Whether the token is neither revoked nor expired."""
         return self.revoked is None and (self.expires is None or now < parse_stamp(self.expires))
 
 
 def may_use(scope: str, is_limited: bool, tool: Tool) -> bool:
-    """Whether a token of this scope, limited to some projects or not, may use `tool`."""
+    """Whether a token may use `tool`.
+
+    is_limited: whether the token sees only some projects.
+    """
     if tool.is_for_admins:
         return scope == "admin" and not is_limited
     return scope != "read" or tool.annotations.get("readOnlyHint") is True
 
 
 def least_scope(*scopes: str) -> str:
-    """The scope that allows the least of some."""
+    """Return the scope that allows the least: "read" of "write" and "read"."""
     return min(scopes, key=SCOPES.index)
 
 
 def new_secret(prefix: str) -> tuple[str, str]:
-    """A new secret, and what is kept of it."""
+    """Make a secret that begins with `prefix`. Returns the secret and its hash."""
     secret = prefix + secrets.token_urlsafe(32)
     return secret, digest(secret)
 
 
 def digest(secret: str) -> str:
-    """The row that is stored for a secret."""
+    """Return the hash that is stored for a secret."""
     return sha256(secret.encode("utf-8", "surrogatepass"))
 
 
 class Access:
-    """Who may come in to one home. Every question sees what any process wrote before it."""
+    """The tokens and spaces of one home.
+
+    Every read sees what any process wrote before it.
+    """
 
     def __init__(self, home: Path, clock: Clock = clocks.now):
         self.table = AccessTable(home)
@@ -122,7 +133,10 @@ class Access:
         former_name.adopt(home, self._layout.private)
 
     def rows(self) -> Mapping[str, Any]:
-        """All rows, read-only. Raises AccessRefused."""
+        """Return all rows by section ("tokens", "spaces", "grants", …), read-only.
+
+        Raises AccessRefused.
+        """
         return self.table.all()
 
     def changing(self) -> AbstractContextManager[dict[str, Any]]:
@@ -133,13 +147,11 @@ class Access:
         return self.table.changing()
 
     def close(self) -> None:
-        """Release the ledger; the next question opens it again."""
+        """Release the ledger. The next read opens it again."""
         self.table.close()
 
     def tokens(self) -> list[StoredToken]:
-        """All tokens, in the order they were made, those that are no longer valid included. Raises
-        AccessRefused.
-        """
+        """Return all tokens in the order they were made, also invalid ones. Raises AccessRefused."""
         return [_token(token) for token in self.rows().get("tokens", ())]
 
     def add(
@@ -154,35 +166,39 @@ class Access:
         rate: int = RATE,
         quota: int = QUOTA,
     ) -> tuple[StoredToken, str]:
-        """A new token and its secret, which is kept nowhere. Raises InvalidInput, Exists."""
+        """Add a token. Returns it with its secret, which is stored nowhere.
+
+        agent: the agent that its user acts as. None: the agent has the token's name.
+        projects, member, rate, quota: as in StoredToken.
+        lasts: the time until it expires. None: never.
+
+        Raises InvalidInput, Exists.
+        """
         check_name(name, "token")
         if scope not in SCOPES:
             raise InvalidInput(f'invalid scope "{scope}" (one of {", ".join(SCOPES)})')
         agent = agent or (f"{name}-client" if name in TAKEN_AGENTS else name)
         now = self.clock()
-        secret, stored = new_secret("cpl_")
+        secret, secret_hash = new_secret("cpl_")
         try:
-            if lasts is None:
-                expires = None
-            else:
-                expires = stamp(now + lasts)
+            expires = None if lasts is None else stamp(now + lasts)
         except OverflowError:
             raise InvalidInput("a token cannot last that long; leave --expires out") from None
         with self.changing() as rows:
             tokens = [_token(row) for row in rows.setdefault("tokens", [])]
-            if any(row.name == name and row.is_valid(now) for row in tokens):
+            if any(token.name == name and token.is_valid(now) for token in tokens):
                 raise _exists(f"token exists: {name}")
             token = StoredToken(
-                secrets.token_hex(4),
-                name,
-                secret[:_SHOWN],
-                stored,
-                scope,
-                agent,
-                stamp(now),
-                tuple(projects),
-                member,
-                expires,
+                id=secrets.token_hex(4),
+                name=name,
+                shown=secret[:_SHOWN_CHARACTERS],
+                hash=secret_hash,
+                scope=scope,
+                agent=agent,
+                created=stamp(now),
+                projects=tuple(projects),
+                member=member,
+                expires=expires,
                 rate=rate,
                 quota=quota,
             )
@@ -190,7 +206,12 @@ class Access:
         return token, secret
 
     def revoke(self, ref: str) -> StoredToken:
-        """Make the token of this name or id invalid, and all OAuth gave out for it. Raises NoSuch."""
+        """Make a token invalid, and the grants that OAuth gave out for it.
+
+        ref: the name or the id of the token. Of several with this name, the newest is revoked.
+
+        Raises NoSuch.
+        """
         now = self.clock()
         with self.changing() as rows:
             matching = [
@@ -200,51 +221,51 @@ class Access:
             ]
             if not matching:
                 raise NoSuch(f"no such token: {ref}")
-            matching[-1]["revoked"] = stamp(now)
-            rows["grants"] = [
-                grant for grant in rows.get("grants", ()) if grant["token"] != matching[-1]["id"]
-            ]
-            return _token(matching[-1])
+            newest = matching[-1]
+            newest["revoked"] = stamp(now)
+            grants = rows.get("grants", ())
+            rows["grants"] = [grant for grant in grants if grant["token"] != newest["id"]]
+            return _token(newest)
 
     def find(self, secret: str) -> StoredToken | None:
-        """Find the valid token with this secret: an own one, or one that OAuth issued for it. None
-        if there is none.
+        """Return the valid token with this secret. None if no token has it.
 
-        Every secret is compared in constant time, so the time taken tells nothing. Raises
-        AccessRefused.
+        The secret may also be an access token that OAuth gave out. Then the result is the token of
+        the person who gave consent, limited to the scope and the address of the grant.
+
+        Every secret is compared in constant time, so the time taken does not help to guess one.
+        Raises AccessRefused.
         """
         now = self.clock()
         secret_digest = digest(secret).encode()
         rows = self.rows()
-        matching = [
-            token_row
-            for token_row in rows.get("tokens", ())
-            if hmac.compare_digest(token_row["hash"].encode(), secret_digest)
+        token_rows = [
+            row
+            for row in rows.get("tokens", ())
+            if hmac.compare_digest(row["hash"].encode(), secret_digest)
         ]
-        granted = [
+        grants = [
             grant
             for grant in rows.get("grants", ())
             if hmac.compare_digest(grant["access"].encode(), secret_digest)
         ]
-        if granted and now < parse_stamp(granted[0]["access_expires"]):
-            row = granted[0]
-            token = self.by_id(granted[0]["token"])
-            return token and replace(
-                token, scope=least_scope(token.scope, row["scope"]), audience=row["resource"]
-            )
-        if matching:
-            token = _token(matching[0])
-        else:
-            token = None
-        if token is not None and token.is_valid(now):
-            return token
-        return None
+        if grants and now < parse_stamp(grants[0]["access_expires"]):
+            grant = grants[0]
+            token = self.by_id(grant["token"])
+            if token is None:
+                return None
+            scope = least_scope(token.scope, grant["scope"])
+            return replace(token, scope=scope, audience=grant["resource"])
+        if not token_rows:
+            return None
+        token = _token(token_rows[0])
+        return token if token.is_valid(now) else None
 
     def by_id(self, id: str) -> StoredToken | None:
-        """The valid token with this id. None if none exists."""
-        token_found = next((token for token in self.tokens() if token.id == id), None)
-        if token_found is not None and token_found.is_valid(self.clock()):
-            return token_found
+        """Return the valid token with this id. None if no valid token has it."""
+        for token in self.tokens():
+            if token.id == id:
+                return token if token.is_valid(self.clock()) else None
         return None
 
     def note_use(self, token: StoredToken) -> None:
@@ -257,7 +278,7 @@ class Access:
                         row["used"] = today
 
     def spaces(self) -> dict[str, Space]:
-        """All spaces by name. Raises AccessRefused."""
+        """Return all spaces by name. Raises AccessRefused."""
         space_rows = self.rows().get("spaces", {})
         return {
             name: Space(name, Path(row["home"]), dict(row["members"]), row.get("database", ""))
@@ -265,33 +286,34 @@ class Access:
         }
 
     def space(self, name: str) -> Space:
-        """The space of this name. Raises NoSuch."""
-        space_of_name = self.spaces().get(name)
-        if space_of_name:
-            return space_of_name
-        raise NoSuch(f"no such space: {name}")
+        """Return the space of this name. Raises NoSuch."""
+        space = self.spaces().get(name)
+        if space is None:
+            raise NoSuch(f"no such space: {name}")
+        return space
 
     def add_space(self, name: str, home: Path | None = None) -> Space:
-        """Add a space, whose notes are in a home of their own.
+        """Add a space, whose notes are in a separate home.
 
-        home: that home; by default a folder of this one. If the notes are in a database, the space
-            is in the same database.
+        home: the folder of the space's home. None: a folder in this home. If this home's notes are
+            in a database, the space is in the same database, and `home` must be None.
 
         Raises InvalidInput, Exists, StorageError.
         """
         check_name(name, "space")
-        shared = self.table.space
-        if shared is not None and home is not None:
+        # The name of this home's part of the database. None if the notes are in files.
+        database_space = self.table.space
+        if database_space is not None and home is not None:
             raise InvalidInput(
                 "the notes are in PostgreSQL, and so are those of its spaces; leave the folder out"
             )
         place = home or self._layout.spaces / name
-        own_root, real = (Path(os.path.realpath(path)) for path in (self._layout.root, place))
-        if (
-            real == own_root
-            or real in own_root.parents
-            or (home is not None and own_root in real.parents)
-        ):
+        own_root = Path(os.path.realpath(self._layout.root))
+        real_place = Path(os.path.realpath(place))
+        holds_this_home = real_place == own_root or real_place in own_root.parents
+        is_in_this_home = own_root in real_place.parents
+        # Our own folder for spaces is in this home.
+        if holds_this_home or (home is not None and is_in_this_home):
             raise InvalidInput(
                 f"{place} is or holds this home, or lies in it; choose another folder for the space"
             )
@@ -299,18 +321,18 @@ class Access:
             spaces = rows.setdefault("spaces", {})
             if name in spaces:
                 raise _exists(f"space exists: {name}")
-            if shared is not None:
-                spaces[name] = {"home": "", "database": f"{shared}.{name}", "members": {}}
-            elif any(os.path.realpath(space["home"]) == str(real) for space in spaces.values()):
+            if database_space is not None:
+                spaces[name] = {"home": "", "database": f"{database_space}.{name}", "members": {}}
+            real_homes = [os.path.realpath(space["home"]) for space in spaces.values()]
+            if str(real_place) in real_homes:
                 raise InvalidInput(f"{place} is the folder of another space; choose another one")
-            else:
-                with storing(str(place)):
-                    make_private(place)
-                spaces[name] = {"home": str(place), "members": {}}
+            with storing(str(place)):
+                make_private(place)
+            spaces[name] = {"home": str(place), "members": {}}
         return self.space(name)
 
     def remove_space(self, name: str) -> Space:
-        """Take a space off the list; its notes stay. Raises NoSuch."""
+        """Remove a space from the list. Its notes stay where they are. Raises NoSuch."""
         space = self.space(name)
         with self.changing() as rows:
             rows["spaces"].pop(name, None)
@@ -333,26 +355,32 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A memory several people share: a separate home, and the role of each member."""
+    """A memory that several people share.
+
+    home: the folder of its notes.
+    members: the members' names, each with a role (see ROLES).
+    database: the part of the database where its notes are. "" if they are in the folder `home`.
+    """
 
     name: str
     home: Path
     members: dict[str, str]
     database: str = ""
-    """The space of the database its notes are in; empty for a home in a folder."""
 
     @property
     def place(self) -> str:
-        """Where its notes are, for people."""
+        """Where the notes are, in words for people."""
         if self.database:
             return f"space {self.database} of the database"
         return str(self.home)
 
 
 def check_name(name: str, noun: str) -> str:
-    """Return `name` if a token, space or member may have it, and so an agent.
+    """Return `name` if a token, space or member may have it. Raises InvalidInput.
 
-    Raises InvalidInput.
+    Agents may have the same names, since a token or member acts as the agent of its name.
+
+    noun: the word for the error: "token", "space" or "member".
     """
     if not _NAME.fullmatch(name):
         raise InvalidInput(
@@ -362,39 +390,43 @@ def check_name(name: str, noun: str) -> str:
 
 
 def _token(row: Mapping[str, Any]) -> StoredToken:
+    """Return the token of a row. Keys that a newer version wrote are ignored."""
     known_fields = {name: value for name, value in row.items() if name in StoredToken.__slots__}
     return StoredToken(**known_fields | {"projects": tuple(row.get("projects", ()))})
 
 
 def _exists(message: str) -> Exists:
+    """Return an error with this message in place of the usual one, which is about notes."""
     error = Exists(message)
     error.args = (message,)
     return error
 
 
-def make_room(rows: dict[str, dict[str, Any]], most_rows: int, may_go: Collection[str]) -> bool:
+def make_room(rows: dict[str, dict[str, Any]], max_rows: int, removable: Collection[str]) -> bool:
     """Remove rows until one more fits. Returns whether there is room.
 
-    The oldest row of the address (`by`) with the most rows goes first: a stranger who asks
-    endlessly loses only its own. Rows are in the order they were made.
+    The oldest row of the address (`by`) with the most rows is removed first. So a stranger who
+    sends requests without end pushes out only its own rows.
 
-    rows: the rows to remove from.
-    most_rows: how many may stay after one was added.
-    may_go: the keys of the rows that may be removed.
+    rows: the rows to remove from, in the order they were made.
+    max_rows: how many rows there may be after one was added.
+    removable: the keys of the rows that may be removed.
     """
-    while len(rows) >= most_rows:
-        candidates = [key for key in rows if key in may_go]
+    while len(rows) >= max_rows:
+        candidates = [key for key in rows if key in removable]
         if not candidates:
             return False
-        crowd, _ = Counter(rows[key].get("by", "") for key in candidates).most_common(1)[0]
-        del rows[next(key for key in candidates if rows[key].get("by", "") == crowd)]
+        address_counts = Counter(rows[key].get("by", "") for key in candidates)
+        busiest_address, _ = address_counts.most_common(1)[0]
+        del rows[next(key for key in candidates if rows[key].get("by", "") == busiest_address)]
     return True
 
 
 class ShortSecrets:
-    """Secrets that expire, stored as hashes with their data under `section` of `Access`.
+    """Secrets that expire, like the code of `memory page`. Every process of the home knows them.
 
-    Every process of the home knows them.
+    Only hashes are stored, in a section of the rows of `Access`: kind → hash → row. A kind is a
+    word for the purpose of a secret, like "codes" or "cookies". A row has data of the caller.
     """
 
     def __init__(self, access: Access, section: str):
@@ -403,7 +435,10 @@ class ShortSecrets:
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """All that are not over, to be changed: kind → hash → what is known."""
+        """Yield the section without expired secrets for editing: kind → hash → row.
+
+        It is written when the block ends.
+        """
         with self._access.changing() as rows:
             section: dict[str, dict[str, Any]] = rows.setdefault(self._section, {})
             for kind, secrets_of_kind in section.items():
@@ -414,36 +449,35 @@ class ShortSecrets:
                 }
             yield section
 
-    def row(self, lasts: timedelta, **more_keys: Any) -> dict[str, Any]:
-        """The row to store for a secret with this lifetime."""
-        return more_keys | {"until": stamp(self._access.clock() + lasts)}
+    def row(self, lasts: timedelta, **data: Any) -> dict[str, Any]:
+        """Return the row to store for a secret with this lifetime and `data`."""
+        return data | {"until": stamp(self._access.clock() + lasts)}
 
-    def give(self, kind: str, lasts: timedelta, most: int = 0, **more: Any) -> str:
-        """Make a secret, and store it with `more`.
+    def give(self, kind: str, lasts: timedelta, max_secrets: int = 0, **data: Any) -> str:
+        """Make a secret, store its hash with `data`, and return the secret.
 
-        If `most` exist already, others are removed (`make_room`).
+        max_secrets: how many the kind may have; others are removed (`make_room`). 0: any number.
         """
-        secret, stored = new_secret("")
+        secret, secret_hash = new_secret("")
         with self.changing() as section:
             secrets_of_kind = section.setdefault(kind, {})
-            if most:
-                make_room(secrets_of_kind, most, secrets_of_kind)
-            secrets_of_kind[stored] = self.row(lasts, **more)
+            if max_secrets:
+                make_room(secrets_of_kind, max_secrets, secrets_of_kind)
+            secrets_of_kind[secret_hash] = self.row(lasts, **data)
         return secret
 
     def known(self, kind: str, secret: str) -> dict[str, Any] | None:
-        """The row of a secret. None if it is unknown or has expired."""
-        row: dict[str, Any] | None = (
-            self._access.rows().get(self._section, {}).get(kind, {}).get(digest(secret))
-        )
+        """Return the row of a secret. None if the secret is unknown or has expired."""
+        secrets_of_kind = self._access.rows().get(self._section, {}).get(kind, {})
+        row: dict[str, Any] | None = secrets_of_kind.get(digest(secret))
         if row is not None and self._access.clock() < parse_stamp(row["until"]):
             return row
         return None
 
     def take(self, kind: str, secret: str) -> dict[str, Any] | None:
-        """Remove a secret and return its row: it can be used once.
+        """Remove a secret, so that it cannot be used again, and return its row.
 
-        None if it is unknown or has expired.
+        None if the secret is unknown or has expired.
         """
         if self.known(kind, secret) is None:
             return None
@@ -462,50 +496,73 @@ class PageVisitors:
         self._secrets = ShortSecrets(access, "visitors")
 
     def new_code(self) -> str:
-        """A code to open the page with. Raises StorageError."""
+        """Make a code to open the page with. Raises StorageError."""
         return self._secrets.give("codes", CODE_LASTS)
 
     def enter(self, code: str) -> str | None:
-        """The secret of a new cookie in exchange for a code, which can be used once.
-
-        None if the code is not valid.
-        """
+        """Exchange a code for the secret of a new cookie. None if the code is not valid."""
         if self._secrets.take("codes", code) is None:
             return None
         return self._secrets.give("cookies", COOKIE_LASTS)
 
     def knows(self, secret: str) -> bool:
-        """Whether a cookie is good."""
+        """Whether a cookie with this secret is valid."""
         return self._secrets.known("cookies", secret) is not None
 
     def leave(self, secret: str) -> None:
-        """End a cookie."""
+        """Make the cookie with this secret invalid."""
         self._secrets.take("cookies", secret)
 
 
 class CallCounts(Protocol):
-    """Keeps the counts of calls of a day, so that a server still has them after a restart."""
+    """Stores how many calls were made on a day, so that a restart of the server forgets none.
 
-    def calls_of(self, who: str, day: str) -> int: ...
+    who: the caller, by any text that is always the same for it.
+    day: the day in UTC, `2026-11-28`.
+    """
 
-    def count_call(self, who: str, day: str) -> None: ...
+    def calls_of(self, who: str, day: str) -> int:
+        """Return how many calls the caller made on this day."""
+        ...
+
+    def count_call(self, who: str, day: str) -> None:
+        """Count one call."""
+        ...
+
+
+class BudgetRefusal(NamedTuple):
+    """A caller has no call left: the seconds to wait, and the reason in a sentence."""
+
+    wait_seconds: int
+    reason: str
+
+
+class _CallsLeft(NamedTuple):
+    """How many calls a caller had left in its minute, at a moment."""
+
+    calls: float
+    moment: datetime
 
 
 class Budgets:
-    """How much each caller has left: `rate` calls a minute, refilled steadily, and `quota` a day
-    (UTC), as `counts` has it.
+    """Limits the calls of each caller.
+
+    A caller may make `rate` calls a minute. They refill steadily: with a rate of 60, one call a
+    second. It may make `quota` calls a day (UTC), which `counts` stores.
     """
 
     def __init__(self, clock: Clock, counts: CallCounts | None = None):
         self._clock = clock
         self._counts = counts
-        self._left: dict[str, tuple[float, datetime]] = {}
+        # By caller. The caller with the latest call is last.
+        self._left: dict[str, _CallsLeft] = {}
         self._day = ""
 
-    def take(self, who: str, rate: int, quota: int) -> tuple[int, str] | None:
-        """Count a call. None if it is allowed.
+    def take(self, who: str, rate: int, quota: int) -> BudgetRefusal | None:
+        """Count a call, and return None if it is allowed.
 
-        If no call is left, returns the seconds to wait and the reason in a sentence.
+        rate: calls per minute. 0: any number.
+        quota: calls per day. 0: any number.
         """
         now = self._clock()
         day = now.date().isoformat()
@@ -513,24 +570,25 @@ class Budgets:
             self._day = day
             self._left.clear()
         if quota and self._counts is not None and self._counts.calls_of(who, day) >= quota:
-            tomorrow = 86400 - (now.hour * 3600 + now.minute * 60 + now.second)
-            return (
-                tomorrow,
+            seconds_of_day = now.hour * 3600 + now.minute * 60 + now.second
+            return BudgetRefusal(
+                _SECONDS_OF_A_DAY - seconds_of_day,
                 f"This token may make {quota:,} calls a day and has made them. Go on tomorrow (UTC).",
             )
-        remaining, since = self._left.get(who, (float(rate), now))
-        remaining = min(float(rate), remaining + (now - since).total_seconds() * rate / 60)
-        if rate and remaining < 1:
-            self._left[who] = remaining, now
-            wait = int((1 - remaining) * 60 / rate) + 1
-            return (
-                wait,
-                f"More than {rate:,} calls a minute with this token. Try again in {wait} s.",
+        last = self._left.get(who, _CallsLeft(float(rate), now))
+        refilled = (now - last.moment).total_seconds() * rate / 60
+        calls_left = min(float(rate), last.calls + refilled)
+        if rate and calls_left < 1:
+            self._left[who] = _CallsLeft(calls_left, now)
+            wait_seconds = int((1 - calls_left) * 60 / rate) + 1
+            return BudgetRefusal(
+                wait_seconds,
+                f"More than {rate:,} calls a minute with this token. Try again in {wait_seconds} s.",
             )
-        # The latest last, so that the first may be forgotten
+        # Removed first, so that the caller moves to the end. The first caller may be forgotten.
         self._left.pop(who, None)
-        self._left[who] = remaining - 1, now
-        if len(self._left) > _REMEMBERED:
+        self._left[who] = _CallsLeft(calls_left - 1, now)
+        if len(self._left) > _MAX_RATED_CALLERS:
             del self._left[next(iter(self._left))]
         if quota and self._counts is not None:
             self._counts.count_call(who, day)

@@ -1,7 +1,9 @@
-"""Client metadata documents of OAuth: a client that is the address of a JSON file about itself.
+"""Fetches client metadata documents of OAuth.
 
-The address comes from a stranger, so the request goes only to public addresses of the Internet over
-https, to the very address that was checked, is not redirected, and is small and short.
+A client without registration uses as its id the https address of a JSON file that describes it. The
+address comes from a stranger, so fetching it must do no harm. Only public IP addresses are asked,
+and exactly the IP address that was checked. Redirects are not followed, and size and time are
+limited.
 """
 
 from __future__ import annotations
@@ -14,43 +16,48 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from memoranda.errors import MemorandaError
 
-# Bytes of a client's document; the specification of MCP names this size.
+# Bytes that a document may have. The specification of MCP names this size.
 LIMIT = 5 * 1024
-# Seconds for one document, and for a free place to fetch it.
+# Seconds to connect, for each read, and for a turn to fetch.
 SECONDS = 2.0
 # Documents are fetched over HTTPS only.
 _PORT = 443
-# Seconds for which a document, or a refusal, counts without being fetched again.
-_KEPT = 600.0
-_KEPT_REFUSAL = 60.0
+# Seconds for which a document, or its failure, is remembered without fetching it again.
+_REMEMBER_SECONDS = 600.0
+_REMEMBER_FAILURE_SECONDS = 60.0
 # Documents remembered at once, so that strangers cannot fill the memory.
-_KEPT_MOST = 200
-_AT_ONCE = threading.BoundedSemaphore(4)
+_MAX_REMEMBERED = 200
+# Only four documents are fetched at once, so that strangers cannot use all threads.
+_FETCH_TURNS = threading.BoundedSemaphore(4)
+
+
+# IPv6 addresses that a router translates to IPv4 addresses (RFC 6052).
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class NoDocument(MemorandaError):
-    """The address has no document a client could have, or may not be asked."""
+    """An address may not be fetched, or has no valid document."""
 
     code = "invalid"
 
 
 def fetch(url: str) -> dict[str, Any]:
-    """The JSON object at the https address `url`. Raises NoDocument."""
+    """Fetch the JSON object at the https address `url`. Raises NoDocument."""
     parts = _checked_parts(url)
     address = public_address(parts.hostname or "")
-    if not _AT_ONCE.acquire(timeout=SECONDS):
+    if not _FETCH_TURNS.acquire(timeout=SECONDS):
         raise NoDocument("too many are asked for")
     try:
         data = _body(parts, address)
     except (OSError, http.client.HTTPException) as error:
         raise NoDocument(f"it cannot be fetched ({type(error).__name__})") from None
     finally:
-        _AT_ONCE.release()
+        _FETCH_TURNS.release()
 
     if len(data) > LIMIT:
         raise NoDocument(f"it is larger than {LIMIT} bytes")
@@ -64,32 +71,38 @@ def fetch(url: str) -> dict[str, Any]:
 
 
 def _checked_parts(url: str) -> SplitResult:
-    """The parts of an address that may be asked. Raises NoDocument."""
+    """Split an address `https://HOST/PATH` into its parts. Raises NoDocument for another one."""
     parts = urlsplit(url)
-    has_host = parts.scheme == "https" and bool(parts.hostname) and not parts.username
-    # A client is told apart by its path, and a fragment is never sent.
-    if not has_host or parts.fragment or len(parts.path) < 2:
+    is_safe = parts.scheme == "https" and bool(parts.hostname) and not parts.username
+    # Clients of one host differ by their path. A fragment would never be sent.
+    has_path = len(parts.path) > 1
+    if not is_safe or not has_path or parts.fragment:
         raise NoDocument("it must be https://HOST/PATH")
     try:
-        is_usual = parts.port in (None, _PORT)
+        is_https_port = parts.port in (None, _PORT)
     except ValueError:
-        is_usual = False
-    if not is_usual:
+        is_https_port = False
+    if not is_https_port:
         raise NoDocument(f"it must be at port {_PORT}")
     return parts
 
 
 def _body(parts: SplitResult, address: str) -> bytes:
-    """The answer of a server, at most one byte more than LIMIT. Raises NoDocument for an answer
-    that is not a document, OSError and HTTPException.
+    """Return the body of a server's answer, at most LIMIT + 1 bytes of it.
+
+    A body of more than LIMIT bytes is too large. Raises NoDocument for an answer without a
+    document, OSError and HTTPException.
+
+    address: the IP address of the server.
     """
-    connection = _To(parts.hostname or "", address)
-    # The timeout of a socket is for each read; a slow server could send byte after byte.
-    clock = threading.Timer(
+    connection = _FixedAddressConnection(parts.hostname or "", address)
+    # The timeout of a socket is for each read. A slow server could send byte after byte, so the
+    # whole exchange is limited, too: to the time of connecting and of one read.
+    timer = threading.Timer(
         2 * SECONDS, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR)
     )
-    clock.daemon = True
-    clock.start()
+    timer.daemon = True
+    timer.start()
     try:
         path = parts.path
         if parts.query:
@@ -101,36 +114,43 @@ def _body(parts: SplitResult, address: str) -> bytes:
             raise NoDocument(f"it answers with status {reply.status}")
         return reply.read(LIMIT + 1)
     finally:
-        clock.cancel()
+        timer.cancel()
         connection.close()
 
 
 def public_address(host: str) -> str:
-    """The address to connect to; every one the name has must be public. Raises NoDocument."""
+    """Return the IP address to connect to for a host, if possible of IPv4.
+
+    Raises NoDocument unless all IP addresses of the host are public.
+    """
     try:
-        addresses = {
-            address[4][0] for address in socket.getaddrinfo(host, _PORT, type=socket.SOCK_STREAM)
-        }
+        infos = socket.getaddrinfo(host, _PORT, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise NoDocument("its host is unknown") from None
+    addresses = {str(socket_address[0]) for *_, socket_address in infos}
     for address in addresses:
-        if not is_public(str(address)):
+        if not is_public(address):
             raise NoDocument("its host is not on the public Internet")
-    return str(sorted(addresses, key=lambda address: ":" in str(address))[0])
+    is_ipv6 = lambda address: ":" in address
+    return min(addresses, key=is_ipv6)
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public Internet, and holds no other address."""
+    """Whether an IP address belongs to the public Internet.
+
+    An IPv6 address that contains an IPv4 address does not count, since it may lead to that one.
+    """
+    # `fe80::1%eth0` has the name of an interface after the `%`.
     ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address) and (
-        ip.ipv4_mapped or ip.sixtofour or ip.teredo or ip in ipaddress.ip_network("64:ff9b::/96")
-    ):
-        return False
+    if isinstance(ip, ipaddress.IPv6Address):
+        contains_ipv4 = ip.ipv4_mapped or ip.sixtofour or ip.teredo or ip in _NAT64
+        if contains_ipv4:
+            return False
     return ip.is_global and not ip.is_multicast
 
 
-class _To(http.client.HTTPSConnection):
-    """Connects to `address`, even if the host's name means another address by now."""
+class _FixedAddressConnection(http.client.HTTPSConnection):
+    """Connects to the IP address `address`, even if the host's name means another one by now."""
 
     def __init__(self, host: str, address: str):
         super().__init__(host, _PORT, timeout=SECONDS, context=ssl.create_default_context())
@@ -148,25 +168,35 @@ class _To(http.client.HTTPSConnection):
 
 
 class Documents:
-    """Documents fetched lately, by address; also that there was none."""
+    """Fetches documents, and remembers each for a while, or that it could not be fetched."""
 
     def __init__(self, fetch: Callable[[str], dict[str, Any]]):
         self._fetch = fetch
-        self._found: dict[str, tuple[float, dict[str, Any] | NoDocument]] = {}
+        self._remembered: dict[str, _Remembered] = {}
 
     def get(self, url: str) -> dict[str, Any]:
-        """The document at `url`. Raises NoDocument."""
-        until, document = self._found.get(url, (0.0, NoDocument("")))
-        if time.monotonic() >= until:
-            keep_for = _KEPT
-            try:
-                document = self._fetch(url)
-            except NoDocument as refused:
-                document = refused
-                keep_for = _KEPT_REFUSAL
-            if len(self._found) >= _KEPT_MOST:
-                self._found.clear()
-            self._found[url] = time.monotonic() + keep_for, document
-        if isinstance(document, NoDocument):
-            raise document
-        return document
+        """Return the document at `url`. Raises NoDocument."""
+        remembered = self._remembered.get(url)
+        if remembered is None or time.monotonic() >= remembered.until:
+            remembered = self._fetched(url)
+            if len(self._remembered) >= _MAX_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[url] = remembered
+        if isinstance(remembered.document, NoDocument):
+            raise remembered.document
+        return remembered.document
+
+    def _fetched(self, url: str) -> _Remembered:
+        """Fetch a document, and say how long its content or its failure is remembered."""
+        try:
+            document = self._fetch(url)
+        except NoDocument as failure:
+            return _Remembered(time.monotonic() + _REMEMBER_FAILURE_SECONDS, failure)
+        return _Remembered(time.monotonic() + _REMEMBER_SECONDS, document)
+
+
+class _Remembered(NamedTuple):
+    """A document, or the error that it had, and until when it counts, by `time.monotonic`."""
+
+    until: float
+    document: dict[str, Any] | NoDocument

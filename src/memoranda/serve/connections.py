@@ -1,7 +1,7 @@
-"""The connections of the HTTP server: their number, and how long a request's header may take.
+"""Limits the connections of the HTTP server, and the time that a request's header may take.
 
-A client that sends nothing takes no place from others. A full server closes the connection that has
-waited longest for its client, beginning with connections that never sent a whole request.
+A client that sends nothing cannot keep others out. A full server closes the connection that has
+waited longest for its client. Connections that never got an answer are closed before others.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HEADER_SECONDS = 30.0
-"""Seconds for the header of a request, from the connection or from its first byte."""
+"""Seconds for the header of a request. They begin with the connection, and for later requests with
+the first byte."""
 CONNECTIONS = 1000
-"""Connections a server has open."""
+"""Connections that a server may have open."""
 FOR_ADDRESS = 250
-"""Those of one address; of this machine any number, as everybody behind a tunnel comes from it."""
+"""Connections that one IP address may have open. This machine may have any number, because all
+clients behind a tunnel come from it."""
 _SENTENCES = {
     408: f"The request's header did not come within {HEADER_SECONDS:.0f} s.",
     503: "Too many calls are in progress. Try again in a moment.",
@@ -29,7 +31,7 @@ _SENTENCES = {
 
 
 class Connection(H11Protocol):
-    """One connection, as uvicorn serves it, within the limits above."""
+    """A connection that uvicorn serves, within the limits of this module."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept the connection.
@@ -37,7 +39,9 @@ class Connection(H11Protocol):
         If there are too many, close one that waits, or refuse this one.
         """
         super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
+        # Refuses the request if its header takes too long. None while no header is expected.
         self._header_timer: asyncio.TimerHandle | None = None
+        # When the client last sent something.
         self._last = self.loop.time()
         self._was_answered = False
         self._expect_header()
@@ -51,22 +55,24 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; the header has a time, and its body another (`in_time`)."""
+        """Take data from the client, and watch the time of a request's header.
+
+        The time of a body is watched by `middleware.in_time`.
+        """
         self._last = self.loop.time()
         request_before = self.cycle
         super().data_received(data)
         if self.transport.is_closing():
             return
-        if self.cycle is not request_before:
+        # uvicorn makes a new cycle as soon as a header is complete.
+        is_header_complete = self.cycle is not request_before
+        if is_header_complete:
             self._header_came()
         elif self._waits_for_client and not self._reads_body:
             self._expect_header()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request.
-
-        A connection that was answered is closed last of those that wait.
-        """
+        """Go on with the next request, and record that this connection has had an answer."""
         self._was_answered = True
         super().on_response_complete()
 
@@ -77,55 +83,60 @@ class Connection(H11Protocol):
 
     @property
     def _waits_for_client(self) -> bool:
-        """Whether no whole request is being answered."""
+        """Whether the client must send something before the server can go on."""
         return self.cycle is None or self.cycle.response_complete or self._reads_body
 
     def _expect_header(self) -> None:
+        """Start the time for the header of a request, if it does not run already."""
         if self._header_timer is None:
             self._header_timer = self.loop.call_later(HEADER_SECONDS, self._refuse, 408)
 
     def _header_came(self) -> None:
+        """Stop the time for the header of a request."""
         if self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
 
     def _crowd(self) -> list[Connection]:
-        """The connections of which one must be closed. Empty while there is room."""
+        """Return the connections of which one must be closed. Empty while there is room.
+
+        They are the connections of this one's address if it has too many, or of the busiest address
+        if the server is full.
+        """
+        # No limit is reached, and nothing need be counted.
         if len(self.connections) <= FOR_ADDRESS:
             return []
-        other_connections: list[Any] = [
+        others: list[Any] = [
             connection for connection in self.connections if connection is not self
         ]
         host = _host(self)
         if host not in LOOPBACK:
-            connections_of_host = [
-                this_connection
-                for this_connection in other_connections
-                if _host(this_connection) == host
-            ]
-            if len(connections_of_host) >= FOR_ADDRESS:
-                return connections_of_host
-        if len(other_connections) < CONNECTIONS:
+            of_same_host = [connection for connection in others if _host(connection) == host]
+            if len(of_same_host) >= FOR_ADDRESS:
+                return of_same_host
+        if len(others) < CONNECTIONS:
             return []
-        busiest_host, _ = Counter(map(_host, other_connections)).most_common(1)[0]
-        return [
-            this_connection
-            for this_connection in other_connections
-            if _host(this_connection) == busiest_host
-        ]
+        busiest_host, _ = Counter(map(_host, others)).most_common(1)[0]
+        return [connection for connection in others if _host(connection) == busiest_host]
 
     def _make_room(self, crowd: Iterable[Connection]) -> None:
-        """Close one of `crowd` that waits for its client; if each is at work, refuse this one."""
+        """Close a connection of `crowd` that waits for its client.
+
+        If none waits, refuse this connection.
+        """
         waiting = [connection for connection in crowd if connection._waits_for_client]
         if not waiting:
             self._refuse(503)
             return
-        longest = min(waiting, key=lambda connection: (connection._was_answered, connection._last))
-        self.connections.discard(longest)
-        longest.transport.close()
+        # A connection that never got an answer goes first, then the one that was silent longest.
+        least_used = min(
+            waiting, key=lambda connection: (connection._was_answered, connection._last)
+        )
+        self.connections.discard(least_used)
+        least_used.transport.close()
 
     def _refuse(self, status: int) -> None:
-        """Answer with `status` before any request was read, and close."""
+        """Answer with an HTTP status without reading a request, and close the connection."""
         error = {"code": -32000, "message": _SENTENCES[status]}
         body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
         head = (
@@ -139,16 +150,16 @@ class Connection(H11Protocol):
 
 
 def _host(connection: Connection) -> str:
-    """The address a connection comes from."""
+    """Return the IP address that a connection comes from. "" if it is unknown."""
     if connection.client is None:
         return ""
     return connection.client[0]
 
 
 class _OneWrite:
-    """A transport that sends what is written in one turn of the event loop in one piece.
+    """A transport that collects writes, and sends them once at the end of the event loop's turn.
 
-    An answer's header and its body are then one packet, not two that wait for each other.
+    The header and the body of an answer are then one packet, not two that wait for each other.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop):
@@ -157,13 +168,13 @@ class _OneWrite:
         self._pieces: list[bytes] = []
 
     def write(self, data: bytes) -> None:
-        """Send `data` once this turn of the event loop has ended."""
+        """Have `data` sent when this turn of the event loop has ended."""
         if not self._pieces:
             self._loop.call_soon(self._flush)
         self._pieces.append(data)
 
     def close(self) -> None:
-        """Send what is written, and close."""
+        """Send everything that was written, and close the transport."""
         self._flush()
         self._transport.close()
 

@@ -1,5 +1,9 @@
-"""`memory serve`: a round of upkeep on its interval (its steps: `Scheduler` in jobs/lifecycle.py),
-beside the socket and HTTP; and the unit files that start it (contract 001, 13)."""
+"""Runs the daemon of a home, `memory serve` (contract 001, 13).
+
+A daemon serves the home on a socket and over HTTP. Between, it runs rounds of upkeep at intervals;
+the steps of a round are made by `Scheduler` (jobs/lifecycle.py). A home has one daemon at a time,
+which holds its lock. `unit_file` makes the files with which systemd or launchd start a daemon.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +43,18 @@ if TYPE_CHECKING:
     """Makes the server of HTTP, which calls on these threads and ends with this event."""
 
 _log = logging.getLogger("memoranda.daemon")
-# How many changing calls may wait for the disk together. They run one after the other anyway.
-_CALLS_AT_ONCE = 64
+# Threads for calls. Changes run one after the other anyway, but their waits for the disk overlap.
+_CALL_THREADS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """A step of a round: when it ended, how many items it processed, and the error if it failed."""
+    """The outcome of a step of a round of upkeep.
+
+    at: when it ended.
+    count: how many items it processed.
+    error: the message if it failed. "" if it succeeded.
+    """
 
     at: datetime
     count: int = 0
@@ -54,8 +63,11 @@ class StepDone:
 
 @dataclass(slots=True)
 class Rounds:
-    """When the last round of upkeep began and the next one will, and what came of each step, by
-    name.
+    """The state of the rounds of upkeep that a daemon runs at intervals.
+
+    began: when the last round began. None before the first.
+    next: when the next round begins. None while one runs.
+    steps: the last outcome of each step, by name.
     """
 
     began: datetime | None = None
@@ -82,63 +94,83 @@ def was_autostarted(path: Path) -> bool:
 
 @contextmanager
 def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
-    """Hold the lock of a home's one daemon; the system releases it should the process die. Its file
-    says whether a client started the daemon. Raises Running, OSError.
+    """Hold the lock of a home's only daemon while this context is open.
+
+    The system releases the lock if the process dies. Raises Running, OSError.
+
+    path: the lock file.
+    is_autostarted: whether a client started the daemon, which the lock file then says.
     """
+    lines = [AUTOSTARTED] if is_autostarted else []
     try:
-        lock = _hold_file(path, *([AUTOSTARTED] if is_autostarted else []))
+        held_file = _hold_file(path, *lines)
     except BlockingIOError:
         owner = lock_owner(path)
-        if owner and owner.pid:
-            process = owner.pid
-        else:
-            process = "unknown"
-        raise Running(path, process, was_autostarted(path)) from None
-    with lock:
+        pid = owner.pid if owner and owner.pid else "unknown"
+        raise Running(path, pid, was_autostarted(path)) from None
+    with held_file:
         yield
 
 
 @contextmanager
 def http_noted(path: Path, address: str) -> Iterator[None]:
-    """Keep a file at `path` with the `address` served over HTTP, while this context is open (see
-    `http_address`).
+    """Keep a file that says at which `address` the home is served over HTTP (see `http_address`).
+
+    The file is emptied when the context ends.
     """
     with ExitStack() as stack:
-        # Another process serves this home too, and said so
+        # An error means that another process serves this home, too, and holds the file.
         with suppress(OSError):
             stack.enter_context(_hold_file(path, address))
         yield
 
 
 def _hold_file(path: Path, *lines: str) -> ExitStack:
-    """Lock the file and write the process and `lines` into it, until the end of the context. Raises
-    OSError.
+    """Lock a file, and write the number of this process and `lines` into it.
+
+    Returns a context. When it ends, the file is emptied and unlocked. Raises OSError.
     """
     fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with ExitStack() as stack:
         stack.callback(os.close, fd)
         stack.callback(os.ftruncate, fd, 0)
         os.ftruncate(fd, 0)
-        os.pwrite(fd, "".join(f"{line}\n" for line in (os.getpid(), *lines)).encode(), 0)
+        text = "".join(f"{line}\n" for line in (os.getpid(), *lines))
+        os.pwrite(fd, text.encode(), 0)
         return stack.pop_all()
 
 
 def http_address(path: Path) -> str | None:
-    """The address at which this home is served over HTTP on this machine, if it is.
+    """Return the address at which a home is served over HTTP on this machine.
 
     None if it is not served.
+
+    path: the file of `http_noted`. Its first line is a process, its second one the address.
     """
     with suppress(OSError):
         if lock_owner(path) is not None:
-            return "".join(path.read_text().splitlines()[1:2]) or None
+            lines = path.read_text().splitlines()
+            has_address = len(lines) > 1 and lines[1] != ""
+            return lines[1] if has_address else None
     return None
 
 
 class Daemon:
-    """Upkeep of `memory`'s home every `interval`, unless another process does it (`has_upkeep`),
-    and with a `listener` its tools on the socket, with `web` on HTTP. `memory` is the owner's;
-    `served` is what the socket's callers get. Both transports share the registry, the threads and
-    the size of a request. The daemon ends `idle` after its last client (None: never)."""
+    """Serves a home on a socket and over HTTP, and runs rounds of upkeep.
+
+    Both transports share the registry and the threads. A signal ends the daemon.
+
+    scheduler: has the steps of a round, with the memory of the home's owner.
+    interval: the time between two rounds.
+    served: the memory that callers on the socket use.
+    registry: the tools for callers on the socket.
+    listener: the listening socket. None: nothing is served on a socket.
+    methods: further methods for the socket (see Protocol).
+    web: makes the HTTP server. None: nothing is served over HTTP.
+    sessions: the MCP sessions on the socket.
+    has_upkeep: False if another process does the upkeep.
+    idle: the time without a client after which the daemon ends. None: never.
+    """
 
     def __init__(
         self,
@@ -155,17 +187,16 @@ class Daemon:
     ):
         self._scheduler = scheduler
         self._has_upkeep = has_upkeep
-        self._interval = interval.total_seconds()
-        if idle is None:
-            self._idle = None
-        else:
-            self._idle = idle.total_seconds()
+        self._interval_seconds = interval.total_seconds()
+        self._idle_seconds = None if idle is None else idle.total_seconds()
         self._stopping = threading.Event()
         scheduler.stop = self._stopping.is_set
-        self._server = self._http = None
+        self._server: SocketServer | None = None
+        self._http: HttpServer | None = None
+        # By name. None while another daemon does the upkeep of the space.
         self._spaces: dict[str, Scheduler | None] = {}
-        self._held = ExitStack()
-        threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call")
+        self._space_locks = ExitStack()
+        threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
         if listener is not None and served is not None and registry is not None:
             own_methods = {STATE: lambda _memory, _params: self.state()}
             protocol = Protocol(served, registry, {**(methods or {}), **own_methods})
@@ -175,31 +206,27 @@ class Daemon:
         self._rounds = Rounds()
         if web is not None:
             self._http = web(threads, self._stopping)
-            if has_upkeep:
-                self._http.app.state.rounds = self._rounds
-            else:
-                self._http.app.state.rounds = None
+            self._http.app.state.rounds = self._rounds if has_upkeep else None
             self._http.app.state.sessions = sessions
 
     def round(self) -> bool:
-        """Run one round. Returns whether all went well.
+        """Run one round of upkeep. Returns whether every step succeeded.
 
-        A step that fails is logged and does not stop the others. If a long call prevents the round,
-        it waits for the next time.
+        A step that fails is logged and does not stop the others. A step that a long call keeps
+        from the memory is run in the next round.
         """
-        now = clock.now
-        self._rounds.began = now()
+        self._rounds.began = clock.now()
         self._rounds.next = None
-        good = self._steps_of("", self._scheduler)
-        if good:
-            good = self._step("transcripts", self._read_transcripts)
+        all_succeeded = self._steps_of("", self._scheduler)
+        if all_succeeded:
+            all_succeeded = self._step("transcripts", self._read_transcripts)
         if self._http is not None:
-            good &= self._step("spaces", self._open_spaces)
+            all_succeeded &= self._step("spaces", self._open_spaces)
             for space, scheduler in list(self._spaces.items()):
                 if scheduler is not None:
-                    good &= self._steps_of(f"{space}: ", scheduler)
-        self._rounds.next = now() + timedelta(seconds=self._interval)
-        return good
+                    all_succeeded &= self._steps_of(f"{space}: ", scheduler)
+        self._rounds.next = clock.now() + timedelta(seconds=self._interval_seconds)
+        return all_succeeded
 
     def _read_transcripts(self) -> int:
         """Index new transcripts if the owner allows reading them. Returns the number of new turns."""
@@ -211,20 +238,27 @@ class Daemon:
         return Transcripts(memory).sync().turns
 
     def _steps_of(self, prefix: str, scheduler: Scheduler) -> bool:
-        """Run the steps of one home; whether all went well."""
+        """Run the steps of one home. Returns whether every step succeeded.
+
+        prefix: precedes the names of the steps: "" for the home, "team: " for the space "team".
+        """
         steps: list[Step] = []
 
-        def begin() -> int:
+        def list_steps() -> int:
             steps.extend(scheduler.steps())
             return 0
 
-        good = self._step(f"{prefix}round", begin)
+        # Listing the steps reads the memory, so it is a step that may fail.
+        all_succeeded = self._step(f"{prefix}round", list_steps)
         for name, step in steps:
-            good &= self._step(f"{prefix}{name}", step)
-        return good
+            all_succeeded &= self._step(f"{prefix}{name}", step)
+        return all_succeeded
 
     def _step(self, name: str, step: Callable[[], int]) -> bool:
-        """Run one step and note what came of it; whether it went well."""
+        """Run one step and record its outcome. Returns whether it succeeded.
+
+        step: returns how many items it processed.
+        """
         if self._stopping.is_set():
             return True
         try:
@@ -241,12 +275,9 @@ class Daemon:
         return True
 
     def state(self) -> dict[str, Any]:
-        """The state of the daemon as JSON: its clients, and its rounds with the steps that failed."""
-        failed = {
-            name: step_state.error
-            for name, step_state in self._rounds.steps.items()
-            if step_state.error
-        }
+        """Return the number of clients, the times of the rounds and the errors of steps, as JSON."""
+        steps = self._rounds.steps
+        failed = {name: outcome.error for name, outcome in steps.items() if outcome.error}
         return {
             "clients": self._server.clients if self._server is not None else 0,
             "round": _stamp(self._rounds.began),
@@ -255,17 +286,22 @@ class Daemon:
         }
 
     def _open_spaces(self) -> int:
-        """Open the spaces that exist now. Raises the error of a space after the others are open."""
+        """Open the new spaces for upkeep, and forget those that no longer exist. Returns 0.
+
+        An error of one space is raised after the others are open.
+        """
         assert self._http is not None
-        trouble = None
-        known_spaces = self._http.access.spaces()
-        self._spaces = {name: space for name, space in self._spaces.items() if name in known_spaces}
-        for name in known_spaces.keys() - self._spaces.keys():
+        last_error = None
+        spaces = self._http.access.spaces()
+        self._spaces = {
+            name: scheduler for name, scheduler in self._spaces.items() if name in spaces
+        }
+        for name in spaces.keys() - self._spaces.keys():
             try:
-                memory = self._http.homes.memory(known_spaces[name])
-                # As long as another daemon does its rounds
+                memory = self._http.homes.memory(spaces[name])
+                # This stays if another daemon does the upkeep of the space, and holds its lock.
                 self._spaces[name] = None
-                self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
+                self._space_locks.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
                 scheduler = type(self._scheduler)(
                     memory.as_caller(None, self._scheduler.memory.face)
                 )
@@ -275,17 +311,18 @@ class Daemon:
                 continue
             except (MemorandaError, OSError) as error:
                 self._spaces.pop(name, None)
-                trouble = error
-        if trouble is not None:
-            raise trouble
+                last_error = error
+        if last_error is not None:
+            raise last_error
         return 0
 
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM. Then finish the running action, answer open requests, and
-        return.
+        """Serve until SIGINT or SIGTERM, or until the daemon has been idle for long.
+
+        Then finish the running step, answer open requests, and return.
 
         ready: called when the socket listens.
-        stopping: called at the signal.
+        stopping: called as soon as the daemon begins to end.
         """
         asyncio.run(self._serve(ready, stopping))
 
@@ -293,14 +330,14 @@ class Daemon:
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
 
-        def on_signal() -> None:
+        def begin_stop() -> None:
             if not stop.is_set():
                 self._stopping.set()
                 stop.set()
                 stopping()
 
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, on_signal)
+            loop.add_signal_handler(number, begin_stop)
         if self._server is not None:
             await self._server.start()
         if self._http is not None:
@@ -309,30 +346,33 @@ class Daemon:
         try:
             while self._has_upkeep and not stop.is_set():
                 await asyncio.to_thread(self._logged_round)
-                end = loop.time() + self._interval
+                end = loop.time() + self._interval_seconds
                 while not stop.is_set() and (seconds_left := end - loop.time()) > 0:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(stop.wait(), min(seconds_left, KEPT_UP_AFTER))
-                    # Changes by callers of the socket are shown before that.
+                    # Changes by callers on the socket must be shown before the next round.
                     await asyncio.to_thread(self._keep_up)
                     if self._is_idle(loop.time()):
-                        on_signal()
+                        begin_stop()
             await stop.wait()
         finally:
             if self._sessions is not None:
                 self._sessions.stop()
             stops = [server.stop() for server in (self._server, self._http) if server is not None]
             await asyncio.gather(*stops)
-            self._held.close()
+            self._space_locks.close()
             if self._has_upkeep:
                 self._keep_up()
 
     def _is_idle(self, now: float) -> bool:
-        """Whether the daemon has been without a client for as long as it waits for one."""
-        if self._idle is None or self._server is None:
+        """Whether the daemon has had no client for so long that it must end.
+
+        now: the time on the clock of the event loop.
+        """
+        if self._idle_seconds is None or self._server is None:
             return False
         quiet_since = self._server.quiet_since
-        return quiet_since is not None and now - quiet_since >= self._idle
+        return quiet_since is not None and now - quiet_since >= self._idle_seconds
 
     def _logged_round(self) -> None:
         """Run a round, and log any error so that the daemon goes on."""
@@ -342,6 +382,7 @@ class Daemon:
             _log_failure("round", error)
 
     def _keep_up(self) -> None:
+        """Bring the overview `memory.md` up to date. Errors are logged."""
         try:
             with waits_until(self._stopping):
                 self._scheduler.keep_up()
@@ -351,15 +392,12 @@ class Daemon:
 
 
 def _log_failure(name: str, error: Exception) -> None:
-    """Log the failure of a step, with the traceback if it is a fault of ours."""
+    """Log the failure of a step. The log has a traceback only if it is a fault of ours."""
     if isinstance(error, Busy):
         _log.info("[%s] put off: %s", name, error)
         return
-    if isinstance(error, MemorandaError):
-        fault = None
-    else:
-        fault = error
-    _log.error("[%s] %s", name, error, exc_info=fault)
+    is_our_fault = not isinstance(error, MemorandaError)
+    _log.error("[%s] %s", name, error, exc_info=error if is_our_fault else None)
 
 
 def _stamp(moment: datetime | None) -> str | None:
@@ -369,25 +407,30 @@ def _stamp(moment: datetime | None) -> str | None:
 
 
 UNITS = {"systemd": "systemd.service", "launchd": "launchd.plist"}
+"""The programs that can start a daemon, each with the name of our template for its unit file."""
 
 
 def unit_file(kind: str, arguments: Sequence[str], log: Path) -> str:
-    """The unit file of `kind` (see UNITS) that runs the command line `arguments`; launchd's writes
-    stderr to `log`.
+    """Return the text of a unit file that runs the daemon.
+
+    kind: "systemd" or "launchd".
+    arguments: the command line to run.
+    log: the file for stderr. systemd ignores it, and has its own log.
     """
     template = files("memoranda.serve").joinpath("units", UNITS[kind]).read_text("utf-8")
     if kind == "systemd":
-        # as systemd reads them: `%` and `$` doubled, quoted if it has blanks or quotes
-        texts = (
-            argument.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$")
-            for argument in arguments
-        )
-        quoted = (
-            '"' + text.replace('"', '\\"') + '"' if re.search(r"[ \t\"'\\]", text) else text
-            for text in texts
-        )
-        return template.replace("{command}", " ".join(quoted))
+        command = " ".join(_systemd_word(argument) for argument in arguments)
+        return template.replace("{command}", command)
     from xml.sax.saxutils import escape
 
     rows = "\n".join(f"    <string>{escape(argument)}</string>" for argument in arguments)
     return template.replace("{arguments}", rows).replace("{log}", escape(str(log)))
+
+
+def _systemd_word(argument: str) -> str:
+    """Return an argument as a word of a systemd command line: `50% off` as `"50%% off"`."""
+    word = argument.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$")
+    needs_quotes = re.search(r"[ \t\"'\\]", word)
+    if needs_quotes:
+        return '"' + word.replace('"', '\\"') + '"'
+    return word

@@ -1,9 +1,9 @@
-"""MCP over HTTP (docs/http.md): who is let in, and what each caller is served, on the daemon's own
-event loop.
+"""Serves MCP over HTTP (docs/http.md) on the daemon's event loop.
 
-Stateless: each request is complete, for clients of both kinds of revision. The SDK speaks the
-protocol; before it come, in this order, the checks of Host and Origin, of the method, the token,
-the space, the rate and the body.
+The SDK speaks the protocol. Before a request reaches the SDK, it passes checks in this order: Host
+and Origin, the method, the token, the space, the rate and the body. No state is kept between the
+requests of a client, so clients of older and newer revisions of MCP are served alike. Each caller
+gets the tools that its token allows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 import anyio
@@ -74,10 +74,11 @@ _log = logging.getLogger("memoranda.http")
 WEB_CLIENTS = ("https://claude.ai", "https://claude.com", "https://chatgpt.com")
 """Origins whose pages may call a server with a public address."""
 # Seconds that calls in progress have when the server ends.
-_LAST_WORDS = 5
+_SHUTDOWN_SECONDS = 5
 # Seconds for which an idle connection stays open.
-_KEPT_ALIVE = 75
-_HEADERS = [
+_IDLE_SECONDS = 75
+# Headers that the script of a web page may send.
+_SCRIPT_HEADERS = [
     "authorization",
     "content-type",
     "mcp-protocol-version",
@@ -90,75 +91,75 @@ _HEADERS = [
 
 @dataclass(frozen=True)
 class Place:
-    """The place where the server listens, and the addresses it answers to.
+    """Where the server listens, and by which addresses callers may reach it.
 
-    public: its address on the web, without a path.
+    host, port: where it listens. Port 0 means any free one.
+    is_open: whether callers need no token.
+    public: the address on the web, without a path. None: only this machine's network.
+    hosts, origins: more hosts, and origins of web pages, to let in.
     """
 
     host: str
     port: int
     is_open: bool = False
-    """Whether callers need no token."""
     public: str | None = None
     hosts: Sequence[str] = ()
     origins: Sequence[str] = ()
 
     def check(self) -> None:
-        """Raises ConfigError for a place where anybody could call."""
+        """Raise ConfigError for a place where anybody could call, or an invalid public address."""
         if self.is_open and (self.host not in LOOPBACK or self.public):
             raise ConfigError(
                 "--no-token is for this machine alone: listen on 127.0.0.1, and without --public-url"
             )
         if self.public:
             parts = urlsplit(self.public)
-            local = parts.scheme == "http" and parts.hostname in LOOPBACK
-            if (
-                not (parts.scheme == "https" or local)
-                or not parts.hostname
-                or parts.path
-                or parts.query
-            ):
+            is_local = parts.scheme == "http" and parts.hostname in LOOPBACK
+            is_safe = parts.scheme == "https" or is_local
+            if not is_safe or not parts.hostname or parts.path or parts.query:
                 raise ConfigError(
                     f'--public-url must be https://HOST without a path, got "{self.public}"'
                 )
 
     def security(self) -> TransportSecuritySettings:
-        """The hosts and origins to let in: this machine, the public address, and the configured
-        ones.
+        """Return the hosts and origins to let in.
+
+        They are this machine, the public address with the clients on the web, and `hosts` and
+        `origins`.
         """
-        local_hosts = [f"[{host}]" if ":" in host else host for host in {*LOOPBACK, self.host}]
-        far = urlsplit(self.public or "")
-        names = [*local_hosts, *self.hosts, *([far.netloc] if self.public else [])]
+        local_hosts = [_url_host(host) for host in {*LOOPBACK, self.host}]
+        host_names = [*local_hosts, *self.hosts]
+        web_origins: list[str] = []
         if self.public:
-            web = [self.public, *WEB_CLIENTS]
-        else:
-            web = []
-        origins = [f"http://{name}" for name in local_hosts] + [
-            f"http://{name}:*" for name in local_hosts
-        ]
+            host_names.append(urlsplit(self.public).netloc)
+            web_origins = [self.public, *WEB_CLIENTS]
+        local_origins = [f"http://{host}" for host in local_hosts]
+        # The SDK reads `:*` as any port.
+        local_origins += [f"{origin}:*" for origin in local_origins]
         return TransportSecuritySettings(
-            allowed_hosts=names + [f"{name}:*" for name in names],
-            allowed_origins=[*origins, *web, *self.origins],
+            allowed_hosts=host_names + [f"{name}:*" for name in host_names],
+            allowed_origins=[*local_origins, *web_origins, *self.origins],
         )
 
     def address(self, port: int) -> str:
-        """The address at which this machine reaches it, if it listens on `port`."""
+        """Return the address at which a program on this machine reaches the server.
+
+        port: the port at which it really listens.
+        """
+        # A server that listens on all addresses is reached at the loopback address.
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return f"http://{_url_host(host)}:{port}"
 
     def listen(self) -> socket.socket:
-        """The listening socket. Raises StorageError."""
+        """Open the listening socket. Raises StorageError."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
-            if ":" in self.host:
-                family = socket.AF_INET6
-            else:
-                family = socket.AF_INET
             listener = socket.create_server((self.host, self.port), family=family, backlog=1024)
-            # Connections inherit it. Without it each answer on a kept connection waits 40 ms.
+            # Connections inherit the option. Without it, each answer after the first waits 40 ms.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return listener
         except OSError as error:
-            # Python adds the address as a tuple
+            # Python adds "(while attempting to bind on address …)", which our sentence says.
             why = str(error.strerror).partition(" (while")[0]
             refused = StorageError(f"{self.host}:{self.port}", why)
             refused.args = (
@@ -167,8 +168,17 @@ class Place:
             raise refused from None
 
 
+def _url_host(host: str) -> str:
+    """Return a host as an address has it: an IPv6 address is in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
 def place_of(text: str) -> tuple[str, int]:
-    """HOST and PORT of `HOST:PORT`, `[::1]:PORT` or a port alone. Raises ConfigError."""
+    """Split the value of `--http` into a host and a port. Raises ConfigError.
+
+    `0.0.0.0:80` gives ("0.0.0.0", 80), `[::1]:80` gives ("::1", 80), and `80` gives
+    ("127.0.0.1", 80).
+    """
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not port.isdecimal() or int(port) > 65535 or "/" in host:
@@ -177,14 +187,13 @@ def place_of(text: str) -> tuple[str, int]:
 
 
 class Homes:
-    """The open memories of one server: of its home and of spaces, each perhaps limited to some
-    projects.
+    """Opens the memories that one server serves: its home, and the spaces. Thread-safe.
 
-    Thread-safe.
+    A memory stays open until `close`, so that later requests find it open.
 
-    memory: the memory of the home's owner, which is not closed here.
-    registry: its tools.
-    registry_for: makes the tools of a space.
+    memory: the memory of the home's owner. Its opener closes it.
+    registry: the tools of the home.
+    registry_for: makes the tools of a space from its memory.
     """
 
     def __init__(
@@ -197,11 +206,16 @@ class Homes:
         self._registry = registry
         self._registry_for = registry_for
         self._lock = threading.Lock()
+        # By the place of the space (None for the home), and the sorted projects.
         self._open: dict[tuple[str | None, tuple[str, ...]], MemorySession] = {}
-        self._ends = ExitStack()
+        self._open_contexts = ExitStack()
 
     def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> MemorySession:
-        """The memory of a space (None: the home), limited to these projects (empty: all)."""
+        """Return an open memory.
+
+        space: the space. None: the home.
+        projects: the only projects that the memory shows. Empty: all.
+        """
         if space is None and not projects:
             return self._memory
         from memoranda.engine import open_session
@@ -212,31 +226,37 @@ class Homes:
                 home = str(space.home if space else self._memory.home)
                 if space and space.database:
                     home = self._memory.settings.address_of(space.database)
-                if space:
-                    settings = None
-                else:
-                    settings = self._memory.settings
-                clock = self._memory.clock
                 session = open_session(
-                    home, config=settings, face="mcp", clock=clock, only=projects, serving=True
+                    home,
+                    # A space has its own configuration.
+                    config=None if space else self._memory.settings,
+                    face="mcp",
+                    clock=self._memory.clock,
+                    only=projects,
+                    serving=True,
                 )
-                self._open[key] = self._ends.enter_context(session)
+                self._open[key] = self._open_contexts.enter_context(session)
             return self._open[key]
 
     def registry(self, space: Space | None) -> Registry:
-        """All tools of a space, or of the home."""
+        """Return all tools of a space, or of the home if `space` is None."""
         if space is None:
             return self._registry
         return self._registry_for(self.memory(space))
 
     def close(self) -> None:
-        """Close all but the home's own memory."""
-        self._ends.close()
+        """Close all memories except the one given by the server's opener."""
+        self._open_contexts.close()
 
 
 @dataclass
 class AdmittedRequest:
-    """A request that was let in: its caller, its space, and its facts for the access log."""
+    """A request that passed the checks.
+
+    token: the caller's token. None: the owner, without a token.
+    space: the space that the request is for. None: the home.
+    did: the names of the tools that the request called, for the log.
+    """
 
     token: StoredToken | None
     space: Space | None
@@ -245,7 +265,7 @@ class AdmittedRequest:
 
     @property
     def scope(self) -> str:
-        """The rights of the caller: those that the token and its member's role both allow."""
+        """The rights of the caller. In a space, its role there may allow less than its token."""
         if self.token is None:
             return "admin"
         if self.space is None or self.token.member is None:
@@ -262,53 +282,50 @@ class AdmittedRequest:
     def caller(
         self, memory: MemorySession, agent_name: str, face: str, client: str
     ) -> MemorySession:
-        """`memory` for this caller.
+        """Return `memory` as this caller may use it: with the caller's agent and rights.
 
-        agent_name: the agent that the client says it is.
-        client: the name of the client in the ledger.
+        The agent of a token, or the member's name in a space, goes before the client's own name.
+
+        agent_name: the name that the client gives itself.
+        client: the name under which the ledger records the client.
         """
         identity = self.server.identity
         token = self.token
-        if token:
-            session = {"session": token.id}
-        else:
-            session = {}
-        if token is None:
-            own_agent = None
-        elif self.space is not None:
-            own_agent = token.member
-        else:
-            own_agent = token.agent
-        agent = own_agent or identity.agent or agent_of(agent_name, identity.clients)
+        session: dict[str, str] = {}
+        token_agent = None
+        if token is not None:
+            session["session"] = token.id
+            token_agent = token.agent if self.space is None else token.member
+        agent = token_agent or identity.agent or agent_of(agent_name, identity.clients)
         memory = memory.as_caller(agent, face, client=client, **session)
         memory.only_reads = self.scope == "read"
         return memory
 
 
 class _HttpHandlers(Handlers):
-    """Requests of many callers, each with a separate memory.
+    """Answers the requests of many callers. Each request uses the memory of its caller.
 
-    Without a connection, callers cannot be told about changes.
+    Callers hear of no changes, since no connection stays open for them.
     """
 
     async def call(self, ctx: Any, params: Any) -> dict[str, Any]:
+        """Run a tool, and count the call and its time."""
         if params.name not in self._registry.tools:
             return await super().call(ctx, params)
         request: AdmittedRequest = ctx.request.scope[CALL]
         request.did.append(params.name)
-        begun = time.perf_counter()
-        end = "error"
+        begin = time.perf_counter()
+        outcome = "error"
         try:
             result = await super().call(ctx, params)
-            if result["isError"]:
-                end = "error"
-            else:
-                end = "ok"
+            if not result["isError"]:
+                outcome = "ok"
             return result
         finally:
-            request.server.metrics.count_call(params.name, end, time.perf_counter() - begun)
+            request.server.metrics.count_call(params.name, outcome, time.perf_counter() - begin)
 
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
+        """Run `call` on a thread, with the memory of the request's caller."""
         request: AdmittedRequest = ctx.request.scope[CALL]
         client = self._client(ctx)
         if client:
@@ -322,10 +339,14 @@ class _HttpHandlers(Handlers):
 
 
 class HttpServer:
-    """Serves `homes` at `place`, on `listener`.
+    """The HTTP server of a home and its spaces.
 
-    toolsets: the toolsets to offer.
-    threads: where calls run, until `stopping`.
+    place: where it listens, and whom it lets in.
+    identity: its name, and how it finds a caller's agent.
+    toolsets: the names of the toolsets to offer.
+    threads: where calls run.
+    stopping: set as soon as calls must end.
+    listener: the socket to accept connections on. None: `app` is called directly, as by tests.
     routes: the routes of OAuth, if any.
     pages: makes the routes of the page (serve/page).
     """
@@ -354,25 +375,25 @@ class HttpServer:
         self._listener = listener
         self._budgets = Budgets(access.clock, access.table)
         self._tasks: TaskGroup | None = None
-        self._managers: dict[
-            tuple[str | None, str, bool, tuple[str, ...]], StreamableHTTPSessionManager
-        ] = {}
-        self._turn = anyio.Lock()
+        self._managers: dict[_Offer, StreamableHTTPSessionManager] = {}
+        # Held while a manager is made, so that two requests do not make the same one.
+        self._managers_lock = anyio.Lock()
         self._server: _Uvicorn | None = None
-        self._served: asyncio.Task[None] | None = None
+        self._serving: asyncio.Task[None] | None = None
         self.metrics = Metrics()
         self.seen: dict[str, datetime] = {}
-        """When each token, by its id, was last used here."""
+        """When each token was last used with this server, by the token's id."""
         security = place.security()
-        pattern = "|".join(
+        # `:*` means any port.
+        origin_pattern = "|".join(
             re.escape(allowed_origin).replace(r":\*", r":\d+")
             for allowed_origin in security.allowed_origins
         )
         endpoint = CORSMiddleware(
             ExceptionMiddleware(self._answer, HANDLERS),
-            allow_origin_regex=pattern,
+            allow_origin_regex=origin_pattern,
             allow_methods=["POST"],
-            allow_headers=_HEADERS,
+            allow_headers=_SCRIPT_HEADERS,
             expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
         )
         health = Health(self.metrics, stopping, homes.memory(None), self.connections, self.admitted)
@@ -399,13 +420,14 @@ class HttpServer:
         self.app.state.sessions = None
 
     def connections(self) -> int:
-        """How many are open."""
+        """Return how many connections are open."""
         if self._server is not None:
             return len(self._server.server_state.connections)
         return 0
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """Keep the group of tasks open in which the SDK's servers run, until the server ends."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             try:
@@ -425,20 +447,20 @@ class HttpServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=_KEPT_ALIVE,
-            timeout_graceful_shutdown=_LAST_WORDS,
+            timeout_keep_alive=_IDLE_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
         self._server = _Uvicorn(config)
-        self._served = asyncio.create_task(self._server.serve([self._listener]))
-        while not self._server.started and not self._served.done():
+        self._serving = asyncio.create_task(self._server.serve([self._listener]))
+        while not self._server.started and not self._serving.done():
             await asyncio.sleep(0.01)
 
     async def stop(self) -> None:
         """Accept nothing more, answer what is in progress, and close."""
         self.stopping.set()
-        if self._server is not None and self._served is not None:
+        if self._server is not None and self._serving is not None:
             self._server.should_exit = True
-            await self._served
+            await self._serving
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.homes.close)
         self.access.close()
@@ -457,26 +479,30 @@ class HttpServer:
             raise RequestRefused(408, TOO_LATE) from None
 
     def admitted(self, request: Request) -> AdmittedRequest:
-        """The call a request makes, if it is let in. Raises RequestRefused."""
+        """Check the token, the space and the rate of a request. Raises RequestRefused."""
         token = self._token_of(request)
         request.scope[TOKEN] = token
         space = self._space_of(request, token)
         if token is not None:
             refusal = self._budgets.take(token.id, token.rate, token.quota)
             if refusal:
-                wait, why = refusal
-                raise RequestRefused(429, why, retry_after=str(wait))
+                retry_after = str(refusal.wait_seconds)
+                raise RequestRefused(429, refusal.reason, retry_after=retry_after)
             self.seen[token.id] = self.access.clock()
-            # The day of the last use is not worth a refusal
+            # A request is not refused only because the day of the last use cannot be stored.
             with suppress(StorageError):
                 self.access.note_use(token)
         return AdmittedRequest(token, space, self)
 
     def _token_of(self, request: Request) -> StoredToken | None:
-        """The token of a request. None if there is none and none is needed. Raises RequestRefused."""
+        """Return the token of a request. Raises RequestRefused if it has no valid one.
+
+        None if the request has no token and the server needs none.
+        """
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         if not kind and self._place.is_open:
             return None
+        # The challenge tells a client where to get a token.
         public = self._place.public
         challenge = "Bearer"
         if public:
@@ -494,12 +520,15 @@ class HttpServer:
         return token
 
     def _space_of(self, request: Request, token: StoredToken | None) -> Space | None:
-        """The space that a request is about. None for the home. Raises RequestRefused: a space does
-        not exist for a caller who is not its member.
+        """Return the space that a request is for. None: the home.
+
+        Raises RequestRefused, which says of a space that it does not exist unless the caller is one
+        of its members. A member's token is refused at the home.
         """
         name = request.path_params.get("space")
         member = None if token is None else token.member
-        if name is None and member is None:
+        is_for_home = name is None
+        if is_for_home and member is None:
             return None
         space = self.access.spaces().get(name or "")
         if space is None or member is None or member not in space.members:
@@ -507,7 +536,10 @@ class HttpServer:
         return space
 
     async def run(self, call: AdmittedRequest, work: Callable[[MemorySession], T]) -> T:
-        """The result of `work` with the caller's memory, on a thread. Raises MemorandaError."""
+        """Run `work` with the memory of the request, on a thread, and return its result.
+
+        Raises MemorandaError.
+        """
         if self.stopping.is_set():
             raise Stopping
         stoppable = waits_until(self.stopping)(
@@ -523,45 +555,35 @@ class HttpServer:
             raise InternalError from None
 
     async def _manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
-        """The SDK's server of the tools this caller may use."""
+        """Return the SDK's server of the tools that this caller may use.
+
+        Callers with the same offer share a server.
+        """
         own_projects = {project.lower() for project in call.projects}
-        names = tuple(
+        # Some toolsets are for one project.
+        toolset_names = tuple(
             toolset
             for toolset in self._toolsets
             if not own_projects or FACES[toolset].project in (None, *own_projects)
         )
-        key = (call.space.name if call.space else None, call.scope, bool(call.projects), names)
-        async with self._turn:
-            if key not in self._managers:
+        offer = _Offer(
+            call.space.name if call.space else None, call.scope, bool(call.projects), toolset_names
+        )
+        async with self._managers_lock:
+            if offer not in self._managers:
                 assert self._tasks is not None
                 whole_registry = await asyncio.to_thread(self.homes.registry, call.space)
-                toolsets = [
-                    replace(
-                        toolset,
-                        tools=[
-                            tool
-                            for tool in toolset.tools
-                            if may_use(call.scope, bool(call.projects), tool)
-                        ],
-                    )
-                    for toolset in whole_registry.toolsets
-                    if toolset.name in names
-                ]
-                # Which are shared
-                registry = Registry(
-                    [served_toolset for served_toolset in toolsets if served_toolset.tools],
-                    whole_registry.hooks,
-                )
-                self._managers[key] = await self._tasks.start(self._keep, registry)
-            return self._managers[key]
+                registry = _limited_registry(whole_registry, offer)
+                self._managers[offer] = await self._tasks.start(self._run_manager, registry)
+            return self._managers[offer]
 
-    async def _keep(
+    async def _run_manager(
         self,
         registry: Registry,
         *,
         task_status: TaskStatus[StreamableHTTPSessionManager] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Run the SDK's server of `registry` until the end."""
+        """Run the SDK's server of `registry` until this server ends."""
         server = _HttpHandlers(registry, None, self.identity).server()
         manager = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, max_request_body_size=LIMIT
@@ -571,15 +593,44 @@ class HttpServer:
             await anyio.sleep_forever()
 
 
+class _Offer(NamedTuple):
+    """The facts that decide which tools a caller is served.
+
+    space: the name of the space. None: the home.
+    is_limited: whether the caller sees only some projects.
+    """
+
+    space: str | None
+    scope: str
+    is_limited: bool
+    toolset_names: tuple[str, ...]
+
+
+def _limited_registry(whole_registry: Registry, offer: _Offer) -> Registry:
+    """Return a registry of only the tools that `offer` allows."""
+    toolsets = []
+    for toolset in whole_registry.toolsets:
+        if toolset.name not in offer.toolset_names:
+            continue
+        tools = [tool for tool in toolset.tools if may_use(offer.scope, offer.is_limited, tool)]
+        if tools:
+            # The toolset of the whole registry is shared, so it stays unchanged.
+            toolsets.append(replace(toolset, tools=tools))
+    return Registry(toolsets, whole_registry.hooks)
+
+
 def _accepting(scope: Scope) -> Scope:
-    """`scope` with an Accept header: who sends none takes whatever there is (RFC 9110, 12.5.1)."""
+    """Return `scope` with an Accept header, which the SDK demands.
+
+    A client that sends none accepts any type (RFC 9110, 12.5.1).
+    """
     if any(name == b"accept" for name, _ in scope["headers"]):
         return scope
     return {**scope, "headers": [*scope["headers"], (b"accept", b"*/*")]}
 
 
 class _Uvicorn(uvicorn.Server):
-    """The signals are the daemon's."""
+    """A server that leaves signals to the daemon."""
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]  # a generator there
         return nullcontext()

@@ -1,10 +1,11 @@
-"""A registry of tools as a Model Context Protocol server: what stands between the official SDK and
-the faces, and between it and the lines of one client.
+"""Offers a registry of tools as a Model Context Protocol (MCP) server.
 
-The SDK speaks the protocol in all its revisions. Here no request is left without an answer,
-arguments reach a tool as they came, no text that JSON or UTF-8 cannot carry ends the connection,
-and requests that need the memory take effect in the order received. Results are plain values in the
-form of the wire; the SDK checks and completes them for the client's revision.
+The official SDK speaks the protocol in all its revisions. `ClientConnection` converts the lines of
+one client to the SDK's messages, and `Handlers` answers the requests that the SDK passes on.
+This module adds guarantees to the SDK. Each request gets an answer. Arguments reach a tool
+unchanged. Text that JSON or UTF-8 cannot carry does not end the connection. Requests that need the
+memory take effect in the order received. Results are dicts as the wire has them; the SDK checks
+and completes them for the client's revision.
 """
 
 from __future__ import annotations
@@ -59,29 +60,39 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Result = dict[str, Any]
 
-# The mark newer revisions demand on a result; older ones drop it.
+# Newer revisions demand this key in a final result. For older revisions the SDK drops it.
 _FINAL: Result = {"resultType": "complete"}
-_ASKED_WRONG = ("invalid", "timeframe", "outside", "not_found", "project_not_found", "ambiguous")
+# The codes of errors that are the caller's: they become INVALID_PARAMS, others INTERNAL_ERROR.
+_CALLER_ERROR_CODES = (
+    "invalid",
+    "timeframe",
+    "outside",
+    "not_found",
+    "project_not_found",
+    "ambiguous",
+)
+# The key of a call's parameters under which arguments that are not an object reach our handler.
 _ORIGINAL_ARGUMENTS = "memoranda/arguments"
-_UNNAMED = "unknown"
-_ANY = "*"
+# The agent of a client whose name has no character that an agent's name may have.
+_UNNAMED_AGENT = "unknown"
+# The key in the owner's table for every client that the table does not name.
+_ANY_CLIENT = "*"
+# The request by which a newer client asks for the revisions the server speaks.
 _PROBE = "server/discover"
 _FIRST_REQUESTS = ("initialize", _PROBE)
-# Who has one of these tools may read any note of the profile, and so may be told it.
-_READERS = frozenset(("memory", "read_note"))
-# Seconds a client waits at most for what it is told as it connects.
-_INTRODUCTION_WAITS = 1.0
-# Characters of a client's name; clients may send any text as one.
-_CLIENT_NAME = 100
-# Characters that count of what a client calls itself, and of an agent's name made from it.
-_AGENT_NAME = 64
-# Signs that an agent's name cannot have.
-_NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
+# A client with one of these tools may read any note of the profile, so it may see the profile.
+_READING_TOOLS = frozenset(("memory", "read_note"))
+_MAX_INTRODUCTION_SECONDS = 1.0
+# Clients may send any text as their name; only so much of it is used.
+_MAX_CLIENT_NAME_CHARACTERS = 100
+_MAX_AGENT_NAME_CHARACTERS = 64
+_NOT_IN_AGENT_NAMES = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
 """Most values one completion may have, by the protocol."""
 # A variable of a resource template: `{name}` or `{+path}`.
 _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
-_TOOL = {
+# For each kind of item in a list: the protocol's name of a field, and our attribute that has it.
+_TOOL_FIELDS = {
     "name": "name",
     "title": "title",
     "description": "description",
@@ -89,9 +100,13 @@ _TOOL = {
     "outputSchema": "output_schema",
     "annotations": "annotations",
 }
-_TEMPLATE = {"uriTemplate": "uri", "name": "name", "description": "description", "mimeType": "mime"}
-# The protocol's names for the attributes shown in a list.
-_RESOURCE = {
+_TEMPLATE_FIELDS = {
+    "uriTemplate": "uri",
+    "name": "name",
+    "description": "description",
+    "mimeType": "mime",
+}
+_RESOURCE_FIELDS = {
     "uri": "uri",
     "name": "name",
     "title": "title",
@@ -102,8 +117,11 @@ _RESOURCE = {
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """Who serves, and who calls: `agent`, or if None what `agent_of` makes of the client's name
-    with `clients`.
+    """The name of the server, and how it finds the agent that calls.
+
+    name, version: what the server tells clients about itself.
+    agent: the agent of every caller. None: `agent_of` finds the agent by the client's name.
+    clients: the owner's table from client name to agent, for `agent_of`.
     """
 
     name: str
@@ -111,61 +129,83 @@ class ServerIdentity:
     agent: str | None
     clients: Mapping[str, str]
     met: Callable[[str, str], None] | None = None
-    """Told of each request who it is from: the agent, and what its client calls itself."""
+    """Called after each request with the agent that made it, and the name its client gave."""
 
 
 def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
-    """The agent of a client that calls itself `client` (contract 001, 1, "Identity").
+    """Return the agent of a client that calls itself `client` (contract 001, 1, "Identity").
 
-    `own_names` is the owner's table (configuration key `agents`), which goes before ours: client name,
-    in any case, to agent, `*` for every client not in it. A client in neither is its own name in
-    the form a scope allows; one without any such character is `unknown`, so that it sees what is
-    global and nothing else. Whatever the client says, this is a filter and no boundary (docs/trust.md):
-    only an agent the owner gave is.
+    The owner's table is looked up first, then ours (clients.toml). The name of a client in neither
+    table becomes its agent, with `-` for characters that agents may not have: "My Editor" gives
+    "my-editor". A name of only such characters gives "unknown", an agent that sees only global
+    notes.
+
+    The agent is a filter, not a boundary, because a client may give any name (docs/trust.md).
+    Only an agent that the owner set is a boundary.
+
+    own_names: the owner's table (configuration key `agents`): client name, in any case, to agent.
+        Its key `*` is for every client that it does not name.
     """
-    name = default_rules().redacted(client[:_CLIENT_NAME].strip()).lower()
-    plain_name = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
+    name = default_rules().redacted(client[:_MAX_CLIENT_NAME_CHARACTERS].strip()).lower()
+    safe_name = _safe_agent_name(name)
     own_table = {key.lower(): agent for key, agent in (own_names or {}).items()}
-    name_tables = (
+    lookups = (
         (own_table, name),
-        (own_table, plain_name),
-        (own_table, _ANY),
+        (own_table, safe_name),
+        (own_table, _ANY_CLIENT),
         (_known_clients(), name),
-        (_known_clients(), plain_name),
+        (_known_clients(), safe_name),
     )
-    found_agent = next(
-        (table[key].lower() for table, key in name_tables if key in table), plain_name
-    )
-    agent = _NOT_IN_AGENTS.sub("-", found_agent).lstrip("-._")[:_AGENT_NAME] or _UNNAMED
+    agent_in_table = next((table[key].lower() for table, key in lookups if key in table), safe_name)
+    agent = _safe_agent_name(agent_in_table)[:_MAX_AGENT_NAME_CHARACTERS] or _UNNAMED_AGENT
+    # In notes these names say that no client but a person or an import wrote them.
     if agent in TAKEN_AGENTS:
         return f"{agent}-client"
     return agent
 
 
+def _safe_agent_name(name: str) -> str:
+    """Return a lowercase name with only the characters of an agent's name: "my editor" to
+    "my-editor".
+    """
+    return _NOT_IN_AGENT_NAMES.sub("-", name).lstrip("-._")
+
+
 def has_hooks(client: str) -> bool:
-    """Whether our hooks speak to the sessions of a client that calls itself `client`."""
-    name = _NOT_IN_AGENTS.sub("-", client[:_CLIENT_NAME].strip().lower())
-    for hooked, plugin in _hooked_clients().items():
-        if name == hooked or name.startswith(f"{hooked}-"):
-            return not plugin or _is_configured(plugin)
+    """Whether our hooks introduce the memory to the sessions of a client that calls itself
+    `client`.
+    """
+    name = _NOT_IN_AGENT_NAMES.sub("-", client[:_MAX_CLIENT_NAME_CHARACTERS].strip().lower())
+    for hooked_client, plugin_pattern in _plugin_patterns().items():
+        if name == hooked_client or name.startswith(f"{hooked_client}-"):
+            return not plugin_pattern or _is_configured(plugin_pattern)
     return False
 
 
 @cache
-def _hooked_clients() -> Mapping[str, str]:
-    """By the name of a client with hooks, the file of the plugin they need; "" where they need none."""
-    lines = files("memoranda.serve").joinpath("clients-with-hooks.txt").read_text("utf-8")
-    rows = [line.partition(" ") for line in lines.splitlines() if line and line[0] != "#"]
-    return {name: plugin for name, _, plugin in rows}
+def _plugin_patterns() -> Mapping[str, str]:
+    """Return the clients with hooks, each with a glob pattern for the plugin file that the hooks
+    need.
+
+    The pattern is "" where the hooks need no plugin.
+    """
+    text = files("memoranda.serve").joinpath("clients-with-hooks.txt").read_text("utf-8")
+    patterns: dict[str, str] = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            client_name, _, pattern = line.partition(" ")
+            patterns[client_name] = pattern
+    return patterns
 
 
-def _is_configured(plugin: str) -> bool:
-    """Whether a file like `plugin` is in this person's folder of configurations."""
+def _is_configured(plugin_pattern: str) -> bool:
+    """Whether this person's folder of configurations has a file that matches the glob pattern."""
     folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return any(Path(folder).expanduser().glob(plugin))
+    return any(Path(folder).expanduser().glob(plugin_pattern))
 
 
 def _introduction(memory: MemorySession) -> str:
+    """Return the text that a client is given as it connects. "" if the owner wants none."""
     from memoranda.engine.session_start import introduction
 
     if not memory.settings.introduces:
@@ -174,29 +214,33 @@ def _introduction(memory: MemorySession) -> str:
 
 
 def client_text(client: Any, transport: str) -> str:
-    """The name under which a client is recorded as a writer: its own name and version, or the
-    transport.
+    """Return the name under which the ledger records a client: "claude-code 2.1", for example.
+
+    client: the name and version that the client gave. None: the name is `transport`.
     """
-    if client:
-        client_label = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
-        return default_rules().redacted(" ".join(client_label.split())[:_CLIENT_NAME])
-    return transport
+    if not client:
+        return transport
+    name = client.name[:_MAX_CLIENT_NAME_CHARACTERS]
+    version = client.version[:_MAX_CLIENT_NAME_CHARACTERS]
+    one_line = " ".join(f"{name} {version}".split())
+    return default_rules().redacted(one_line[:_MAX_CLIENT_NAME_CHARACTERS])
 
 
 @cache
 def _known_clients() -> Mapping[str, str]:
+    """Return our own table from client name to agent (clients.toml)."""
     return tomllib.loads(files("memoranda.serve").joinpath("clients.toml").read_text("utf-8"))
 
 
 class ClientConnection(ObjectSendStream[SessionMessage]):
     """One client: converts its lines to the SDK's messages and back.
 
-    It is the SDK's write stream; `requests` is its read stream. That stream ends after the client
+    The SDK writes to this object and reads from `requests`. `requests` ends only after the client
     has sent everything and each request is answered, because the SDK drops running requests when
-    its input ends. If a client gives up on a slow answer to its probe and begins like older
-    clients, `requests` is replaced by a new stream.
+    its input ends. Some clients give up on a slow answer to their probe and begin like an older
+    client, with `initialize`. Then `requests` is replaced by a new stream.
 
-    write: sends a line without its break.
+    write: sends the client a line, which it gets without the line break.
     answered: called after each answer.
     at_end: called when the client has sent everything. It ends streams that would wait for more.
     unanswered: the number of open requests.
@@ -212,7 +256,7 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         )
         self.unanswered = 0
         self._ended = False
-        self._asked: set[str] = set()
+        self._methods_received: set[str] = set()
 
     def receive(self, line: bytes) -> None:
         """Take one line from the client.
@@ -229,15 +273,16 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         metadata = None
         if isinstance(message, JSONRPCRequest):
             self.unanswered += 1
-            if message.method == "initialize" and self._asked == {_PROBE}:
+            has_given_up_probe = self._methods_received == {_PROBE}
+            if message.method == "initialize" and has_given_up_probe:
                 self._inbox.close()
                 self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
-            self._asked.add(message.method)
+            self._methods_received.add(message.method)
             metadata = ServerMessageMetadata(on_request_unanswered=self._settle)
         self._inbox.send_nowait(SessionMessage(message, metadata))
 
     def end(self) -> None:
-        """Note that the client sends nothing more, or is no longer heard."""
+        """Record that the client sends nothing more, or that its connection is gone."""
         self._ended = True
         if self.at_end is not None:
             self.at_end()
@@ -247,13 +292,15 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
     async def send(self, item: SessionMessage, /) -> None:
         """Send a message of the SDK to the client."""
         self._write(line_of(item.message))
-        if not isinstance(item.message, JSONRPCRequest | JSONRPCNotification):
+        is_answer = not isinstance(item.message, JSONRPCRequest | JSONRPCNotification)
+        if is_answer:
             await self._settle()
 
     async def aclose(self) -> None:
         """Do nothing: the SDK has nothing more to say."""
 
     async def _settle(self) -> None:
+        """Count one request less as open. After the last request of all, `requests` ends."""
         self.unanswered -= 1
         self._answered()
         if self._ended and self.unanswered == 0:
@@ -261,13 +308,16 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
 
 
 class NoMessage(Exception):
-    """A line that is no JSON-RPC message; `id` is the request's, None when it has none that can be
-    read.
+    """A line is not a JSON-RPC message.
+
+    id: the id of the request. None if the line has no readable id.
+    error: the error to answer with.
     """
 
     def __init__(self, code: int, message: str, id: RequestId | None = None):
         super().__init__(message)
-        self.id, self.error = id, ErrorData(code=code, message=message)
+        self.id = id
+        self.error = ErrorData(code=code, message=message)
 
 
 def message_of(line: bytes) -> JSONRPCMessage:
@@ -278,10 +328,12 @@ def message_of(line: bytes) -> JSONRPCMessage:
     """
     try:
         message = jsonrpc_message_adapter.validate_json(line)
-        if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
+        # A request whose `id` is invalid is read as a notification, and would get no answer.
+        may_be_request = isinstance(message, JSONRPCNotification) and b'"id"' in line
+        if not may_be_request:
             return message
     except ValidationError:
-        # Looked at again below, to say what is wrong.
+        # The steps below find out what is wrong.
         pass
     value = _json_of(line)
     if not isinstance(value, dict):
@@ -298,11 +350,11 @@ def message_of(line: bytes) -> JSONRPCMessage:
 
 
 def _json_of(line: bytes) -> Any:
-    """The value of a line, read less strictly than pydantic reads it. Raises NoMessage."""
-    # A number far beyond all we count is not one of Python's.
-    number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
+    """Return the JSON value of a line, read less strictly than by pydantic. Raises NoMessage."""
+    # Python refuses to convert a number of thousands of digits, and we count nothing so large.
+    parse_int = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
     try:
-        return json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
+        return json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=parse_int)
     except RecursionError:
         raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
     except ValueError:
@@ -312,9 +364,9 @@ def _json_of(line: bytes) -> Any:
 
 
 def _refusal_of(value: dict[str, Any], id: RequestId | None) -> NoMessage:
-    """The error for an object that is no JSON-RPC message."""
+    """Return the error for a JSON object that is not a JSON-RPC message."""
     if "method" not in value:
-        # An answer, so the id is one of ours.
+        # The object is an answer, so its id is not of a request of the client.
         id = None
     if value.get("jsonrpc") == "2.0" and isinstance(value.get("method"), str):
         return NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
@@ -323,8 +375,9 @@ def _refusal_of(value: dict[str, Any], id: RequestId | None) -> NoMessage:
 
 
 def line_of(message: JSONRPCMessage) -> bytes:
-    """`message` as one line without its break. A lone surrogate, which UTF-8 cannot carry, becomes
-    U+FFFD.
+    """Return `message` as one line of JSON, without a line break.
+
+    A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD.
     """
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
@@ -336,34 +389,37 @@ def line_of(message: JSONRPCMessage) -> bytes:
 async def converse(
     connection: ClientConnection, registry: Registry, turns: CallQueue, identity: ServerIdentity
 ) -> None:
-    """Serve `registry` to the client of `connection` until that has ended and everything is
-    answered.
-    """
+    """Serve `registry` to a client until it has sent everything and each request is answered."""
     handlers = Handlers(registry, turns, identity)
-    # Ends every stream with its answer
+    # A stream of changes would stay open; closing it sends its answer.
     connection.at_end = handlers.listen.close
     server = handlers.server()
     requests = None
+    # The connection replaces `requests` if the client begins again.
     while requests is not connection.requests:
         requests = connection.requests
         await server.run(requests, connection, server.create_initialization_options())
 
 
 def _listing(key: str, names: Mapping[str, str], items: Iterable[Any]) -> Callable[..., Any]:
-    """The handler that lists `items` under `key`, each with its fields in `names`."""
+    """Return a handler that lists `items` under `key`.
 
-    def shown(item: Any) -> Result:
-        row = {shown_name: getattr(item, name) for shown_name, name in names.items()}
-        return {name: value for name, value in row.items() if value not in (None, {})}
+    names: the fields of an item: the protocol's name, and the attribute that has the value. A field
+        without a value is left out.
+    """
 
-    async def listed(ctx: Any, params: Any) -> Result:
-        return _FINAL | {key: [shown(item) for item in items]}
+    def row_of(item: Any) -> Result:
+        row = {field_name: getattr(item, attribute) for field_name, attribute in names.items()}
+        return {field_name: value for field_name, value in row.items() if value not in (None, {})}
 
-    return listed
+    async def list_items(ctx: Any, params: Any) -> Result:
+        return _FINAL | {key: [row_of(item) for item in items]}
+
+    return list_items
 
 
 class NoResource(MemorandaError):
-    """No resource and no template reads `uri`."""
+    """`uri` is not a resource, and no template matches it."""
 
     code = "not_found"
 
@@ -378,73 +434,92 @@ def resource_result(
     uri: str,
     resources: Mapping[str, Resource] = {},
 ) -> Result:
-    """Read the resource at `uri`, or the first template that fits, as the answer to
-    `resources/read`.
+    """Read the resource at `uri` and return the answer to `resources/read`.
 
-    Raises NoResource if none fits, and the errors of reading.
+    If `resources` has no such resource, the first template that matches `uri` reads it.
+
+    Raises NoResource if no template matches, and the errors of reading.
     """
-    resource: Resource | Template | None = resources.get(uri)
-    if resource is None:
-        text = ""
-    else:
-        text = resources[uri].read(memory)
-    for template in () if resource else templates:
-        # RFC 6570: `{name}` is one segment, `{+name}` the rest. `?` and `#` belong to the last
-        # variable: people write the names of their notes unencoded.
-        pattern = ""
-        end = 0
-        for variable in _VARIABLE.finditer(template.uri):
-            pattern += (
-                re.escape(template.uri[end : variable.start()])
-                + f"(?P<{variable[2]}>{'.+' if variable[1] else '[^/]+'})"
-            )
-            end = variable.end()
-        match = re.fullmatch(pattern + re.escape(template.uri[end:]), uri, re.DOTALL)
-        if match:
-            variables = {name: unquote(value) for name, value in match.groupdict().items()}
-            resource = template
-            text = template.read(memory, variables)
-            break
-    if resource is None:
-        raise NoResource(uri, templates, resources)
-    return _FINAL | {"contents": [{"uri": uri, "mimeType": resource.mime, "text": text}]}
+    resource = resources.get(uri)
+    if resource is not None:
+        return _contents(uri, resource.mime, resource.read(memory))
+
+    for template in templates:
+        variables = _variables_in(uri, template.uri)
+        if variables is not None:
+            return _contents(uri, template.mime, template.read(memory, variables))
+    raise NoResource(uri, templates, resources)
+
+
+def _contents(uri: str, mime: str, text: str) -> Result:
+    return _FINAL | {"contents": [{"uri": uri, "mimeType": mime, "text": text}]}
+
+
+def _variables_in(uri: str, template_uri: str) -> dict[str, str] | None:
+    """Return the values that the variables of a template have in `uri`. None if it does not match.
+
+    `memory://note/a%20b` and the template `memory://note/{+path}` give `{"path": "a b"}`.
+    """
+    # RFC 6570: `{name}` is one segment of the path, `{+name}` may contain slashes. A value may have
+    # `?` and `#`, because people write the names of their notes unencoded.
+    pattern = ""
+    end = 0
+    for variable in _VARIABLE.finditer(template_uri):
+        has_plus, variable_name = variable.groups()
+        value_pattern = ".+" if has_plus else "[^/]+"
+        pattern += re.escape(template_uri[end : variable.start()])
+        pattern += f"(?P<{variable_name}>{value_pattern})"
+        end = variable.end()
+    pattern += re.escape(template_uri[end:])
+    match = re.fullmatch(pattern, uri, re.DOTALL)
+    if match is None:
+        return None
+    return {name: unquote(value) for name, value in match.groupdict().items()}
 
 
 class Handlers:
-    """The handlers of one server, as the SDK calls them: (context, parameters) -> result.
+    """The handlers of one server. The SDK calls each with a context and parameters for a result.
 
-    A client learns of changed resources in the way of its protocol version: up to 2025-11-25 on its
-    connection, after `resources/subscribe`; later on a stream, `subscriptions/listen`, which the
-    SDK serves. Changes show in the version of each watched resource, compared after every call that
-    used the memory.
+    A client hears of changed resources as its protocol version has it. Up to 2025-11-25 it sends
+    `resources/subscribe` and hears on its connection. Later versions open a stream with
+    `subscriptions/listen`, which the SDK serves. To find changes, the versions of all watched
+    resources are compared after every call that used the memory.
+
+    turns: the queue in which calls wait for the memory. None: a subclass runs the calls.
     """
 
     def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):
         self._registry = registry
         self._turns = turns
         self._identity = identity
+        # The version of each watched resource when it was last compared, by URI.
         self._versions: dict[str, Any] = {}
+        # The URIs that the client subscribed to on its connection.
         self._subscribed: set[str] = set()
+        # The id under which the ledger records the client's session.
         self._session = os.urandom(4).hex()
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
 
     def server(self) -> Server[Any]:
-        """The SDK's server of what the registry has. Without prompts or resources their requests
-        stay unknown, and so out of the capabilities."""
+        """Make the SDK's server for the tools, prompts and resources of the registry.
+
+        The SDK announces the capabilities that it has handlers for. So a registry without prompts,
+        for example, gets no handlers for prompts.
+        """
         registry = self._registry
-        prompts = self._registry.prompts
+        prompts = registry.prompts
         handlers: dict[str, Any] = {"on_call_tool": self.call}
-        handlers["on_list_tools"] = _listing("tools", _TOOL, registry.tools.values())
+        handlers["on_list_tools"] = _listing("tools", _TOOL_FIELDS, registry.tools.values())
         if prompts:
             handlers |= {"on_get_prompt": self.prompt, "on_list_prompts": self.list_prompts}
         if registry.templates or registry.resources:
             handlers["on_read_resource"] = self.read
             handlers["on_list_resources"] = _listing(
-                "resources", _RESOURCE, registry.resources.values()
+                "resources", _RESOURCE_FIELDS, registry.resources.values()
             )
             handlers["on_list_resource_templates"] = _listing(
-                "resourceTemplates", _TEMPLATE, registry.templates
+                "resourceTemplates", _TEMPLATE_FIELDS, registry.templates
             )
         if prompts or registry.templates:
             handlers["on_completion"] = self.complete
@@ -462,24 +537,21 @@ class Handlers:
             cache_hints={method: CacheHint() for method in CACHEABLE_METHODS},  # type: ignore[misc]  # its keys are Literals
             **handlers,
         )
-        # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is
-        # told.
+        # The SDK's own middleware would report calls to a tracer, and only the owner may see them.
         server.middleware[:] = [self._around]
         return server
 
     async def _around(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        if ctx.method == "tools/call" and not isinstance(
-            (ctx.params or {}).get("arguments"), dict | None
-        ):
+        """Answer a request by `call_next`: the middleware around all handlers.
+
+        It lets odd arguments through to the tool, introduces the memory to a client that connects,
+        and reports the caller.
+        """
+        arguments = (ctx.params or {}).get("arguments")
+        if ctx.method == "tools/call" and not isinstance(arguments, dict | None):
             # The SDK would refuse arguments that are not an object, but the tool must answer.
-            ctx = replace(
-                ctx,
-                params={
-                    **ctx.params,
-                    "arguments": {},
-                    _ORIGINAL_ARGUMENTS: ctx.params["arguments"],
-                },
-            )
+            params = {**ctx.params, "arguments": {}, _ORIGINAL_ARGUMENTS: arguments}
+            ctx = replace(ctx, params=params)
         try:
             result = await call_next(ctx)
             if ctx.method in _FIRST_REQUESTS:
@@ -490,17 +562,18 @@ class Handlers:
                 self._identity.met(*self._caller(ctx))
 
     async def _introduced(self, ctx: Any, result: Result) -> Result:
-        """The answer to a client's first request, with what its session should know.
+        """Return the answer to a client's first request, with an introduction to the memory.
 
-        The instructions of the registry come first, unchanged. A client with hooks hears it from
-        these. No trouble with the memory, and no long wait for it, keeps a client from connecting.
+        The introduction follows the registry's instructions, which stay unchanged. A client with
+        hooks gets none here, since the hooks introduce the memory. A memory that fails or is slow
+        does not keep a client from connecting: the introduction is left out.
         """
         client = self._client(ctx)
-        may_read = not _READERS.isdisjoint(self._registry.tools)
+        may_read = not _READING_TOOLS.isdisjoint(self._registry.tools)
         if not may_read or has_hooks(client.name if client else ""):
             return result
         introduction = ""
-        with anyio.move_on_after(_INTRODUCTION_WAITS), suppress(MemorandaError):
+        with anyio.move_on_after(_MAX_INTRODUCTION_SECONDS), suppress(MemorandaError):
             introduction = await self._take(ctx, _introduction)
         if not introduction:
             return result
@@ -509,8 +582,9 @@ class Handlers:
 
     @staticmethod
     def _client(ctx: Any) -> Any:
-        """How the client names itself, or None. The SDK knows it only after `initialize`."""
+        """Return the name and version that the client gave. None if it gave none."""
         params = ctx.session.client_params
+        # The SDK has them in the session only after it has answered `initialize`.
         if params is None and ctx.method == "initialize":
             params = InitializeRequestParams.model_validate(ctx.params, by_name=False)
         if params:
@@ -518,7 +592,7 @@ class Handlers:
         return None
 
     def _caller(self, ctx: Any) -> tuple[str, str]:
-        """The agent who calls, and the name that its client gives itself."""
+        """Return the agent who calls, and the client's name as the ledger records it."""
         client = self._client(ctx)
         agent = self._identity.agent or agent_of(
             client.name if client else "", self._identity.clients
@@ -526,6 +600,7 @@ class Handlers:
         return agent, client_text(client, "mcp")
 
     async def call(self, ctx: Any, params: Any) -> Result:
+        """Run a tool. Its errors are results with `isError`; only an unknown tool is MCPError."""
         if params.name not in self._registry.tools:
             advice = self._registry.instead_of(params.name)
             tool_names = ", ".join(self._registry.tools)
@@ -560,21 +635,23 @@ class Handlers:
         return _FINAL | {"prompts": rows}
 
     async def prompt(self, ctx: Any, params: Any) -> Result:
-        """A rendered prompt. Arguments it does not have are ignored; a blank one is one not given,
-        as forms send it.
+        """Render a prompt.
+
+        Arguments that the prompt does not have are ignored. A blank argument counts as missing,
+        because forms send empty fields as blanks.
         """
 
         def render(memory: MemorySession) -> Result:
             prompt = self._prompt(params.name)
             names = {name for name, _, _ in prompt.arguments}
-            given_arguments = params.arguments or {}
+            all_arguments = params.arguments or {}
             arguments = {
                 name: value
-                for name, value in given_arguments.items()
+                for name, value in all_arguments.items()
                 if name in names and value.strip()
             }
-            for name, _, required in prompt.arguments:
-                if required and name not in arguments:
+            for name, _, is_required in prompt.arguments:
+                if is_required and name not in arguments:
                     raise InvalidInput(
                         f"Argument `{name}` is required for the prompt {prompt.name}."
                     )
@@ -587,54 +664,64 @@ class Handlers:
         return await self._answer(ctx, render)
 
     def _prompt(self, name: str) -> Prompt:
+        """Return the prompt of this name. Raises InvalidInput."""
         prompts = self._registry.prompts
         if name not in prompts:
             raise InvalidInput(f'No prompt "{name}". Prompts: {", ".join(prompts) or "none"}.')
         return prompts[name]
 
     async def read(self, ctx: Any, params: Any) -> Result:
+        """Read the resource at the URI of the request."""
         templates = self._registry.templates
         resources = self._registry.resources
         read = partial(resource_result, templates=templates, uri=params.uri, resources=resources)
         return await self._answer(ctx, read, uri=params.uri)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
-        """Values that go on from what was typed; prompts have none to offer."""
-        uri = getattr(params.ref, "uri", "")
-        variable = params.argument.name
-        other_arguments = dict((params.context.arguments if params.context else None) or {})
+        """Return values that begin with the typed text, for a variable of a resource template.
 
-        def complete(memory: MemorySession) -> Result:
-            values: list[str] = []
+        Prompts have no values to offer, but an unknown prompt is an error.
+        """
+
+        def values_for(memory: MemorySession) -> list[str]:
             if params.ref.type == "ref/prompt":
                 self._prompt(params.ref.name)
-            elif (
-                template := next(
-                    (
-                        this_template
-                        for this_template in self._registry.templates
-                        if this_template.uri == uri
-                    ),
-                    None,
-                )
-            ) is None:
-                raise NoResource(uri, self._registry.templates)
-            elif variable not in (names := [name for _, name in _VARIABLE.findall(uri)]):
-                raise InvalidInput(
-                    f"{uri} has no variable `{variable}`. Its variables: {', '.join(names)}."
-                )
-            elif template.complete is not None:
-                values = template.complete(memory, variable, params.argument.value, other_arguments)
-            found_values = {
-                "values": values[:VALUES],
-                "total": len(values),
-                "hasMore": len(values) > VALUES,
-            }
-            return _FINAL | {"completion": found_values}
+                return []
+            variable = params.argument.name
+            template = self._template_with(params.ref.uri, variable)
+            if template.complete is None:
+                return []
+            context_arguments = params.context.arguments if params.context else None
+            other_variables = dict(context_arguments or {})
+            return template.complete(memory, variable, params.argument.value, other_variables)
 
-        return await self._answer(ctx, complete)
+        values = await self._answer(ctx, values_for)
+        completion = {
+            "values": values[:VALUES],
+            "total": len(values),
+            "hasMore": len(values) > VALUES,
+        }
+        return _FINAL | {"completion": completion}
+
+    def _template_with(self, uri: str, variable: str) -> Template:
+        """Return the resource template that is written `uri` and has this variable.
+
+        Raises NoResource, InvalidInput.
+        """
+        templates = self._registry.templates
+        template = next((template for template in templates if template.uri == uri), None)
+        if template is None:
+            raise NoResource(uri, templates)
+        variables = [name for _, name in _VARIABLE.findall(uri)]
+        if variable not in variables:
+            raise InvalidInput(
+                f"{uri} has no variable `{variable}`. Its variables: {', '.join(variables)}."
+            )
+        return template
 
     async def subscribe(self, ctx: Any, params: Any) -> Result:
+        """Report later changes of a resource on the client's connection."""
+
         def begin(memory: MemorySession) -> Result:
             if params.uri not in self._registry.resources:
                 raise NoResource(params.uri, (), self._registry.resources)
@@ -648,6 +735,7 @@ class Handlers:
         return {}
 
     async def listen_to(self, ctx: Any, params: Any) -> Any:
+        """Open a stream that reports changes of the resources that the request names."""
         uris = params.notifications.resource_subscriptions or ()
         await self._answer(ctx, lambda memory: self._watch(memory, uris))
         return await self.listen(ctx, params)
@@ -659,32 +747,36 @@ class Handlers:
         return {}
 
     async def _answer(self, ctx: Any, call: Callable[[MemorySession], T], **data: str) -> T:
-        """The result of `call`, or its error as a protocol error with `data`."""
+        """Return the result of `call`. Its MemorandaError becomes an MCPError with `data`."""
         try:
             return await self._take(ctx, call)
         except MemorandaError as error:
-            if error.code in _ASKED_WRONG:
+            if error.code in _CALLER_ERROR_CODES:
                 code = INVALID_PARAMS
             else:
                 code = INTERNAL_ERROR
             raise MCPError(code, str(error), data or None) from None
 
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
-        """Run `call` as the caller of `ctx`, and tell subscribers which resources changed."""
-        agent, name = self._caller(ctx)
+        """Run `call` with the memory of the caller, and tell subscribers which resources changed."""
+        agent, client_name = self._caller(ctx)
+        changed_uris: list[str] = []
 
-        def run(memory: MemorySession) -> tuple[T, list[str]]:
-            bound = memory.as_caller(agent, "mcp", client=name, session=self._session)
-            done_result = call(bound)
-            before = self._versions
-            self._versions = {uri: self._registry.resources[uri].version(bound) for uri in before}
-            return done_result, [
-                uri for uri, version in self._versions.items() if version != before[uri]
-            ]
+        def run(memory: MemorySession) -> T:
+            own_memory = memory.as_caller(agent, "mcp", client=client_name, session=self._session)
+            call_result = call(own_memory)
+            old_versions = self._versions
+            self._versions = {
+                uri: self._registry.resources[uri].version(own_memory) for uri in old_versions
+            }
+            changed_uris.extend(
+                uri for uri, version in self._versions.items() if version != old_versions[uri]
+            )
+            return call_result
 
         assert self._turns is not None
-        result, changed = await self._turns.take(run)
-        for uri in changed:
+        result = await self._turns.take(run)
+        for uri in changed_uris:
             if uri in self._subscribed:
                 await ctx.session.send_resource_updated(uri)
             await self._bus.publish(ResourceUpdated(uri))

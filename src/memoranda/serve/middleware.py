@@ -1,6 +1,9 @@
-"""The checks that every HTTP request passes: the check of Host and Origin, the time a body may
-take, the line in the log; the answer to one that is not let in; and what is counted, as Prometheus
-reads it, with whether the server is ready (docs/http.md)."""
+"""Checks, logs and counts every HTTP request (docs/http.md).
+
+`HostAndOrigin` and `BodyInTime` are the checks, `RequestRefused` the answer to a request that fails
+one. `RequestLog` writes the log. `Metrics` counts requests and calls, and `Health` reports the
+counts in the format of Prometheus, and whether the server is ready.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 import anyio
@@ -37,33 +40,37 @@ if TYPE_CHECKING:
 _log = logging.getLogger("memoranda.http")
 
 ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
-"""Where every web page may ask: nothing there takes the word of a browser that somebody is logged
-in.
-"""
+"""How the paths begin that pages of any origin may request. Cookies have no effect there, so a
+foreign page cannot act for a visitor."""
 # Seconds for the whole body of a request, however slowly it comes.
 BODY_SECONDS = 30.0
 BODY_BYTES = 8 << 20
-"""Bytes of any request; those of MCP have a lower limit."""
+"""Bytes of any request. MCP has a lower limit."""
 TOO_LATE = f"The request did not come within {BODY_SECONDS:.0f} s."
 CALL = "memoranda.call"
+"""The key in the scope of a request of its AdmittedRequest (serve/http.py)."""
 TOKEN = "memoranda.token"
-"""Where the scope of a request keeps who was let in."""
+"""The key in the scope of a request of the caller's StoredToken, or None."""
 T = TypeVar("T")
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-"""Upper ends, in seconds, of the groups a call's time is counted in."""
-# Characters of what a caller sent that a refusal shows
-_SHOWN = 80
-# Seconds between two looks whether a client is still there.
-_LOOK_AFTER = 1.0
+"""Upper bounds, in seconds, of the groups in which the times of calls are counted."""
+# A refusal quotes so much of a header.
+_MAX_QUOTED_CHARACTERS = 80
+# An answer about the memory is given again for this time, without asking the memory.
+_REUSE_SECONDS = 1.0
 # Callers whose number of notes is remembered for that time.
-# Seconds an answer about the memory is good for: whoever asks more often gets it again.
-_MOST_COUNTED = 1_000
-# Seconds the memory is waited for; one that takes longer is not ready.
-_PATIENCE = 2.0
+_MAX_COUNTED_CALLERS = 1_000
+# A memory that takes longer to answer is not ready.
+_MEMORY_WAIT_SECONDS = 2.0
 
 
 class RequestRefused(Exception):
-    """A request that is not let in: the answer."""
+    """A request fails a check. `response` is the answer to it.
+
+    error: the error code of OAuth (RFC 6750), "invalid_token", for example. "": the answer is an
+        error of JSON-RPC.
+    headers: headers of the answer, with `_` in place of `-`.
+    """
 
     def __init__(self, status: int, message: str, error: str = "", **headers: str):
         super().__init__(message)
@@ -72,7 +79,6 @@ class RequestRefused(Exception):
             "id": None,
             "error": {"code": -32000, "message": message},
         }
-        # As OAuth has it (RFC 6750), which clients look for
         if error:
             body = {"error": error, "error_description": message}
         self.response = JSONResponse(
@@ -81,6 +87,7 @@ class RequestRefused(Exception):
 
 
 async def _answer(request: Request, error: Exception) -> Response:
+    """Return the answer to a refused request, or say that the memory cannot be opened."""
     if isinstance(error, RequestRefused):
         return error.response
     _log.error("%s", error)
@@ -88,9 +95,7 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 
 async def _missing(request: Request, error: Exception) -> Response:
-    """Answer as JSON to a program, which reads nothing else, and as text on the page, which is for
-    people.
-    """
+    """Answer a wrong path or method: for programs in JSON, for people on the page as text."""
     assert isinstance(error, HTTPException)
     if request.url.path.startswith("/page"):
         return PlainTextResponse(error.detail, error.status_code, error.headers)
@@ -102,15 +107,13 @@ async def _missing(request: Request, error: Exception) -> Response:
 # Codes of RFC 6749 for errors of the path and the method.
 _OAUTH_ERRORS = {404: "not_found", 405: "method_not_allowed"}
 HANDLERS = {RequestRefused: _answer, MemorandaError: _answer, HTTPException: _missing}
-"""What Starlette answers to a request that is refused, or where the home is in no state to answer
-anybody.
-"""
+"""The functions by which Starlette answers an exception, by its class."""
 
 
 def in_time(receive: Receive) -> Receive:
-    """Wrap `receive` so that the whole body must arrive in time.
+    """Return a `receive` that raises TimeoutError if the whole body takes over BODY_SECONDS.
 
-    It raises TimeoutError otherwise, and ClientDisconnect if the client goes away.
+    It raises ClientDisconnect if the client goes away before the end of the body.
     """
     end = anyio.current_time() + BODY_SECONDS
     is_whole = False
@@ -130,8 +133,13 @@ def in_time(receive: Receive) -> Receive:
 
 
 class HostAndOrigin:
-    """Refuses requests for another host (421) or from a foreign page (403): a page can have this
-    server's address. `public` is the address on the web, without a path.
+    """Refuses requests for another host (421) or from a foreign web page (403).
+
+    Without this check, a foreign page whose host name leads to this server's IP address could use
+    it in the visitor's browser.
+
+    settings: the hosts and origins to let in.
+    public: the server's address on the web, without a path.
     """
 
     def __init__(
@@ -144,41 +152,40 @@ class HostAndOrigin:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             request = Request(scope)
-            refused = await self._check.validate_request(request)
-            is_open = scope["path"].startswith(ANY_ORIGIN)
-            if refused is not None and refused.status_code == 403 and is_open:
-                refused = None
-            if refused is not None:
-                answer = _not_let_in(refused, request.headers)
+            refusal = await self._check.validate_request(request)
+            may_have_any_origin = scope["path"].startswith(ANY_ORIGIN)
+            if refusal is not None and not (refusal.status_code == 403 and may_have_any_origin):
+                answer = _refusal_with_advice(refusal, request.headers)
                 return await answer(scope, receive, send)
             if request.headers.get("host") == self._public.netloc:
-                # A proxy speaks plain HTTP to us; redirects go where the client came from
+                # The client came by https to a proxy, which speaks http to us. Redirects must
+                # lead to https.
                 scope["scheme"] = self._public.scheme
         await self._app(scope, receive, send)
 
 
-def _not_let_in(refused: Response, headers: Mapping[str, str]) -> Response:
-    """The SDK's refusal, with what to do about it."""
-    if refused.status_code == 421:
+def _refusal_with_advice(refusal: Response, headers: Mapping[str, str]) -> Response:
+    """Return the SDK's refusal of a host or an origin with advice what to do."""
+    if refusal.status_code == 421:
         host = _printable(headers.get("host", ""))
         return RequestRefused(
             421,
             f"This server is not called {host}. Call it by the address it was started with, or start it"
             " with --allow-host and this name (behind a proxy with --public-url and its address).",
         ).response
-    if refused.status_code == 403:
+    if refusal.status_code == 403:
         origin = _printable(headers.get("origin", ""))
         return RequestRefused(
             403,
             f"Web pages of {origin} may not call this server."
             " The owner lets them in with --allow-origin and this origin.",
         ).response
-    return refused
+    return refusal
 
 
 def _printable(text: str) -> str:
-    """A text that a caller sent, short and printable."""
-    return f'"{one_line(text)[:_SHOWN]}"'
+    """Return a text that a caller sent in quotes, in one line and short."""
+    return f'"{one_line(text)[:_MAX_QUOTED_CHARACTERS]}"'
 
 
 class BodyInTime:
@@ -192,11 +199,11 @@ class BodyInTime:
             return await self._app(scope, receive, send)
         is_answered = False
         size = 0
-        in_bounds = in_time(receive)
+        receive_in_time = in_time(receive)
 
         async def bounded() -> Message:
             nonlocal size
-            message = await in_bounds()
+            message = await receive_in_time()
             size += len(message.get("body", b""))
             if size > BODY_BYTES:
                 raise RequestRefused(413, f"A request may have {BODY_BYTES:,} bytes.")
@@ -212,18 +219,18 @@ class BodyInTime:
         except (TimeoutError, RequestRefused) as error:
             if is_answered:
                 raise
-            if isinstance(error, RequestRefused):
-                refused = error
-            else:
-                refused = RequestRefused(408, TOO_LATE)
-            await refused.response(scope, receive, send)
+            if isinstance(error, TimeoutError):
+                error = RequestRefused(408, TOO_LATE)
+            await error.response(scope, receive, send)
 
 
 class RequestLog:
-    """Writes one line for each request: the caller, the address, the status and the time. Contents
-    are not logged.
+    """Writes a line into the log for each request, and counts the requests by status.
 
-    Requests are counted by status.
+    A line has the caller, the path, the status and the time, but nothing of the contents:
+    `method=POST path=/mcp status=200 ms=12 token=laptop/1a2b3c4d tool=search`.
+
+    counts: the number of requests by status, as a text.
     """
 
     def __init__(self, app: ASGIApp, counts: Counter[str]):
@@ -239,13 +246,14 @@ class RequestLog:
         async def watched(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
-            # The client did not send HTTP after all; it has been answered.
+            # Raised if the client sent invalid HTTP, which uvicorn has answered already.
             with suppress(LocalProtocolError):
                 await send(message)
 
         try:
             await self._app(scope, receive, watched)
         except ClientDisconnect:
+            # By convention: the client closed the connection before the answer.
             status = 499
         finally:
             self._counts[str(status)] += 1
@@ -263,93 +271,104 @@ class RequestLog:
 
 
 class Metrics:
-    """Counts since the server began. For the event loop's thread."""
+    """Counts requests and calls since the server began.
+
+    It is not thread-safe: only the thread of the event loop may use it.
+    """
 
     def __init__(self) -> None:
         self.requests: Counter[str] = Counter()
         """HTTP requests by the status of their answer."""
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls by tool, and `ok` or `error`."""
-        self._times: dict[str, list[int]] = {}
-        self._sums: Counter[str] = Counter()
+        # By tool, the number of calls in each group of BOUNDS. The last group has no bound.
+        self._counts_by_time: dict[str, list[int]] = {}
+        # By tool, the seconds of all calls.
+        self._total_seconds: dict[str, float] = {}
 
     def count_call(self, tool: str, outcome: str, seconds: float) -> None:
-        """Count a call that took so long, from the moment it was let in."""
+        """Count a call.
+
+        outcome: `ok` or `error`.
+        seconds: the time from the moment when the request was admitted.
+        """
         self.calls[tool, outcome] += 1
-        self._times.setdefault(tool, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
-        self._sums[tool] += seconds  # type: ignore[assignment]  # a Counter of floats
+        counts = self._counts_by_time.setdefault(tool, [0] * (len(BOUNDS) + 1))
+        counts[bisect_left(BOUNDS, seconds)] += 1
+        self._total_seconds[tool] = self._total_seconds.get(tool, 0.0) + seconds
 
     def text(self, gauges: Mapping[str, tuple[str, float | None]]) -> str:
-        """All metrics as text.
+        """Return all metrics in the text format of Prometheus.
 
-        gauges: name to (meaning, value). None if the value is not known now.
+        gauges: the name of a number with its description and its value. None if the value is not
+            known now.
         """
-        rows: list[tuple[str, float]] = [
-            (f'{{status="{status}"}}', n) for status, n in sorted(self.requests.items())
+        request_samples = [
+            _Sample(f'{{status="{status}"}}', count)
+            for status, count in sorted(self.requests.items())
         ]
-        calls = [
-            (f'{{tool="{tool}",outcome="{end}"}}', n)
-            for (tool, end), n in sorted(self.calls.items())
+        call_samples = [
+            _Sample(f'{{tool="{tool}",outcome="{outcome}"}}', count)
+            for (tool, outcome), count in sorted(self.calls.items())
         ]
-        times: list[tuple[str, float]] = []
-        for tool, counts in sorted(self._times.items()):
-            sums = zip((*map(str, BOUNDS), "+Inf"), accumulate(counts), strict=True)
-            times += [(f'_bucket{{tool="{tool}",le="{bound}"}}', total) for bound, total in sums]
-            times += [
-                (f'_sum{{tool="{tool}"}}', self._sums[tool]),
-                (f'_count{{tool="{tool}"}}', sum(counts)),
-            ]
-        return "".join(
-            [
-                _family(
-                    "info",
-                    "gauge",
-                    "The version of memoranda.",
-                    [(f'{{version="{__version__}"}}', 1)],
-                ),
-                _family(
-                    "requests_total", "counter", "HTTP requests by the status of the answer.", rows
-                ),
-                _family("calls_total", "counter", "Calls by tool and outcome.", calls),
-                _family(
-                    "call_seconds",
-                    "histogram",
-                    "How long calls took, their waiting included.",
-                    times,
-                ),
-                _family("lock_waits_total", "counter", "Waits for a lock.", [("", waited.count)]),
-                _family(
-                    "lock_wait_seconds_total",
-                    "counter",
-                    "Seconds waited for locks.",
-                    [("", waited.seconds)],
-                ),
-                *(
-                    _family(name, "gauge", description, [] if value is None else [("", value)])
-                    for name, (description, value) in gauges.items()
-                ),
-            ]
-        )
+        requests_description = "HTTP requests by the status of the answer."
+        times_description = "How long calls took, their waiting included."
+        version = _Sample(f'{{version="{__version__}"}}', 1)
+        wait_count = _Sample("", waited.count)
+        wait_seconds = _Sample("", waited.seconds)
+        families = [
+            _family("info", "gauge", "The version of memoranda.", [version]),
+            _family("requests_total", "counter", requests_description, request_samples),
+            _family("calls_total", "counter", "Calls by tool and outcome.", call_samples),
+            _family("call_seconds", "histogram", times_description, self._time_samples()),
+            _family("lock_waits_total", "counter", "Waits for a lock.", [wait_count]),
+            _family(
+                "lock_wait_seconds_total", "counter", "Seconds waited for locks.", [wait_seconds]
+            ),
+        ]
+        for name, (description, value) in gauges.items():
+            samples = [] if value is None else [_Sample("", value)]
+            families.append(_family(name, "gauge", description, samples))
+        return "".join(families)
+
+    def _time_samples(self) -> list[_Sample]:
+        """Return the histogram of each tool: a bucket counts the calls up to its bound."""
+        samples: list[_Sample] = []
+        bounds = (*map(str, BOUNDS), "+Inf")
+        for tool, counts in sorted(self._counts_by_time.items()):
+            for bound, calls_within in zip(bounds, accumulate(counts), strict=True):
+                samples.append(_Sample(f'_bucket{{tool="{tool}",le="{bound}"}}', calls_within))
+            samples.append(_Sample(f'_sum{{tool="{tool}"}}', self._total_seconds[tool]))
+            samples.append(_Sample(f'_count{{tool="{tool}"}}', sum(counts)))
+        return samples
 
 
-def _family(name: str, kind: str, description: str, rows: Sequence[tuple[str, float]]) -> str:
+class _Sample(NamedTuple):
+    """A line of a metric: the labels after its name, like `{tool="search"}`, and the number."""
+
+    labels: str
+    value: float
+
+
+def _family(name: str, kind: str, description: str, samples: Sequence[_Sample]) -> str:
+    """Return the lines of one metric, with its description and type."""
     lines = [f"# HELP memoranda_{name} {description}", f"# TYPE memoranda_{name} {kind}"]
-    for labels, value in rows:
-        lines.append(
-            f"memoranda_{name}{labels} {value if isinstance(value, int) else round(value, 6)}"
-        )
+    for labels, value in samples:
+        number = value if isinstance(value, int) else round(value, 6)
+        lines.append(f"memoranda_{name}{labels} {number}")
     return "".join(f"{line}\n" for line in lines)
 
 
 class Health:
-    """Reports the state of the server: `/healthz` and `/readyz` for anybody, `/metrics` for the
-    owner's tokens.
+    """Reports the state of the server.
 
-    Callers limited to some projects may not see the numbers of the whole home.
+    Anybody may read `/healthz` and `/readyz`. `/metrics` needs a token that is not limited to some
+    projects, since its numbers are about the whole home.
 
+    stopping: set as soon as the server must end.
     memory: the memory of the home's owner.
-    connections: gives the number of connections.
-    admitted: lets a request in, as `HttpServer.admitted`, or raises RequestRefused.
+    connections: returns the number of open connections.
+    admitted: checks a request, as `HttpServer.admitted`, or raises RequestRefused.
     """
 
     def __init__(
@@ -365,14 +384,16 @@ class Health:
         self._memory = memory
         self._connections = connections
         self._admitted = admitted
-        self._turn = asyncio.Lock()
-        self._asked = float("-inf")
+        # Held while the memory is asked, so that many requests ask it only once.
+        self._lock = asyncio.Lock()
+        self._asked_at = float("-inf")
         self._is_known = False
         self._lag: int | None = None
-        self._counted: dict[str | None, tuple[float, int]] = {}
+        # By agent.
+        self._note_counts: dict[str | None, _NoteCount] = {}
 
     def routes(self) -> list[BaseRoute]:
-        """The routes of all three."""
+        """Return the routes of `/healthz`, `/readyz` and `/metrics`."""
         answers = {"/healthz": self._alive, "/readyz": self._ready, "/metrics": self._numbers}
         return [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
 
@@ -414,40 +435,51 @@ class Health:
         )
 
     async def _state(self) -> tuple[bool, int | None]:
-        """Whether the memory could be asked in time; and the acknowledged changes that are not
-        shown yet, None where the database cannot be asked.
+        """Return whether the memory answered in time, and how many changes the index lacks.
+
+        The changes were acknowledged and are not shown yet. None if their number is unknown.
         """
-        async with self._turn:
-            if time.monotonic() - self._asked >= _LOOK_AFTER:
+        async with self._lock:
+            if time.monotonic() - self._asked_at >= _REUSE_SECONDS:
                 self._is_known = False
                 self._lag = None
                 with suppress(MemorandaError, TimeoutError):
                     self._lag = await _in_time(self._ask)
                     self._is_known = True
-                self._asked = time.monotonic()
+                self._asked_at = time.monotonic()
             return self._is_known, self._lag
 
     def _ask(self) -> int | None:
-        # A memory that cannot be read raises here
+        """Return how many changes the index lacks. Raises MemorandaError if it cannot be read."""
         self._memory.stats()
         return self._memory.lag()
 
     async def _notes_seen(self, caller: MemorySession) -> int | None:
-        """How many notes the caller sees. None if they could not be counted in time."""
-        async with self._turn:
-            last, number = self._counted.get(caller.agent, (float("-inf"), 0))
-            if time.monotonic() - last < _LOOK_AFTER:
-                return number
+        """Return how many notes the caller sees. None if they could not be counted in time."""
+        async with self._lock:
+            last = self._note_counts.get(caller.agent)
+            if last is not None and time.monotonic() - last.counted_at < _REUSE_SECONDS:
+                return last.notes
             with suppress(MemorandaError, TimeoutError):
-                number = (await _in_time(caller.stats)).total
-                if len(self._counted) >= _MOST_COUNTED:
-                    self._counted.clear()
-                self._counted[caller.agent] = (time.monotonic(), number)
-                return number
+                stats = await _in_time(caller.stats)
+                if len(self._note_counts) >= _MAX_COUNTED_CALLERS:
+                    self._note_counts.clear()
+                self._note_counts[caller.agent] = _NoteCount(stats.total, time.monotonic())
+                return stats.total
         return None
 
 
+class _NoteCount(NamedTuple):
+    """How many notes a caller saw, and when they were counted (seconds of `time.monotonic`)."""
+
+    notes: int
+    counted_at: float
+
+
 async def _in_time(ask: Callable[[], T]) -> T:
-    """The result of `ask`, on a thread. Raises TimeoutError after `_PATIENCE` seconds."""
-    patient = waits_at_most(_PATIENCE)(ask)
-    return await asyncio.wait_for(asyncio.to_thread(patient), _PATIENCE)
+    """Run `ask` on a thread and return its result.
+
+    Raises TimeoutError after `_MEMORY_WAIT_SECONDS` seconds.
+    """
+    patient_ask = waits_at_most(_MEMORY_WAIT_SECONDS)(ask)
+    return await asyncio.wait_for(asyncio.to_thread(patient_ask), _MEMORY_WAIT_SECONDS)

@@ -1,9 +1,10 @@
 """OAuth for clients that take no token by hand: Claude.ai, ChatGPT (docs/http.md).
 
-The SDK has the endpoints; here is what it lacks: who may be let in is shown one page, on which the
-owner (or a member of a space) signs with a token of theirs. What the client gets represents that
-token, does at most what it allows, and ends with it. Access lasts an hour; a refresh token is used
-once, and one that comes twice ends all it led to.
+The SDK has the endpoints; this module stores what they give out and asks for consent. A client
+sends its user to the page of consent. There the owner, or a member of a space, enters one of their
+own tokens (serve/auth.py). The client then gets a *grant*: an access token and a refresh token that
+may do at most what the person's token may, and end when that token ends. An access token lasts an
+hour. A refresh token can be used once; a second use ends the grant, because the token was stolen.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from memoranda.serve.auth import (
     Access,
     Budgets,
     ShortSecrets,
+    StoredToken,
     digest,
     least_scope,
     make_room,
@@ -62,22 +64,33 @@ REFRESH_LASTS = timedelta(days=90)
 CODE_LASTS = timedelta(minutes=1)
 REQUEST_LASTS = timedelta(minutes=10)
 UNUSED_LASTS = timedelta(days=1)
+"""How long a client is kept that registered and has no grant."""
 CLIENTS = 500
-"""How long a client that registered and got nothing is kept, and how many clients there may be."""
-# Wrong codes before a request ends.
-_TRIES = 5
-# Requests that wait for the owner; more are refused.
-_WAITING = 1000
-# Calls a minute from one address to the endpoints that anybody may call.
-_A_MINUTE = 120
-# Characters of an address, and fields of a form
-_ADDRESS = 64
-# Fields of a form, so that none costs much to read.
-_FIELDS = 50
+"""How many clients may be registered."""
+# Wrong tokens on the page of consent after which the client must ask again.
+_MAX_WRONG_TOKENS = 5
+# How many requests may wait for consent; with one more, an old one is dropped.
+_MAX_WAITING_REQUESTS = 1000
+# How often a minute one address may call the endpoints that need no token.
+_CALLS_PER_MINUTE = 120
+_MAX_ADDRESS_CHARACTERS = 64
+# A form has few fields; with more, reading it would cost too much.
+_MAX_FORM_FIELDS = 50
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
-_NEVER = ("javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss")
-# How the page of consent names each scope.
-_WORDS = {
+# Schemes that no program registers for its answers: a browser would run or read what is sent there.
+_FORBIDDEN_SCHEMES = (
+    "javascript",
+    "data",
+    "vbscript",
+    "file",
+    "blob",
+    "about",
+    "ftp",
+    "ws",
+    "wss",
+)
+# The page of consent says with these words what a client may do with the memory.
+_SCOPE_WORDS = {
     "read": "read",
     "write": "read and write",
     "admin": "read, write and change the projects of",
@@ -86,7 +99,7 @@ _log = logging.getLogger("memoranda.http")
 
 
 class _Client(OAuthClientInformationFull):
-    """A client on this machine may take its answer at any port (RFC 8252, 7.3)."""
+    """A client that may receive its answer at any port of this machine (RFC 8252, 7.3)."""
 
     def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
         try:
@@ -105,27 +118,44 @@ class _Client(OAuthClientInformationFull):
 
 
 def may_redirect(address: str) -> bool:
-    """Whether an answer may be sent there: https, this machine, or a program's own scheme."""
+    """Whether an answer may be sent to an address.
+
+    It may be https, http to this machine, or a scheme that a program registered: `myapp:/done`.
+    """
     parts = urlsplit(address)
     if parts.fragment or parts.username:
         return False
     if parts.scheme == "http":
         return (parts.hostname or "") in _LOOPBACK
-    return parts.scheme not in _NEVER and (parts.scheme != "https" or bool(parts.hostname))
+    if parts.scheme == "https":
+        return bool(parts.hostname)
+    return parts.scheme not in _FORBIDDEN_SCHEMES
 
 
 class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """The SDK's provider over the file of tokens. `public` is the server's address, without a path."""
+    """Stores and checks what the SDK's endpoints give out: clients, codes and grants.
+
+    The public methods without a docstring are the SDK's, and do what it documents.
+
+    access: where the clients, codes and grants are stored, as hashes.
+    public: the server's address on the web, without a path.
+    documents: gives the metadata of a client whose id is an https address.
+    """
 
     def __init__(self, access: Access, public: str, documents: Documents):
         self._access = access
         self.public = public
         self._documents = documents
-        # Requests that wait, codes given out, grants of used ones
+        # By kind: "asked" are requests that wait for consent, "given" are codes to exchange for a
+        # grant, and "used" are exchanged codes with the id of their grant.
         self._codes = ShortSecrets(access, "oauth")
 
     def resource(self, address: str | None) -> str | None:
-        """The address a token is asked for, as we spell it; or None of ours."""
+        """Return the MCP address of this server that `address` means, in our spelling.
+
+        The server's address, with or without "/mcp", means its "/mcp". A space has "/s/NAME/mcp".
+        None if the address is not of this server.
+        """
         path = (address or "").rstrip("/").removeprefix(self.public)
         if path in ("", "/mcp"):
             return f"{self.public}/mcp"
@@ -137,29 +167,32 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         if client_id.startswith("https://"):
             try:
-                document = await asyncio.to_thread(self._documents.get, client_id)
-                if document.get("client_id") != client_id:
-                    raise NoDocument("its client_id is another one")
-                client = _Client.model_validate(
-                    document | {"scope": " ".join(SCOPES), "client_secret": None}
-                )
-                if not client.redirect_uris or any(
-                    not may_redirect(str(uri)) for uri in client.redirect_uris
-                ):
-                    raise NoDocument("it has no redirect_uris that may be used")
-                client.token_endpoint_auth_method = "none"
-                return client
+                return await self._client_of_document(client_id)
             except (NoDocument, ValidationError) as error:
-                _log.warning(
-                    "client %s: %s",
-                    client_id[:200],
-                    error if isinstance(error, NoDocument) else "invalid",
-                )
+                reason = str(error) if isinstance(error, NoDocument) else "invalid"
+                _log.warning("client %s: %s", client_id[:200], reason)
                 return None
         row = self._access.rows().get("clients", {}).get(client_id)
         if row is None:
             return None
         return _Client.model_validate(row["client"])
+
+    async def _client_of_document(self, client_id: str) -> _Client:
+        """Return the client that the document at the https address `client_id` describes.
+
+        Raises NoDocument, ValidationError.
+        """
+        document = await asyncio.to_thread(self._documents.get, client_id)
+        if document.get("client_id") != client_id:
+            raise NoDocument("its client_id is another one")
+        client = _Client.model_validate(
+            document | {"scope": " ".join(SCOPES), "client_secret": None}
+        )
+        may_use_all = all(may_redirect(str(uri)) for uri in client.redirect_uris or ())
+        if not client.redirect_uris or not may_use_all:
+            raise NoDocument("it has no redirect_uris that may be used")
+        client.token_endpoint_auth_method = "none"
+        return client
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         if any(not may_redirect(str(uri)) for uri in client_info.redirect_uris or ()):
@@ -170,18 +203,19 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         client_info.scope = " ".join(SCOPES)
         with self._access.changing() as rows:
             clients = rows.setdefault("clients", {})
-            in_use = {grant["client"] for grant in rows.get("grants", ())}
-            in_use |= _awaited(rows)
-            for key in [*clients]:
-                if key not in in_use and parse_stamp(clients[key]["made"]) + UNUSED_LASTS < now:
-                    del clients[key]
-            is_free = make_room(clients, CLIENTS, clients.keys() - in_use)
-            if is_free:
+            ids_in_use = {grant["client"] for grant in rows.get("grants", ())}
+            ids_in_use |= _clients_awaiting_consent(rows)
+            for client_id in [*clients]:
+                is_old = parse_stamp(clients[client_id]["made"]) + UNUSED_LASTS < now
+                if is_old and client_id not in ids_in_use:
+                    del clients[client_id]
+            has_room = make_room(clients, CLIENTS, clients.keys() - ids_in_use)
+            if has_room:
                 row = client_info.model_dump(mode="json", exclude_none=True)
                 record_keys = {"made": stamp(now), "by": _address.get()}
                 clients[client_info.client_id] = {"client": row, **record_keys}
-        # Out here: the SDK's errors are frozen, and cannot leave a context manager
-        if not is_free:
+        # Raised outside the block: the SDK's errors are frozen, and cannot leave a context manager.
+        if not has_room:
             raise RegistrationError(
                 "invalid_client_metadata", "too many clients registered; try again tomorrow"
             )
@@ -192,8 +226,10 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         resource = self.resource(params.resource)
         if resource is None:
             raise AuthorizeError("invalid_target", f"the resource must be {self.public}/mcp")
+        requested_scopes = params.scopes or ("write",)
+        # Each scope includes the ones before it, so the greatest includes all.
         scope = max(
-            (this_scope for this_scope in params.scopes or ("write",) if this_scope in SCOPES),
+            (requested for requested in requested_scopes if requested in SCOPES),
             key=SCOPES.index,
             default="read",
         )
@@ -206,17 +242,17 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             "by": _address.get(),
         }
         key = await asyncio.to_thread(
-            lambda: self._codes.give("asked", REQUEST_LASTS, _WAITING, **row)
+            lambda: self._codes.give("asked", REQUEST_LASTS, _MAX_WAITING_REQUESTS, **row)
         )
         return f"{self.public}/consent?request={key}"
 
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> AuthorizationCode | None:
-        used = self._codes.take("used", authorization_code)
-        if used:
-            # A code that comes twice was stolen: what it led to ends (RFC 6749, 4.1.2)
-            self._end(used["grant"])
+        used_code = self._codes.take("used", authorization_code)
+        if used_code:
+            # A code that is used twice was stolen, so its grant ends (RFC 6749, 4.1.2).
+            self._end(used_code["grant"])
             return None
         row = self._codes.known("given", authorization_code)
         code = row and AuthorizationCode.model_validate(row["code"] | {"code": authorization_code})
@@ -227,22 +263,18 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
-        id = secrets.token_hex(8)
+        grant_id = secrets.token_hex(8)
         code_digest = digest(authorization_code.code)
         with self._codes.changing() as section:
-            given_grant = section.get("given", {}).pop(code_digest, None)
-            if given_grant:
-                section.setdefault("used", {})[code_digest] = self._codes.row(
-                    REQUEST_LASTS, grant=id
-                )
-        if given_grant:
-            token = self._access.by_id(given_grant["token"])
-        else:
-            token = None
+            code_row = section.get("given", {}).pop(code_digest, None)
+            if code_row:
+                used_codes = section.setdefault("used", {})
+                used_codes[code_digest] = self._codes.row(REQUEST_LASTS, grant=grant_id)
+        token = self._access.by_id(code_row["token"]) if code_row else None
         if token is None:
             raise TokenError("invalid_grant", "authorization code does not exist")
         row: dict[str, Any] = {
-            "id": id,
+            "id": grant_id,
             "client": client.client_id,
             "token": token.id,
             "scope": authorization_code.scopes[0],
@@ -261,33 +293,38 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return answer
 
     def _renew(self, row: dict[str, Any], scope: str) -> OAuthToken:
-        """Put new secrets for a grant into `row`, and return them.
+        """Give a grant new tokens: put their hashes into its `row`, and return the tokens.
 
-        The former ones are invalid then.
+        The grant's former tokens become invalid.
         """
         now = self._access.clock()
-        access, row["access"] = new_secret("cpa_")
+        access_token, row["access"] = new_secret("cpa_")
+        # A former refresh token is remembered, to notice when it is used again.
         if "refresh" in row:
             row["old"].append(row["refresh"])
-        refresh, row["refresh"] = new_secret("cpr_")
-        row["access_expires"], row["refresh_expires"] = (
-            stamp(now + ACCESS_LASTS),
-            stamp(now + REFRESH_LASTS),
-        )
+        refresh_token, row["refresh"] = new_secret("cpr_")
+        row["access_expires"] = stamp(now + ACCESS_LASTS)
+        row["refresh_expires"] = stamp(now + REFRESH_LASTS)
         row["scope"] = scope
-        seconds = int(ACCESS_LASTS.total_seconds())
         return OAuthToken(
-            access_token=access, refresh_token=refresh, expires_in=seconds, scope=scope
+            access_token=access_token,
+            refresh_token=refresh_token,
+            expires_in=int(ACCESS_LASTS.total_seconds()),
+            scope=scope,
         )
 
-    def _end(self, id: str) -> None:
+    def _end(self, grant_id: str) -> None:
+        """Remove a grant, so that its tokens are invalid."""
         with self._access.changing() as rows:
-            rows["grants"] = [grant for grant in rows.get("grants", ()) if grant["id"] != id]
+            grants = rows.get("grants", ())
+            rows["grants"] = [grant for grant in grants if grant["id"] != grant_id]
 
     def _grant(self, secret_digest: str, *keys: str) -> dict[str, Any] | None:
-        """The grant with this secret under one of the keys, or among its old secrets.
+        """Return the grant that a token belongs to. None if it belongs to no grant.
 
-        None if none has it.
+        secret_digest: the hash of the token.
+        keys: the kinds of tokens to compare with: "access", "refresh". Former refresh tokens are
+            always compared.
         """
         for grant in self._access.rows().get("grants", ()):
             is_current = secret_digest in [grant[key] for key in keys]
@@ -308,8 +345,10 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             )
             self._end(row["id"])
             return None
-        until = parse_stamp(row["refresh_expires"])
-        if self._access.by_id(row["token"]) is None or until <= self._access.clock():
+        is_expired = parse_stamp(row["refresh_expires"]) <= self._access.clock()
+        # The token with which a person gave consent.
+        signing_token = self._access.by_id(row["token"])
+        if signing_token is None or is_expired:
             return None
         return RefreshToken(
             token=refresh_token,
@@ -342,7 +381,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         )
 
     def knows(self, form: Mapping[str, str]) -> bool:
-        """Whether a request shows a code or a refresh token that was given out and is good."""
+        """Whether the fields of a request contain a valid code, or a refresh token of a grant."""
         if self._codes.known("given", form.get("code", "")) is not None:
             return True
         row = self._grant(digest(form.get("refresh_token", "")), "refresh")
@@ -355,7 +394,10 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 
 
 class _Consent:
-    """The page on which somebody with a token, the owner or a member of a space, lets a client in."""
+    """The page of consent, on which a person with a token lets a client in.
+
+    The person is the owner of the home, or a member of a space.
+    """
 
     def __init__(self, access: Access, public: str):
         self._access = access
@@ -364,6 +406,7 @@ class _Consent:
         self._page = files("memoranda.serve").joinpath("consent.html").read_text("utf-8")
 
     async def answer(self, request: Request) -> Response:
+        """Show the page, or take the form of it and send the browser back to the client."""
         if request.method != "POST":
             return self._shown(request.query_params.get("request", ""), "")
         form = await request.form(max_files=0, max_fields=10)
@@ -372,74 +415,113 @@ class _Consent:
         request_row = self._codes.known("asked", key)
         if request_row is None:
             return self._shown(key, "")
-        params = request_row["params"]
-        answer = {"error": "access_denied"}
+
         if form.get("answer") == "allow":
-            token = self._access.find(secret)
-            where = request_row["resource"].removeprefix(self._public).split("/")
-            signers: Collection[str | None] = [None]
-            if where[1] == "s":
-                space = self._access.spaces().get(where[2])
-                signers = space.members if space else ()
-            if token is None or token.audience is not None or token.member not in signers:
-                with self._codes.changing() as section:
-                    row = section["asked"].get(digest(key))
-                    if row is not None:
-                        row["tries"] += 1
-                        # Too many tries: the request no longer waits.
-                        if row["tries"] >= _TRIES:
-                            del section["asked"][digest(key)]
+            token = self._signing_token(secret, request_row["resource"])
+            if token is None:
+                self._count_wrong_token(key)
                 return self._shown(key, "This is no valid token for this memory.", 403)
-            # The request was answered in between.
+            # Another submission of the form may have answered the request since it was read.
             if self._codes.take("asked", key) is None:
                 return self._shown(key, "")
-            code_keys = {
-                "code": "",
-                "scopes": [least_scope(request_row["scope"], token.scope)],
-                "resource": request_row["resource"],
-                "expires_at": time.time() + CODE_LASTS.total_seconds(),
-                "client_id": request_row["client"]["client_id"],
-            }
-            code = AuthorizationCode.model_validate(params | code_keys).model_dump(
-                mode="json", exclude={"code"}
-            )
-            answer = {"code": self._codes.give("given", CODE_LASTS, code=code, token=token.id)}
+            answer = {"code": self._new_code(request_row, token)}
         else:
             self._codes.take("asked", key)
-        to = construct_redirect_uri(
+            answer = {"error": "access_denied"}
+        params = request_row["params"]
+        client_address = construct_redirect_uri(
             params["redirect_uri"], **answer, state=params["state"], iss=self._public
         )
-        return RedirectResponse(to, 302, {"Cache-Control": "no-store"})
+        return RedirectResponse(client_address, 302, {"Cache-Control": "no-store"})
+
+    def _signing_token(self, secret: str, resource: str) -> StoredToken | None:
+        """Return the token of this secret if it may give consent for the address `resource`.
+
+        None if it may not: the token must be one of the owner, or of a member of the space. A token
+        that OAuth gave out cannot let others in.
+        """
+        token = self._access.find(secret)
+        if token is None or token.audience is not None:
+            return None
+        # The owner of the home is the member None.
+        signers: Collection[str | None] = [None]
+        space_name = self._space_name(resource)
+        if space_name is not None:
+            space = self._access.spaces().get(space_name)
+            signers = space.members if space else ()
+        if token.member not in signers:
+            return None
+        return token
+
+    def _space_name(self, resource: str) -> str | None:
+        """Return NAME of the address `…/s/NAME/mcp`. None for the address of the home, `…/mcp`."""
+        parts = resource.removeprefix(self._public).split("/")
+        if parts[1] == "s":
+            return parts[2]
+        return None
+
+    def _count_wrong_token(self, key: str) -> None:
+        """Count a wrong token for a request. After too many, the request no longer waits."""
+        with self._codes.changing() as section:
+            row = section["asked"].get(digest(key))
+            if row is None:
+                return
+            row["tries"] += 1
+            if row["tries"] >= _MAX_WRONG_TOKENS:
+                del section["asked"][digest(key)]
+
+    def _new_code(self, request_row: Mapping[str, Any], token: StoredToken) -> str:
+        """Store a code for a request to which `token` gave consent, and return it."""
+        code_keys = {
+            # The code itself is a secret, so only its hash is stored.
+            "code": "",
+            "scopes": [least_scope(request_row["scope"], token.scope)],
+            "resource": request_row["resource"],
+            "expires_at": time.time() + CODE_LASTS.total_seconds(),
+            "client_id": request_row["client"]["client_id"],
+        }
+        code = AuthorizationCode.model_validate(request_row["params"] | code_keys)
+        code_row = code.model_dump(mode="json", exclude={"code"})
+        return self._codes.give("given", CODE_LASTS, code=code_row, token=token.id)
 
     def _shown(self, key: str, problem: str, status: int = 200) -> Response:
+        """Return the page for a request.
+
+        key: the secret of the request in the page's address.
+        problem: a sentence to show above the form; "" for none.
+        """
         request_row = self._codes.known("asked", key)
         if request_row is None:
             return HTMLResponse(
                 "<!doctype html><p>This request is over. Begin again in the program.</p>", 400
             )
-        where = request_row["resource"].removeprefix(self._public).split("/")
-        id = request_row["client"]["client_id"]
+        space_name = self._space_name(request_row["resource"])
+        client_id = request_row["client"]["client_id"]
         target = urlsplit(request_row["params"]["redirect_uri"])
-        place = target.netloc or f"{target.scheme}:"
+        target_label = target.netloc or f"{target.scheme}:"
+        if client_id.startswith("https:"):
+            target_label = f"{target_label} ({client_id})"
         values = {
-            "client": request_row["client"]["client_name"] or id,
-            "scope": _WORDS[request_row["scope"]],
-            "where": f"the space {where[2]}" if where[1] == "s" else "your memory",
-            "target": f"{place} ({id})" if id.startswith("https:") else place,
+            "client": request_row["client"]["client_name"] or client_id,
+            "scope": _SCOPE_WORDS[request_row["scope"]],
+            "where": "your memory" if space_name is None else f"the space {space_name}",
+            "target": target_label,
             "request": key,
         }
         page = self._page.replace(
             "{problem}", f"<p role='alert'>{escape(problem)}</p>" if problem else ""
         )
         for name, value in values.items():
+            # A value with a brace could name the place of another value.
             page = page.replace("{" + name + "}", escape(value.replace("{", "(")))
+        # The browser must be allowed to follow the redirect to the client.
         if target.scheme in ("http", "https"):
-            to = f"{target.scheme}://{target.netloc}"
+            form_target = f"{target.scheme}://{target.netloc}"
         else:
-            to = f"{target.scheme}:"
+            form_target = f"{target.scheme}:"
         headers = {
-            "Content-Security-Policy": f"default-src 'none'; form-action 'self' {to}; frame-ancestors 'none'; "
-            "base-uri 'none'",
+            "Content-Security-Policy": f"default-src 'none'; form-action 'self' {form_target}; "
+            "frame-ancestors 'none'; base-uri 'none'",
             "X-Frame-Options": "DENY",
             "Referrer-Policy": "same-origin",
             "Cache-Control": "no-store",
@@ -448,32 +530,35 @@ class _Consent:
         return HTMLResponse(page, status, headers)
 
 
-# Where the request in hand comes from.
+# The IP address that the current request comes from. The SDK does not pass it to its provider.
 _address: ContextVar[str] = ContextVar("address", default="")
 
 
-def _awaited(rows: Mapping[str, Any]) -> set[str]:
-    """The clients for whom somebody looks at the page of consent."""
+def _clients_awaiting_consent(rows: Mapping[str, Any]) -> set[str]:
+    """Return the ids of the clients whose request waits on the page of consent."""
     waiting = rows.get("oauth", {}).get("asked", {}).values()
     return {row["client"]["client_id"] for row in waiting}
 
 
 def address_of(scope: Scope) -> str:
-    """The address that a request comes from.
+    """Return the IP address that a request comes from.
 
-    A proxy on this machine adds it as the last entry of a header.
+    Behind a proxy on this machine, that is the last entry of the header `X-Forwarded-For`, which
+    the proxy adds. Entries before it could be the client's invention.
     """
-    peer = (scope.get("client") or ("",))[0]
+    host, *_ = scope.get("client") or ("",)
     forwarded = Headers(scope=scope).getlist("x-forwarded-for")
-    if peer in LOOPBACK and forwarded:
-        return forwarded[-1].rpartition(",")[2].strip()[:_ADDRESS]
-    return str(peer)
+    if host in LOOPBACK and forwarded:
+        return forwarded[-1].rpartition(",")[2].strip()[:_MAX_ADDRESS_CHARACTERS]
+    return str(host)
 
 
-class _Rated:
-    """An address of the SDK. At most this many requests a minute from one address; a good code or
-    refresh token always passes. Errors it sends back to the client say who sends them, too (RFC
-    9207)."""
+class _RatedEndpoint:
+    """Limits how often one IP address may call an endpoint of the SDK.
+
+    A request with a valid code or refresh token always passes. Redirects to the client also get the
+    parameter `iss`, which names this server (RFC 9207).
+    """
 
     def __init__(self, app: ASGIApp, budgets: Budgets, grants: Grants):
         self._app = app
@@ -484,47 +569,47 @@ class _Rated:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = address_of(scope)
         _address.set(address)
-        is_known = False
+        has_valid_secret = False
         if scope["path"] in ("/token", "/revoke") and scope["method"] == "POST":
             body, receive = await _read_body(receive)
-            # Of too many fields: the SDK refuses it
+            # A ValueError means too many fields, which the SDK refuses.
             with suppress(ValueError):
-                fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=_FIELDS)
-                is_known = self._grants.knows(dict(fields))
-        who = f"{scope['path']} {address}"
-        if is_known:
-            found_refusal = None
-        else:
-            found_refusal = self._budgets.take(who, _A_MINUTE, 0)
-        if found_refusal:
-            body_of_refusal = {
-                "error": "temporarily_unavailable",
-                "error_description": "Too many requests. Try again later.",
-            }
-            refusal = JSONResponse(body_of_refusal, 429, {"Retry-After": str(found_refusal[0])})
-            return await refusal(scope, receive, send)
+                fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=_MAX_FORM_FIELDS)
+                has_valid_secret = self._grants.knows(dict(fields))
+        if not has_valid_secret:
+            refusal = self._budgets.take(f"{scope['path']} {address}", _CALLS_PER_MINUTE, 0)
+            if refusal:
+                return await _too_many_requests(refusal.wait_seconds)(scope, receive, send)
 
-        async def signed(message: Message) -> None:
+        async def send_with_issuer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                consent_page = f"{self._public}/consent?".encode()
-                issuer = b"&iss=" + quote(self._public, safe="").encode()
                 message["headers"] = [
-                    (
-                        key,
-                        value + issuer
-                        if key == b"location" and not value.startswith(consent_page)
-                        else value,
-                    )
-                    for key, value in message["headers"]
+                    (name, self._with_issuer(value) if name == b"location" else value)
+                    for name, value in message["headers"]
                 ]
             await send(message)
 
-        await self._app(scope, receive, signed)
+        await self._app(scope, receive, send_with_issuer)
+
+    def _with_issuer(self, location: bytes) -> bytes:
+        """Add `iss` to the address of a redirect, unless it leads to our page of consent."""
+        if location.startswith(f"{self._public}/consent?".encode()):
+            return location
+        return location + b"&iss=" + quote(self._public, safe="").encode()
+
+
+def _too_many_requests(wait_seconds: int) -> Response:
+    body = {
+        "error": "temporarily_unavailable",
+        "error_description": "Too many requests. Try again later.",
+    }
+    return JSONResponse(body, 429, {"Retry-After": str(wait_seconds)})
 
 
 async def _read_body(receive: Receive) -> tuple[bytes, Receive]:
-    """Read the body of a request. Returns it with a `receive` that gives it again to the next
-    reader.
+    """Read the whole body of a request.
+
+    Returns the body, and a `receive` from which the next reader gets the body, too.
     """
     body = b""
     while True:
@@ -534,20 +619,24 @@ async def _read_body(receive: Receive) -> tuple[bytes, Receive]:
             break
     is_replayed = False
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         nonlocal is_replayed
         if is_replayed:
             return await receive()
         is_replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return body, again
+    return body, receive_again
 
 
 def oauth_routes(
     access: Access, public: str, fetch: Callable[[str], dict[str, Any]] = client_documents.fetch
 ) -> list[BaseRoute]:
-    """The routes of the authorization server at `public`, and of the documents that name it."""
+    """Return the routes of the authorization server, and of the documents by which clients find it.
+
+    public: the server's address on the web, without a path.
+    fetch: gets the metadata of a client from the address that is its id.
+    """
     grants = Grants(access, public, Documents(fetch))
     issuer = AnyHttpUrl(public)
     registration = ClientRegistrationOptions(
@@ -564,20 +653,20 @@ def oauth_routes(
         "client_id_metadata_document_supported": True,
         "authorization_response_iss_parameter_supported": True,
     }
-    free = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
+    public_headers = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
 
     async def resource(request: Request) -> Response:
-        found_resource = grants.resource(public + request.path_params.get("path", ""))
-        if found_resource is None:
+        mcp_address = grants.resource(public + request.path_params.get("path", ""))
+        if mcp_address is None:
             return JSONResponse({"error": "there is nothing here"}, 404)
         row = {
-            "resource": found_resource,
+            "resource": mcp_address,
             "authorization_servers": [public],
             "scopes_supported": list(SCOPES),
             "bearer_methods_supported": ["header"],
             "resource_name": "memoranda",
         }
-        return JSONResponse(row, headers=free)
+        return JSONResponse(row, headers=public_headers)
 
     consent = _Consent(access, public)
     budgets = Budgets(access.clock)
@@ -585,20 +674,16 @@ def oauth_routes(
     routes: list[BaseRoute] = [
         Route(
             "/.well-known/oauth-authorization-server",
-            JSONResponse(metadata, headers=free),
+            JSONResponse(metadata, headers=public_headers),
             methods=["GET"],
         ),
         Route(well_known, resource, methods=["GET"]),
         Route(well_known + "{path:path}", resource, methods=["GET"]),
         Route("/consent", consent.answer, methods=["GET", "POST"]),
     ]
-    for create_auth_route in create_auth_routes(grants, issuer, None, registration, revocation):
-        if create_auth_route.path in ("/authorize", "/token", "/register", "/revoke"):
-            routes.append(
-                Route(
-                    create_auth_route.path,
-                    _Rated(create_auth_route.app, budgets, grants),
-                    methods=list(create_auth_route.methods or ()),
-                )
-            )
+    # The SDK's routes of metadata are left out, since ours say more.
+    for route in create_auth_routes(grants, issuer, None, registration, revocation):
+        if route.path in ("/authorize", "/token", "/register", "/revoke"):
+            endpoint = _RatedEndpoint(route.app, budgets, grants)
+            routes.append(Route(route.path, endpoint, methods=list(route.methods or ())))
     return routes

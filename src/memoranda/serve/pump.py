@@ -1,12 +1,14 @@
-"""`memory mcp` while a daemon serves the home: this process only passes on what client and daemon
-say.
+"""Runs `memory mcp` while a daemon serves the home: passes lines between the client and the daemon.
 
-`pass_on` asks the daemon to serve this client too. Then the process becomes a separate program that
-imports nothing but built-in modules or a single small file. Each client needs such a process, and
-`os`, `socket`, `signal` and `json` would make it half as large again. It looks only at methods and
-ids, for the case that the daemon disappears. Then running requests are answered with an error. At
-the client's next line this process becomes the command again, which finds another daemon or serves
-the client itself.
+`pass_on` asks the daemon for a session. If it grants one, this process replaces itself (`execv`) by
+a small program, which is this file alone: `main` and `Pump`. Each client needs such a process, so
+it imports only built-in modules; `os`, `socket`, `signal` and `json` would make it half as large
+again.
+
+The pump reads the methods and ids of messages in case the daemon disappears. Then it answers the
+running requests with an error. At the client's next line it becomes the command `memory mcp` again,
+which finds another daemon or serves the client itself. The environment variable CONTINUED tells the
+command where to go on.
 """
 
 from __future__ import annotations
@@ -29,80 +31,95 @@ if TYPE_CHECKING:
 METHOD = "mcp"
 """The request with which a connection to the daemon's socket begins to carry MCP's lines."""
 CONTINUED = "MEMORY_MCP_CONTINUED"
-"""The environment variable that tells the command of a session it goes on with: the number of an
-open file with the first lines for the server, how many of them are only repeated, and 1 if no
-daemon should be asked."""
+"""The environment variable from which the command learns how to go on with a session.
+
+Its value is `FILE REPEATED ALONE`, as in `5 2 0`. FILE is the number of an open file with the first
+lines for the server. REPEATED is how many of these lines the client has answers for. ALONE is 1 if
+no daemon may be asked.
+"""
 END = b'{"jsonrpc":"2.0","method":"notifications/memoranda/end"}\n'
-"""The line that tells the daemon that the client has sent all."""
+"""The line that tells the daemon that the client has sent everything."""
 STOP = b'{"jsonrpc":"2.0","method":"notifications/memoranda/stop"}\n'
 """The line that tells the daemon to end the session as a signal ends a server."""
 ALIVE = b'{"jsonrpc":"2.0","method":"notifications/memoranda/alive"}\n'
-"""The line a daemon says each second while a client waits for it; clients are not told of it."""
+"""The line that a daemon sends each second while a client waits. It is not passed on to clients."""
 LIMIT = 32 << 20
-"""Bytes a line may have; with a longer one a session goes on without a daemon."""
-# Bytes read at once: what a pipe holds.
+"""Bytes that a line may have. A session with a longer one goes on without a daemon."""
+# Bytes that are read at once: as much as a pipe holds.
 BLOCK = 1 << 16
 _FOLDER = __file__.rpartition("/")[0]
-# Bytes for the daemon to take before the client is heard again
-_WAITING = 1 << 20
-# Bytes that any pipe takes without blocking once it is writable: POSIX's PIPE_BUF
-_AT_ONCE = 4096
-# Seconds for the client to take its answers after a signal
-_LAST_WORDS = 1.0
-# Seconds after which a client whom no daemon has said a word to serves itself.
-_GRANTED_WITHIN = 4.5
-# Seconds of silence after which a daemon counts as gone: one that works says ALIVE.
-_SILENCE = 4.5
+# Bytes that may wait for the daemon. While there are more, the client is not read.
+_MAX_UNSENT_BYTES = 1 << 20
+# Bytes that a writable pipe takes without blocking: POSIX's PIPE_BUF.
+_PIPE_BYTES = 4096
+# Seconds that the client has to take its answers after a signal.
+_LAST_ANSWER_SECONDS = 1.0
+# Seconds within which a daemon must answer; otherwise this process serves the client itself.
+_GRANT_SECONDS = 4.5
+# Seconds of silence after which a daemon counts as gone, since a working one sends ALIVE.
+_MAX_SILENT_SECONDS = 4.5
+# The program that replaces the process: it imports this file without its package.
 _START = "import sys; sys.path.append(sys.argv[1]); import pump; pump.main(sys.argv[2:])"
+# How the answers of our server begin.
 _ANSWER = b'{"jsonrpc":"2.0","id":'
 _GONE = "The daemon that served this session went away before it answered. "
-_UNKNOWN = _GONE + "It is unknown whether the call was carried out: look before you repeat it."
-_AGAIN = _GONE + "Nothing was changed; repeat the request."
+# The error for a call, which may have changed something, and the error for another request.
+_UNKNOWN_OUTCOME = (
+    _GONE + "It is unknown whether the call was carried out: look before you repeat it."
+)
+_NOTHING_CHANGED = _GONE + "Nothing was changed; repeat the request."
 
 
 def program() -> str:
-    """Which installation this is; a daemon serves the clients of the same installation."""
+    """Return the version and folder of this installation.
+
+    A daemon refuses clients of another installation.
+    """
     from memoranda import __version__
 
     return f"{__version__} {_FOLDER}"
 
 
 def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
-    """Pass on between a daemon and the client, and do not return, if a daemon serves the home.
+    """Become the pump of this client, if a daemon grants it a session.
+
+    Does not return then. Returns if the client must be served by this process; nothing of the
+    client has been read.
 
     settings: the settings that the daemon must have.
     arguments: the arguments of the session to ask for (sessions.py).
-
-    Otherwise returns, and nothing of the client has been read.
     """
     import os
 
-    if (
-        os.environ.get(CONTINUED, "").endswith(" 1")
-        or "PYTHONHOME" in os.environ
-        or sys.implementation.name != "cpython"
-    ):
+    # See CONTINUED: a session that goes on may have to do without a daemon.
+    must_be_alone = os.environ.get(CONTINUED, "").endswith(" 1")
+    # The pump runs without the environment (-I), and uses modules of CPython alone.
+    cannot_run_pump = "PYTHONHOME" in os.environ or sys.implementation.name != "cpython"
+    if must_be_alone or cannot_run_pump:
         return
     try:
         for fd in (0, 1):
             os.fstat(fd)
-    # closed, which the server reports
     except OSError:
+        # Stdin or stdout is closed, which the server reports.
         return
     params = {**arguments, "program": program(), "settings": settings.digest()}
-    daemon = _granted(settings, params)
+    daemon = _connect(settings, params)
     if daemon is None:
         return
+    # The descriptor must survive `execv`.
     os.set_inheritable(daemon, True)
     flags = ["-I", "-S", *(["-B"] if sys.flags.dont_write_bytecode else [])]
     own_parts = [_FOLDER, str(daemon)]
     os.execv(sys.executable, [sys.executable, *flags, "-c", _START, *own_parts, *sys.orig_argv[1:]])
 
 
-def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
-    """Connect to the daemon, which is started if none runs, and ask for a session.
+def _connect(settings: Settings, params: Mapping[str, Any]) -> int | None:
+    """Connect to the daemon and ask for a session. If no daemon runs, start one.
 
     Returns the descriptor of the connection. None if the client must be served by this process.
+
+    params: the parameters of the request for a session (sessions.py).
     """
     import os
     import socket
@@ -111,12 +128,13 @@ def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
     from memoranda.sources.layout import Layout
 
     path = Layout(settings.home).socket
-    end = time.monotonic() + _GRANTED_WITHIN
-    for is_new in (False, True):
-        if is_new and not (
-            daemon_client.start(settings) and daemon_client.wait_for(path, end - time.monotonic())
-        ):
-            return None
+    end = time.monotonic() + _GRANT_SECONDS
+    # First a daemon that runs already is tried, then a new one.
+    for must_start in (False, True):
+        if must_start:
+            is_started = daemon_client.start(settings)
+            if not is_started or not daemon_client.wait_for(path, end - time.monotonic()):
+                return None
         if not os.path.exists(path):
             continue
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
@@ -124,11 +142,12 @@ def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
             try:
                 daemon_client.from_folder(path, daemon.connect)
             except OSError:
-                # Nobody listens there any more.
+                # The socket is left over from a daemon that has ended.
                 continue
             try:
-                stopped = daemon_peer.is_stopped(daemon_peer.peer_of(daemon))
-                if stopped or not _grants(daemon, params):
+                # A process that was stopped (SIGSTOP) would never answer.
+                is_stopped = daemon_peer.is_stopped(daemon_peer.peer_of(daemon))
+                if is_stopped or not _grants(daemon, params):
                     return None
             except (OSError, ValueError):
                 return None
@@ -137,9 +156,9 @@ def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
 
 
 def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
-    """Whether a daemon grants the session.
+    """Ask a daemon for a session, and return whether it grants one.
 
-    Raises OSError if it stays silent for a while, and ValueError for an invalid answer.
+    Raises OSError if it stays silent, and ValueError for an invalid answer.
     """
     import json
 
@@ -147,8 +166,8 @@ def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
     daemon.sendall(json.dumps(request).encode() + b"\n")
     lines = Lines()
     while block := daemon.recv(BLOCK):
-        # The daemon is alive, so it may take its time.
-        daemon.settimeout(_GRANTED_WITHIN)
+        # Each line shows that the daemon is alive, so it is waited for again.
+        daemon.settimeout(_GRANT_SECONDS)
         for line in lines.feed(block):
             if line != ALIVE:
                 return "result" in json.loads(line)
@@ -156,7 +175,7 @@ def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
 
 
 class _Json:
-    """How the scanner reads numbers and objects."""
+    """The settings of the JSON scanner, which `json.JSONDecoder` would have."""
 
     strict = True
     object_hook = object_pairs_hook = None
@@ -171,7 +190,7 @@ _NOT_JSON = (ValueError, StopIteration, RecursionError, SystemError)
 
 
 def message_in(line: bytes) -> dict[str, Any]:
-    """The JSON object in `line`, or an empty one."""
+    """Return the JSON object in `line`. Empty if the line is not a JSON object."""
     try:
         message, _ = _scan(line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"), 0)
     except _NOT_JSON:
@@ -182,7 +201,7 @@ def message_in(line: bytes) -> dict[str, Any]:
 
 
 def id_in(line: bytes) -> Any:
-    """The id of the request in `line`, None without one."""
+    """Return the id of the request in `line`. None if the line is not a request."""
     message = message_in(line)
     if "method" in message and _is_id(message.get("id")):
         return message.get("id")
@@ -190,21 +209,30 @@ def id_in(line: bytes) -> Any:
 
 
 def answered_by(line: bytes) -> Any:
-    """The id of the request that a line of our server answers, None if it answers none."""
+    """Return the id of the request that a line of our server answers. None if it is not an answer.
+
+    `{"jsonrpc":"2.0","id":7,"result":{}}` gives 7. Only the beginning of the line is read, because
+    answers can be long.
+    """
+    if not line.startswith(_ANSWER):
+        return None
     for key in (b',"result":', b',"error":'):
-        if line.startswith(_ANSWER) and (end := line.find(key)) > 0:
-            text = line[len(_ANSWER) : end].decode()
-            try:
-                message, read = _scan(text, 0)
-            except _NOT_JSON:
-                continue
-            if read == len(text):
-                return message
+        end = line.find(key)
+        if end < 0:
+            continue
+        id_text = line[len(_ANSWER) : end].decode()
+        try:
+            id, length = _scan(id_text, 0)
+        except _NOT_JSON:
+            continue
+        # Otherwise the key was found inside the id, which may be any text.
+        if length == len(id_text):
+            return id
     return None
 
 
 def _error_line(id: Any, text: str) -> bytes:
-    """The line that answers a request with an error."""
+    """Return the line that answers the request `id` with an error."""
     if isinstance(id, str):
         id_text = _json.encode_basestring_ascii(id)
     else:
@@ -215,18 +243,21 @@ def _error_line(id: Any, text: str) -> bytes:
 
 
 def _is_id(value: Any) -> bool:
-    """Whether a value can be the id of a request."""
+    """Whether a value can be the id of a request. A boolean cannot, though it is an `int`."""
     return type(value) in (int, str)
 
 
 class Lines:
-    """Turns blocks into lines with their breaks; `rest` is the beginning of one."""
+    """Splits a stream of blocks into lines.
+
+    rest: the beginning of a line whose end has not come yet.
+    """
 
     def __init__(self) -> None:
         self.rest = bytearray()
 
     def feed(self, block: bytes) -> list[bytes]:
-        """The lines that end in `block`."""
+        """Add a block of the stream. Returns the lines that end in it, with their line breaks."""
         self.rest += block
         if b"\n" not in block:
             return []
@@ -237,31 +268,49 @@ class Lines:
 
 
 class Pump:
-    """One session, between descriptors 0 and 1 and the connection to the daemon.
+    """Passes the lines of one session between the client and the daemon.
 
-    command: the command that this process was and becomes again.
+    The client is at descriptors 0 and 1. If the daemon is lost, the pump answers the running
+    requests with errors, and becomes `memory mcp` again as soon as the client needs a server.
+
+    daemon: the descriptor of the connection to the daemon.
+    command: the arguments of the `memory mcp` that this process was and becomes again.
     first: lines to send before the client's.
-    not_for_client: ids of requests whose answers are dropped, since the client has them already.
+    not_for_client: ids of requests in `first` whose answers the client has already. Their answers
+        are dropped.
     """
 
     def __init__(self, daemon: int, command: list[str], first: bytes, not_for_client: set[Any]):
         self._daemon: int | None = daemon
         self._command = command
-        self._asked, self._answered = Lines(), Lines()
+        self._client_lines = Lines()
+        self._daemon_lines = Lines()
+        # Lines for the daemon, the bytes of the first one that were sent, and the bytes of all.
         self._unsent: list[bytes] = []
-        # Bytes of the first one of them that are with the daemon
-        self._sent = 0
-        # Of them all
-        self._size = 0
+        self._sent_bytes = 0
+        self._unsent_bytes = 0
+        # Bytes for the client.
         self._output = bytearray()
-        self._begun: dict[Any, str] = {}
-        # Lines that another server must be told first.
+        # The method of each request that waits for its answer, by id.
+        self._open_requests: dict[Any, str] = {}
+        # Lines that a new server must get first, by purpose: the handshake and what is watched.
         self._opening: dict[str, bytes] = {}
-        self._is_heard = self._has_sent = self._is_awaited = False
-        self._at_end = self._is_too_long = self._is_cut = False
-        self._stopped: int | None = None
-        # Since when the daemon owes an answer and has said nothing
+        # Whether the daemon has sent a line, and whether it has taken one.
+        self._is_heard = False
+        self._has_sent = False
+        # Whether the client needs a server although it has sent nothing since the daemon was lost.
+        self._is_awaited = False
+        # Whether the client has sent everything.
+        self._at_end = False
+        # Whether the client's line is too long for a daemon.
+        self._is_too_long = False
+        # Whether the daemon takes nothing more.
+        self._is_cut = False
+        # The signal that ends the session.
+        self._stop_signal: int | None = None
+        # Since when the daemon owes an answer and has sent nothing.
         self._waits_since: float | None = None
+        # Whether the daemon was lost because it was silent for too long.
         self._is_silent = False
         posix.set_blocking(daemon, False)
         self._signals, woken = posix.pipe()
@@ -273,8 +322,8 @@ class Pump:
         self._from_client(first)
 
     def run(self) -> int:
-        """Until the session has ended: the exit status."""
-        while self._stopped is None or self._daemon is not None or self._output:
+        """Pass lines on until the session has ended. Returns the exit status of the process."""
+        while self._stop_signal is None or self._daemon is not None or self._output:
             if self._daemon is None and not self._output:
                 if self._is_needed():
                     self._become_command()
@@ -282,24 +331,28 @@ class Pump:
                     return 0
             if not self._work_once():
                 break
-        if self._stopped == _signal.SIGINT:
+        if self._stop_signal == _signal.SIGINT:
             return 130
         return 0
 
     def _is_needed(self) -> bool:
         """Whether the client waits for something while there is no daemon."""
-        return bool(self._unsent or self._asked.rest or (self._is_awaited and not self._at_end))
+        return bool(
+            self._unsent or self._client_lines.rest or (self._is_awaited and not self._at_end)
+        )
 
     def _work_once(self) -> bool:
-        """Wait until something can be read or written, and do it. Returns False when the client does
-        not take its last lines.
+        """Wait until something can be read or written, and do it.
+
+        Returns False if the session must end because the client does not take its last lines.
         """
-        is_last = self._stopped is not None and self._daemon is None
-        patience = _LAST_WORDS if is_last else self._patience()
-        readable, writable, _ = select.select(self._inputs(), self._outputs(), [], patience)
-        if is_last and not writable:
+        is_last_answer = self._stop_signal is not None and self._daemon is None
+        wait_seconds = _LAST_ANSWER_SECONDS if is_last_answer else self._patience()
+        readable, writable, _ = select.select(self._inputs(), self._outputs(), [], wait_seconds)
+        if is_last_answer and not writable:
             return False
-        if self._daemon not in readable and self._patience() == 0:
+        has_waited_long = self._patience() == 0
+        if has_waited_long and self._daemon not in readable:
             self._is_silent = True
             self._lose_daemon()
         if self._signals in readable:
@@ -315,17 +368,17 @@ class Pump:
         return True
 
     def _inputs(self) -> list[int]:
-        """The descriptors that are read from."""
+        """Return the descriptors to read from."""
         inputs = [self._signals]
-        is_over = self._at_end or self._is_too_long or self._stopped
-        if not is_over and self._size < _WAITING:
+        is_over = self._at_end or self._is_too_long or self._stop_signal
+        if not is_over and self._unsent_bytes < _MAX_UNSENT_BYTES:
             inputs.append(0)
         if self._daemon is not None:
             inputs.append(self._daemon)
         return inputs
 
     def _outputs(self) -> list[int]:
-        """The descriptors for which there is something to write."""
+        """Return the descriptors for which there is something to write."""
         outputs = []
         if self._output:
             outputs.append(1)
@@ -334,18 +387,19 @@ class Pump:
         return outputs
 
     def _take_signal(self) -> None:
-        """Ask the daemon to end the session; the next signal does what it does to any process."""
+        """Ask the daemon to end the session. From now on a signal ends this process at once."""
         number = posix.read(self._signals, 1)[0]
-        if self._stopped is not None:
+        if self._stop_signal is not None:
             return
-        self._stopped = number
+        self._stop_signal = number
         self._queue(STOP)
         for signal_number in (_signal.SIGINT, _signal.SIGTERM):
             _signal.signal(signal_number, _signal.SIG_DFL)
 
     def _write_to_client(self) -> None:
+        """Write as much as the client takes without blocking."""
         try:
-            del self._output[: posix.write(1, self._output[:_AT_ONCE])]
+            del self._output[: posix.write(1, self._output[:_PIPE_BYTES])]
         except BlockingIOError:
             pass
         except OSError:
@@ -367,41 +421,46 @@ class Pump:
             self._end()
 
     def _patience(self) -> float | None:
-        """Seconds to wait for the daemon, which says something each second while it owes an answer.
+        """Return the seconds for which the daemon may stay silent. 0: it was silent for too long.
 
-        None if nothing is awaited.
+        None if the daemon owes no answer.
         """
-        if self._daemon is None or not (self._begun or self._unsent):
+        if self._daemon is None or not (self._open_requests or self._unsent):
             self._waits_since = None
             return None
         if self._waits_since is None:
             self._waits_since = time.monotonic()
-        return max(0.0, self._waits_since + _SILENCE - time.monotonic())
+        return max(0.0, self._waits_since + _MAX_SILENT_SECONDS - time.monotonic())
 
     def _queue(self, line: bytes) -> None:
+        """Let a line wait until the daemon takes it."""
         self._unsent.append(line)
-        self._size += len(line)
+        self._unsent_bytes += len(line)
 
     def _end(self) -> None:
+        """Record that the client has sent everything, and tell the daemon."""
         if not self._at_end:
             self._at_end = True
-            # The last line may lack its break
-            if self._asked.rest:
+            # The client's last line may lack its line break.
+            if self._client_lines.rest:
                 self._from_client(b"\n")
             if self._daemon is not None:
                 self._queue(END)
 
     def _from_client(self, block: bytes) -> None:
-        for line in self._asked.feed(block):
+        """Take a block that the client sent."""
+        for line in self._client_lines.feed(block):
             self._note_message(line)
             self._queue(line)
-        if len(self._asked.rest) > LIMIT and not self._is_too_long:
+        if len(self._client_lines.rest) > LIMIT and not self._is_too_long:
             self._is_too_long = True
             self._queue(END)
 
     def _note_message(self, line: bytes) -> None:
-        """Remember the parts of a line that a new server must know, and that the client waits for
-        an answer.
+        """Record a line of the client, in case the daemon is lost.
+
+        Records the handshake and the watched resources, which a new server must know, and the
+        requests that wait for an answer.
         """
         message = message_in(line)
         method = message.get("method")
@@ -415,28 +474,31 @@ class Pump:
         elif method == "resources/unsubscribe":
             self._opening.pop(f"watch {params.get('uri')}", None)
         elif method == "notifications/cancelled" and _is_id(params.get("requestId")):
-            self._begun.pop(params["requestId"], None)
+            self._open_requests.pop(params["requestId"], None)
         request_id = message.get("id")
         if isinstance(method, str) and _is_id(request_id):
-            self._begun[request_id] = method
+            self._open_requests[request_id] = method
 
     def _send(self) -> None:
+        """Send the daemon as much of the first waiting line as it takes without blocking."""
         assert self._daemon is not None
+        unsent_part = memoryview(self._unsent[0])[self._sent_bytes :]
         try:
-            self._sent += posix.write(self._daemon, memoryview(self._unsent[0])[self._sent :])
+            self._sent_bytes += posix.write(self._daemon, unsent_part)
         except BlockingIOError:
             return
-        # The daemon may have answered before it disappeared.
         except OSError:
+            # The daemon is not lost before its answers are read: some may have come.
             self._is_cut = True
             return
-        if self._sent == len(self._unsent[0]):
-            self._size -= self._sent
-            self._sent = 0
+        if self._sent_bytes == len(self._unsent[0]):
+            self._unsent_bytes -= self._sent_bytes
+            self._sent_bytes = 0
             self._has_sent = True
             del self._unsent[0]
 
     def _receive(self) -> None:
+        """Take a block that the daemon sent, and queue its lines for the client."""
         assert self._daemon is not None
         try:
             block = posix.read(self._daemon, BLOCK)
@@ -447,48 +509,56 @@ class Pump:
         self._waits_since = None
         if not block:
             self._lose_daemon()
-        for line in self._answered.feed(block):
+        for line in self._daemon_lines.feed(block):
             if line == ALIVE:
                 continue
             self._is_heard = True
             id = answered_by(line)
             if id is not None:
-                self._begun.pop(id, None)
+                self._open_requests.pop(id, None)
             if id is not None and id in self._not_for_client:
                 self._not_for_client.discard(id)
             else:
                 self._output += line
 
     def _lose_daemon(self) -> None:
-        """Answer the calls of a daemon that is gone, silent or has ended the session with an error."""
+        """Close the connection to a daemon that is gone, silent or has ended the session.
+
+        The requests that wait for an answer get an error, unless a new server will get them.
+        """
         assert self._daemon is not None
         posix.close(self._daemon)
         self._daemon = None
         self._unsent = [line for line in self._unsent if line not in (END, STOP)]
-        opening = {id_in(line) for line in self._opening.values()} - {None}
-        # Besides both lines of the handshake
+        opening_ids = {id_in(line) for line in self._opening.values()} - {None}
+        # The handshake has two lines; each further one is of a watched resource.
         is_watching = len(self._opening) > 2
-        self._is_awaited = is_watching or bool(opening & self._begun.keys())
-        sent_again = opening | {id_in(line) for line in self._unsent}
-        for id, method in self._begun.items():
-            if id not in sent_again:
-                self._output += _error_line(id, _UNKNOWN if method == "tools/call" else _AGAIN)
+        is_opening_open = bool(opening_ids & self._open_requests.keys())
+        self._is_awaited = is_watching or is_opening_open
+        ids_for_new_server = opening_ids | {id_in(line) for line in self._unsent}
+        for id, method in self._open_requests.items():
+            if id not in ids_for_new_server:
+                text = _UNKNOWN_OUTCOME if method == "tools/call" else _NOTHING_CHANGED
+                self._output += _error_line(id, text)
 
     def _become_command(self) -> None:
-        """Run the command in this process, to go on with the session."""
+        """Become `memory mcp` again, which goes on with the session (CONTINUED). Does not return."""
         opening_lines = [line for line in self._opening.values() if line not in self._unsent]
-        waiting = self._begun.keys() - self._not_for_client
-        repeated = [line for line in opening_lines if id_in(line) not in waiting]
+        # The client has the answers to the repeated lines. They come first, so that they are the
+        # lines that CONTINUED counts.
+        unanswered_ids = self._open_requests.keys() - self._not_for_client
+        repeated = [line for line in opening_lines if id_in(line) not in unanswered_ids]
+        # A server must get `initialize` before any other line.
         if self._opening.get("initialize") not in repeated:
             repeated = []
         lines = [
             *repeated,
             *(line for line in opening_lines if line not in repeated),
             *self._unsent,
-            bytes(self._asked.rest),
+            bytes(self._client_lines.rest),
         ]
         if hasattr(posix, "memfd_create"):
-            # A file that only this process has
+            # A file in the memory, which has no path.
             fd = posix.memfd_create("session")
         else:
             import tempfile
@@ -498,32 +568,35 @@ class Pump:
         with open(fd, "wb", closefd=False) as file:
             file.writelines(lines)
         posix.set_inheritable(fd, True)
-        is_unheard = self._has_sent and not self._is_heard
-        is_alone = self._is_too_long or self._is_silent or is_unheard
+        # A daemon that took lines and sent none would probably do it again.
+        has_never_answered = self._has_sent and not self._is_heard
+        is_alone = self._is_too_long or self._is_silent or has_never_answered
         posix.putenv(CONTINUED, f"{fd} {len(repeated)} {int(is_alone)}")
         posix.execv(sys.executable, [sys.executable, *self._command])
 
 
 def continued() -> tuple[bytes, set[Any]]:
-    """The state of a session that this process continues.
+    """Return the state of the session that this process goes on with (CONTINUED).
 
-    Returns the lines to send to the server first, and the ids of requests in them that the client
-    has answers for.
+    The first value is the lines that the server must get before the client's. The second is the ids
+    of the requests in them that the client has answers for. Both are empty for a new session.
     """
     opening_data = posix.environ.pop(CONTINUED.encode(), b"")
     if not opening_data:
         return b"", set()
     posix.unsetenv(CONTINUED)
-    fd, repeated, _ = map(int, opening_data.split())
+    fd, repeated_count, _ = map(int, opening_data.split())
     posix.lseek(fd, 0, 0)
     with open(fd, "rb") as file:
         first = file.read()
-    return first, {id_in(line) for line in first.split(b"\n")[:repeated]} - {None}
+    repeated_lines = first.split(b"\n")[:repeated_count]
+    return first, {id_in(line) for line in repeated_lines} - {None}
 
 
 def main(arguments: list[str]) -> None:
-    """Pass on between stdin, stdout and the daemon, then exit.
+    """Run the pump until the session has ended, then exit.
 
-    arguments: the descriptor of the daemon, and the command that this process was.
+    arguments: the descriptor of the connection to the daemon, then the arguments of the command
+        that this process was.
     """
     posix._exit(Pump(int(arguments[0]), arguments[1:], *continued()).run())

@@ -1,9 +1,8 @@
-"""MCP sessions on the daemon's socket: clients whose `memory mcp` passes on what they say
-(pump.py).
+"""Serves MCP sessions on the daemon's socket, for clients whose `memory mcp` is a pump (pump.py).
 
-The first line of such a connection is a request with the method `mcp`. Once it is granted, MCP's
-lines go both ways, served by the code that serves stdin and stdout, with the memory the daemon has
-open.
+The first line of such a connection is a request for a session, with the method `mcp`. If the daemon
+grants it, the lines that follow are MCP. They are served as on stdin and stdout, with the memory
+that the daemon has open. If the daemon refuses, the client's own process serves it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda import __version__
 from memoranda.errors import MemorandaError
@@ -29,18 +28,18 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
     from memoranda.serve.mcp import ClientConnection, ServerIdentity
 
-# Sessions; the clients beyond are served by processes of their own.
-_AT_ONCE = 128
-# Requests of one session that are in hand before more is read.
-_UNANSWERED = 1000
-# Seconds between two signs of life to the daemon.
+# Sessions that a daemon serves at once. Further clients are served by their own processes.
+_MAX_SESSIONS = 128
+# Requests of one session that may wait for answers. While there are more, nothing is read.
+_MAX_UNANSWERED = 1000
+# Seconds between two signs of life that the daemon sends.
 _ALIVE_EVERY = 1.0
 _log = logging.getLogger("memoranda.daemon")
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
 class SessionRefused(MemorandaError):
-    """The daemon does not serve this client; its own process does."""
+    """The daemon does not serve this client, so the client's own process does."""
 
     code = "refused"
 
@@ -49,9 +48,12 @@ class SessionRefused(MemorandaError):
 class McpSession:
     """A connected client.
 
+    turns: the queue of its calls.
     began: when it connected.
-    last: when it last asked for something.
-    agent, client: who it says it is. Empty if it has not said so yet.
+    last: when it last sent a request.
+    agent: the agent that it acts as. None before its first request.
+    client: the name that it gives itself. "" before its first request.
+    stop: ends the session.
     """
 
     turns: CallQueue
@@ -61,13 +63,18 @@ class McpSession:
     client: str = ""
     stop: Callable[[], None] = lambda: None
     unanswered: Callable[[], int] = lambda: 1
-    """How many requests wait for an answer; that for the session is the first."""
+    """Returns how many requests wait for an answer. The request for the session is the first."""
     answered: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set after each answer."""
 
 
 class McpSessions:
-    """The sessions of one daemon. `memory` is what its socket serves, `registry_for` makes the
-    tools of some toolsets in the manner of a preset (None: our own)."""
+    """The sessions of one daemon.
+
+    memory: the memory that the daemon serves.
+    registry_for: makes a registry from the names of toolsets, and the name of a preset whose style
+        the tools follow. None for the preset means our own style.
+    """
 
     def __init__(
         self, memory: MemorySession, registry_for: Callable[[Sequence[str], str | None], Registry]
@@ -78,36 +85,43 @@ class McpSessions:
         self._is_stopping = False
 
     def connected(self) -> list[McpSession]:
-        """The open sessions, the newest first."""
+        """Return the open sessions, the newest first."""
         return sorted(self._open, key=lambda session: session.began, reverse=True)
 
     def stop(self) -> None:
-        """Let running calls end, answer those that wait with `Stopping`, and grant nothing more."""
+        """Let running calls end, answer waiting ones with Stopping, and grant no more sessions."""
         self._is_stopping = True
         for session in list(self._open):
             session.stop()
 
     @staticmethod
     def asked_by(line: bytes) -> dict[str, Any] | None:
-        """The parameters of a request for a session. None if the line is not such a request."""
+        """Return the parameters of a request for a session. None if the line is not one."""
+        # Most lines are not such a request, and need not be parsed.
+        if b'"mcp"' not in line:
+            return None
         with suppress(ValueError, TypeError, LookupError, RecursionError):
-            if b'"mcp"' in line and (request := json.loads(line))["method"] == METHOD:
+            request = json.loads(line)
+            if request["method"] == METHOD:
                 return dict(request.get("params") or {})
         return None
 
     async def serve(
         self, request: dict[str, Any], reader: StreamReader, writer: StreamWriter
     ) -> None:
-        """Grant `request` and serve the connection until the session has ended; or refuse it."""
+        """Grant a request for a session and serve the connection until it ends, or refuse it.
+
+        request: the parameters of the request, as `pump.pass_on` makes them.
+        """
         now = self._memory.clock()
         session = McpSession(CallQueue(lambda: self._memory, is_shared=True), now, now)
         self._open.add(session)
         alive = asyncio.create_task(_say_alive(writer, session))
         try:
-            registry, connection, identity = await asyncio.to_thread(
-                self._granted, request, session, writer
-            )
+            # The first import of the SDK takes a second, so it runs on a thread.
+            server = await asyncio.to_thread(self._granted, request, session, writer)
             writer.write(_GRANTED)
+            connection = server.connection
             session.unanswered = lambda: connection.unanswered
             from memoranda.serve.mcp import converse
 
@@ -116,16 +130,17 @@ class McpSessions:
                 connection.end()
 
             session.stop = stop
+            # The daemon may have begun to stop while the session was granted.
             if self._is_stopping:
                 stop()
             hearing = asyncio.create_task(_hear(reader, writer, connection, session))
             try:
-                await converse(connection, registry, session.turns, identity)
+                await converse(connection, server.registry, session.turns, server.identity)
             finally:
                 hearing.cancel()
                 await asyncio.to_thread(session.turns.close)
         except MemorandaError as refused:
-            # The client's own process reports a wrong request.
+            # The client's own process tells the client what is wrong with its request.
             _log.info("[mcp] a client is served by its own process: %s", refused)
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
@@ -135,17 +150,19 @@ class McpSessions:
 
     def _granted(
         self, request: dict[str, Any], session: McpSession, writer: StreamWriter
-    ) -> tuple[Registry, ClientConnection, ServerIdentity]:
-        """The server for a request; the first time this takes a second, for the SDK. Raises
-        SessionRefused, and MemorandaError for what is wanted wrongly."""
-        if self._is_stopping or len(self._open) > _AT_ONCE:
+    ) -> _GrantedServer:
+        """Make the server for a session.
+
+        Raises SessionRefused, and MemorandaError for wrong arguments such as an unknown toolset.
+        """
+        if self._is_stopping or len(self._open) > _MAX_SESSIONS:
             raise SessionRefused("this daemon serves no more sessions")
         if request.get("program") != program():
             raise SessionRefused("this daemon is of another version or installation")
         if request.get("settings") != self._memory.settings.digest():
-            # With what its file says by now
-            now = self._memory.at_once(lambda: self._memory.settings)
-            if request.get("settings") != now.digest():
+            # The file of settings may have changed since the daemon last read it.
+            current_settings = self._memory.at_once(lambda: self._memory.settings)
+            if request.get("settings") != current_settings.digest():
                 raise SessionRefused(
                     "this daemon has another configuration, environment or time zone"
                 )
@@ -163,18 +180,29 @@ class McpSessions:
             if not writer.is_closing():
                 writer.write(line + b"\n")
 
-        def met(agent: str, client: str) -> None:
-            session.agent, session.client, session.last = agent, client, self._memory.clock()
+        def record_request(agent: str, client: str) -> None:
+            session.agent = agent
+            session.client = client
+            session.last = self._memory.clock()
 
-        identity = ServerIdentity(
-            request["name"], __version__, agent, self._memory.settings.agents, met
-        )
-        return registry, ClientConnection(write, session.answered.set), identity
+        own_names = self._memory.settings.agents
+        identity = ServerIdentity(request["name"], __version__, agent, own_names, record_request)
+        connection = ClientConnection(write, session.answered.set)
+        return _GrantedServer(registry, connection, identity)
+
+
+class _GrantedServer(NamedTuple):
+    """The parts that serve one session."""
+
+    registry: Registry
+    connection: ClientConnection
+    identity: ServerIdentity
 
 
 async def _say_alive(writer: StreamWriter, session: McpSession) -> None:
-    """Tell the process of a waiting client that this one is alive. A process that is stopped
-    cannot.
+    """Send ALIVE each second while the client waits for an answer.
+
+    A daemon that was stopped (SIGSTOP) sends nothing, by which the pump notices it.
     """
     while not writer.is_closing():
         if session.unanswered():
@@ -185,21 +213,26 @@ async def _say_alive(writer: StreamWriter, session: McpSession) -> None:
 async def _hear(
     reader: StreamReader, writer: StreamWriter, connection: ClientConnection, session: McpSession
 ) -> None:
-    """Take what the client says until it has said all; not faster than it is answered and takes its
-    answers.
+    """Pass the client's lines to `connection` until the client has sent everything.
+
+    Nothing is read while too many requests wait for answers, or the client does not take them.
     """
     lines = Lines()
     with suppress(ConnectionError):
-        while (block := await reader.read(BLOCK)) and len(lines.rest) <= LIMIT:
+        while len(lines.rest) <= LIMIT:
+            block = await reader.read(BLOCK)
+            if not block:
+                break
             for line in lines.feed(block):
                 if line == STOP:
                     return session.stop()
                 if line == END:
                     return connection.end()
-                while connection.unanswered >= _UNANSWERED:
+                # Wait until there is an answer.
+                while connection.unanswered >= _MAX_UNANSWERED:
                     session.answered.clear()
                     await session.answered.wait()
                 connection.receive(line)
             await writer.drain()
-    # The process of the client was killed, and what waits with it
+    # The connection ended without END: the pump was killed, and nobody waits for the answers.
     session.stop()

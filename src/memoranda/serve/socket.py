@@ -1,5 +1,9 @@
-"""The daemon's Unix socket: one JSON object a line each way, connections, and a stop that answers
-what is in progress (contract 001, 13)."""
+"""Serves the daemon's Unix socket (contract 001, 13).
+
+A request and its answer are each one JSON object on a line, as JSON-RPC or in a simpler form:
+`{"method": "search", "params": {"query": "x"}}`. `Protocol` answers the requests, `SocketServer`
+keeps the connections, and lets requests in progress end before the daemon stops.
+"""
 
 from __future__ import annotations
 
@@ -29,31 +33,37 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
 
 Methods = Mapping[str, Callable[["MemorySession", dict[str, Any]], Any]]
-"""Methods that the socket answers in addition to tools: functions of the caller's memory and the
-request's `params`, by method."""
+"""Methods that the socket answers in addition to tools, by name. Each is called with the owner's
+memory and the request's `params`."""
 
 LIMIT = 1 << 20
-"""Bytes a request may have, its line break apart."""
+"""Bytes that a request may have without its line break."""
 
+# Codes of errors in JSON-RPC.
 _NOT_JSON = -32700
 _NO_REQUEST = -32600
 _NO_TOOL = -32601
 _BAD_PARAMS = -32602
 _TOOL_ERROR = -32000
-# Characters that count of what a client calls itself and its session.
-_SAID = 100
+# Only so much of the names that a client gives itself and its session is used.
+_MAX_NAME_CHARACTERS = 100
 UNNAMED = "unknown"
-"""The agent that a caller is who names none."""
+"""The agent of a caller that names no agent."""
+# Where the arguments of a `tools/call` may be, in the order in which they are looked for.
 _ARGUMENT_KEYS = ("params", "arguments")
 _log = logging.getLogger("memoranda.serve")
-# Seconds for a client to take its answers once the server stops
-_LAST_WORDS = 5.0
-# Seconds for a client to send the rest of a line that is too long
-_REST = 5.0
+# Seconds that clients have to take their answers when the server stops.
+_LAST_ANSWER_SECONDS = 5.0
+# Seconds that a client has to send the rest of a line that is too long.
+_LONG_LINE_SECONDS = 5.0
 
 
 class _Refused(Exception):
-    """A request that cannot be carried out: its JSON-RPC `code`, and the text for everybody."""
+    """A request cannot be carried out.
+
+    code: the code of the error in JSON-RPC.
+    text: the message.
+    """
 
     def __init__(self, code: int, text: str):
         super().__init__(text)
@@ -63,8 +73,9 @@ class _Refused(Exception):
 class Protocol:
     """Answers requests on the socket.
 
-    registry: the tools, called for the agents that the callers name.
-    methods: further methods, which get the owner's `memory`.
+    memory: the memory of the home's owner.
+    registry: the tools. They use the memory as the agent that the request names.
+    methods: further methods, which use the memory as the owner.
     """
 
     def __init__(self, memory: MemorySession, registry: Registry, methods: Methods | None = None):
@@ -73,39 +84,35 @@ class Protocol:
         self._methods = methods or {}
 
     def answer(self, line: bytes) -> bytes:
-        """The reply to one line, with its line break. Never raises for what a client sent."""
+        """Carry out the request in a line, and return the answer as a line.
+
+        An invalid request is answered with an error; nothing is raised for it.
+        """
         try:
             request = parse_json(line)
         except (ValueError, RecursionError) as error:
             return _error(_Refused(_NOT_JSON, f"parse error: {error}"), None, b'"jsonrpc"' in line)
         if not isinstance(request, dict):
-            if isinstance(request, list):
-                requests = request
-            else:
-                requests = []
-            is_batch = any(isinstance(item, dict) and "jsonrpc" in item for item in requests)
-            if is_batch:
-                text = "batches are not supported"
-            else:
-                text = "not an object"
+            is_batch = _is_batch(request)
+            text = "batches are not supported" if is_batch else "not an object"
             return _error(_Refused(_NO_REQUEST, f"parse error: {text}"), None, is_batch)
         is_rpc = request.get("jsonrpc") == "2.0"
-        identity = request.get("id", 0)
+        request_id = request.get("id", 0)
         try:
-            if isinstance(identity, bool) or not isinstance(identity, int | float | str | None):
-                identity = None
+            if isinstance(request_id, bool) or not isinstance(request_id, int | float | str | None):
+                request_id = None
                 raise _Refused(_NO_REQUEST, "parse error: id must be a number, a string or null")
             result = self._result_of(request)
         except _Refused as error:
-            return _error(error, identity, is_rpc)
+            return _error(error, request_id, is_rpc)
         except Exception:
             # The outermost loop of this transport: errors are reported, and the connection stays.
             _log.exception("A call failed")
-            return _error(_Refused(_TOOL_ERROR, str(InternalError())), identity, is_rpc)
-        return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=result)
+            return _error(_Refused(_TOOL_ERROR, str(InternalError())), request_id, is_rpc)
+        return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=request_id, result=result)
 
     def _result_of(self, request: dict[str, Any]) -> Any:
-        """The result of a request. Raises _Refused."""
+        """Run the tool or the method of a request, and return its result. Raises _Refused."""
         method = request.get("method", "")
         params = request.get("params")
         if not isinstance(method, str):
@@ -131,30 +138,36 @@ class Protocol:
         raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)
 
     def _caller(self, request: dict[str, Any]) -> MemorySession:
-        """The memory as the caller that a request names; who names nobody is an agent without a
-        name, never the owner. Raises _Refused."""
-        own_agent = self._memory.agent
+        """Return the memory as the agent that a request names may use it. Raises _Refused.
+
+        A request that names no agent is the agent UNNAMED, never the owner.
+        """
+        # The only agent that the daemon serves. None: it serves any agent.
+        only_agent = self._memory.agent
         agent = request.get("agent")
-        if agent is not None and own_agent is not None and str(agent).lower() != own_agent:
-            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{own_agent}" alone')
+        if agent is not None and only_agent is not None and str(agent).lower() != only_agent:
+            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{only_agent}" alone')
         if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
-            raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_SAID]}"')
+            raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_MAX_NAME_CHARACTERS]}"')
         caller_keys = {"client": request.get("client"), "session": request.get("session")}
-        by = {
-            key: default_rules().redacted(value[:_SAID])
+        names = {
+            key: default_rules().redacted(value[:_MAX_NAME_CHARACTERS])
             for key, value in caller_keys.items()
             if isinstance(value, str) and value.isprintable()
         }
-        return self._memory.as_caller(own_agent or agent or UNNAMED, **by)
+        return self._memory.as_caller(only_agent or agent or UNNAMED, **names)
 
     def _check_place_of_agent(self, name: str, *places: dict[str, Any]) -> None:
-        """Raise _Refused for an `agent` among a tool's arguments.
+        """Raise _Refused if a request names its agent among the arguments of a tool.
 
-        If it were ignored, the caller would act as another agent than it thinks.
+        If the key were ignored, the caller would act as another agent than it thinks.
+
+        name: the tool. It may have an argument `agent`, which is allowed.
+        places: the parts of the request where the key does not belong.
         """
         tool = self._registry.tools.get(name)
-        has_its_own = tool is not None and "agent" in tool.schema.get("properties", {})
-        if not has_its_own and any("agent" in place for place in places):
+        has_argument_agent = tool is not None and "agent" in tool.schema.get("properties", {})
+        if not has_argument_agent and any("agent" in place for place in places):
             raise _Refused(
                 _BAD_PARAMS,
                 'agent is a key of the request, beside method: {"method": …, "agent": "NAME"}',
@@ -162,8 +175,11 @@ class Protocol:
 
 
 def _tool_call(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """(name, arguments) of a `tools/call`: the arguments are in `params`, in `arguments`, or flat
-    beside `name`. Raises _Refused."""
+    """Return the name and the arguments of a `tools/call`. Raises _Refused.
+
+    params: the parameters of the request. The arguments are in its `params` or its `arguments`, or
+        they are its other keys: `{"name": "search", "query": "x"}`.
+    """
     name = params.get("name", "")
     if not isinstance(name, str):
         raise _Refused(_BAD_PARAMS, "name must be a string")
@@ -179,7 +195,11 @@ def _tool_call(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
-    """The reply with an error; if its request cannot be identified, the id is 0, in JSON-RPC null."""
+    """Return the line that answers a request with an error.
+
+    identity: the id of the request. None if it cannot be read: the answer has null, or 0 if the
+        request is not JSON-RPC.
+    """
     if is_rpc:
         return _line(
             {"jsonrpc": "2.0"}, id=identity, error={"code": error.code, "message": str(error)}
@@ -190,16 +210,25 @@ def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
 
 
 def _line(head: dict[str, Any], **reply: Any) -> bytes:
+    """Return a JSON object as a line: the keys of `head`, then the keys of `reply`."""
     text = json.dumps(head | reply, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-class Listener:
-    """A listening socket at `path`, mode 0600. A stale one is replaced, never one somebody listens
-    on.
+def _is_batch(value: Any) -> bool:
+    """Whether a JSON value is a list of several requests, a batch of JSON-RPC."""
+    if not isinstance(value, list):
+        return False
+    return any(isinstance(item, dict) and "jsonrpc" in item for item in value)
 
-    A path too long for the system is bound by its name alone, from its folder; call this before
-    other threads run. Raises StorageError.
+
+class Listener:
+    """A listening socket at `path`, which only this user can open (mode 0600).
+
+    A socket that an ended process left is replaced. Raises StorageError if a program listens on it.
+
+    Make this before other threads run. If the path is too long for the system, the process changes
+    its working folder for a moment, to bind the socket by its name alone.
     """
 
     def __init__(self, path: Path):
@@ -227,7 +256,7 @@ class Listener:
             os.umask(mask)
 
     def close(self) -> None:
-        """Stop listening, and remove the socket if it is still this one."""
+        """Stop listening, and remove the socket's file, unless another daemon has replaced it."""
         self.socket.close()
         with suppress(FileNotFoundError):
             if os.lstat(self.path).st_ino == self._inode:
@@ -237,9 +266,10 @@ class Listener:
 class SocketServer:
     """Serves the connections of `listener`.
 
-    answer: makes the reply to the line of a request. It is called on one of `threads`.
-    session: a context that is open during each connection.
-    sessions: serves connections that ask for MCP.
+    answer: carries out the request in a line, and returns the answer as a line. It is called on one
+        of `threads`.
+    session: makes a context that is open during each connection.
+    sessions: serves connections that ask for MCP. None: they are not served.
     """
 
     def __init__(
@@ -255,16 +285,16 @@ class SocketServer:
         self._session = session
         self._threads = threads
         self._sessions = sessions
-        # Whether each has a request in progress
+        # The task of each connection, and whether it has a request in progress.
         self._connections: dict[asyncio.Task[None], bool] = {}
         self._server: asyncio.Server | None = None
         self._stopping = False
         self.quiet_since: float | None = None
-        """Since when nobody is connected, on the clock of the event loop; None while somebody is."""
+        """Since when no client is connected, on the clock of the event loop. None while one is."""
 
     @property
     def clients(self) -> int:
-        """How many are connected."""
+        """How many clients are connected."""
         return len(self._connections)
 
     async def start(self) -> None:
@@ -275,8 +305,9 @@ class SocketServer:
         )
 
     async def stop(self) -> None:
-        """Accept nothing more, answer the requests in progress, close all connections and remove the
-        socket.
+        """Stop serving.
+
+        Requests in progress are answered. Then all connections are closed and the socket is removed.
         """
         if self._server is not None:
             self._server.close()
@@ -285,50 +316,23 @@ class SocketServer:
                 task.cancel()
         self._stopping = True
         if self._connections:
-            _, late = await asyncio.wait(self._connections, timeout=_LAST_WORDS)
-            for task in late:
+            _, unfinished = await asyncio.wait(self._connections, timeout=_LAST_ANSWER_SECONDS)
+            for task in unfinished:
                 task.cancel()
         await asyncio.to_thread(self._threads.shutdown)
         self._listener.close()
 
     async def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """Serve one connection until the client closes it or the server stops."""
         task = asyncio.current_task()
         assert task is not None
         self._connections[task] = False
         self.quiet_since = None
         try:
             with self._session():
-                while not self._stopping:
-                    try:
-                        line = await reader.readuntil(b"\n")
-                    except asyncio.IncompleteReadError as ended:
-                        # The last line need not end in a line break
-                        line = ended.partial
-                        if not line.strip():
-                            return
-                    except asyncio.LimitOverrunError:
-                        refused = _Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)")
-                        writer.write(_error(refused, None, False))
-                        # Cut off while it sends, it would not come to read its answer
-                        with suppress(TimeoutError):
-                            async with asyncio.timeout(_REST):
-                                while (block := await reader.read(LIMIT)) and b"\n" not in block:
-                                    pass
-                        return
-                    if not line.strip():
-                        continue
-                    self._connections[task] = True
-                    if (
-                        self._sessions is not None
-                        and (session_request := self._sessions.asked_by(line)) is not None
-                    ):
-                        return await self._sessions.serve(session_request, reader, writer)
-                    loop = asyncio.get_running_loop()
-                    writer.write(await loop.run_in_executor(self._threads, self._answer, line))
-                    await writer.drain()
-                    self._connections[task] = False
+                await self._serve_lines(task, reader, writer)
         except (ConnectionError, asyncio.CancelledError):
-            # The client has closed the connection
+            # The client has closed the connection, or the server stops.
             pass
         finally:
             del self._connections[task]
@@ -337,3 +341,42 @@ class SocketServer:
             writer.close()
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
+
+    async def _serve_lines(
+        self, task: asyncio.Task[None], reader: StreamReader, writer: StreamWriter
+    ) -> None:
+        """Answer each line of a connection, or hand the connection to an MCP session."""
+        loop = asyncio.get_running_loop()
+        while not self._stopping:
+            try:
+                line = await reader.readuntil(b"\n")
+            except asyncio.IncompleteReadError as ended:
+                # The client has sent everything. The last line may lack its line break.
+                line = ended.partial
+                if not line.strip():
+                    return
+            except asyncio.LimitOverrunError:
+                return await _refuse_long_line(reader, writer)
+            if not line.strip():
+                continue
+            self._connections[task] = True
+            if self._sessions is not None:
+                session_request = self._sessions.asked_by(line)
+                if session_request is not None:
+                    return await self._sessions.serve(session_request, reader, writer)
+            writer.write(await loop.run_in_executor(self._threads, self._answer, line))
+            await writer.drain()
+            self._connections[task] = False
+
+
+async def _refuse_long_line(reader: StreamReader, writer: StreamWriter) -> None:
+    """Answer a line over LIMIT with an error, and read it to its end."""
+    refused = _Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)")
+    writer.write(_error(refused, None, False))
+    # If the connection were closed while the client sends, it would not read the answer.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LONG_LINE_SECONDS):
+            while True:
+                block = await reader.read(LIMIT)
+                if not block or b"\n" in block:
+                    return

@@ -1,4 +1,4 @@
-"""`memory mcp`: one client, on this process's stdin and stdout."""
+"""Serves MCP to one client on stdin and stdout of this process: `memory mcp` without a daemon."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """Exit status after SIGINT; after SIGTERM and at the end of input it is 0."""
-# Seconds of embedding between two looks for a call.
+# Seconds for which one piece of background work embeds.
 _EMBED_SECONDS = 1.0
-# Seconds for a client to take its answers once the server was told to stop
-_LAST_WORDS = 1.0
+# Seconds that the client has to take its answers after a signal.
+_LAST_ANSWER_SECONDS = 1.0
 
 
 def run_stdio(
@@ -36,27 +36,26 @@ def run_stdio(
     agent: str | None = None,
     clients: Mapping[str, str] | None = None,
 ) -> int:
-    """Serve `registry` over MCP until the client closes stdin, and return the process's exit
-    status.
+    """Serve `registry` over MCP until the client closes stdin. Returns the process's exit status.
 
     open_session: opens the memory. It is called once, off the event loop, after the client has its
-        first answer. If it raises MemorandaError, each call answers with that error, and the next
-        one tries again.
+        first answer. If it raises MemorandaError, the call that needs the memory is answered with
+        that error, and the next call tries again.
     registry: the tools.
-    name, version: how the server calls itself.
-    agent: the caller (`--agent` or MEMORY_AGENT). None means the identity that belongs to the
+    name, version: what the server tells the client about itself.
+    agent: the agent of the client (`--agent` or MEMORY_AGENT). None: `agent_of` finds it by the
         client's name.
-    clients: names of clients to identities (configuration key `agents`), beside the table of known
-        clients.
+    clients: the owner's table from client name to agent (configuration key `agents`).
 
-    Descriptors 0 and 1 are the protocol's from here to the end of the process. Everything that the
-    client sends before it closes stdin is carried out and answered. SIGTERM and SIGINT let the
-    running call end, answer the waiting ones with an error and stop; a second signal ends the
-    process immediately. Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
+    From here to the end of the process, descriptors 0 and 1 belong to the protocol. Everything that
+    the client sends before it closes stdin is carried out and answered. After SIGTERM or SIGINT the
+    running call ends, the waiting ones are answered with an error, and the function returns. A
+    second signal ends the process immediately. Sources: contract 000a, 7; contract 000b, 9;
+    contract 001, 1 (identity).
     """
     wire = StdioTransport(*continued())
     os.environ.pop(CONTINUED, None)
-    # Importing without collecting garbage takes a tenth less time, and there is no garbage
+    # Imports make no garbage, and take a tenth less time without the search for it.
     gc.disable()
     try:
         from memoranda.serve.mcp import ClientConnection, ServerIdentity, converse
@@ -71,28 +70,26 @@ def run_stdio(
         connection = ClientConnection(wire.send, turns.prepare)
 
         def stop(number: int) -> None:
-            # Two signals that came together are one
-            if not stopped.done():
-                # The next one does what it does to any process
-                for signal_number in (
-                    signal.SIGINT,
-                    signal.SIGTERM,
-                ):
-                    loop.remove_signal_handler(signal_number)
-                    signal.signal(signal_number, signal.SIG_DFL)
-                turns.refuse_waiting()
-                connection.end()
-                stopped.set_result(number)
+            # A second signal may have come before its handler was removed.
+            if stopped.done():
+                return
+            # From now on a signal ends the process at once.
+            for signal_number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(signal_number)
+                signal.signal(signal_number, signal.SIG_DFL)
+            turns.refuse_waiting()
+            connection.end()
+            stopped.set_result(number)
 
         for signal_number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(signal_number, stop, signal_number)
         wire.start(connection.receive, connection.end)
         await converse(connection, registry, turns, identity)
-        # The client takes all answers; once stopped, for a while
+        # Wait until the client has taken all answers. After a signal, wait only for a while.
         flushing = asyncio.ensure_future(wire.flush())
-        waiting: set[asyncio.Future[Any]] = {flushing, stopped}
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.wait({flushing}, timeout=_LAST_WORDS)
+        flushed_or_stopped: set[asyncio.Future[Any]] = {flushing, stopped}
+        await asyncio.wait(flushed_or_stopped, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({flushing}, timeout=_LAST_ANSWER_SECONDS)
         flushing.cancel()
         if stopped.done() and stopped.result() == signal.SIGINT:
             return INTERRUPTED
@@ -106,6 +103,7 @@ def run_stdio(
 
 
 def _keep_up(memory: MemorySession) -> None:
+    """Bring the overview `memory.md` up to date if memories have changed."""
     if memory.has_changed_memories:
         from memoranda.engine.overview import Overview
 
@@ -113,27 +111,30 @@ def _keep_up(memory: MemorySession) -> None:
 
 
 def embed_some(memory: MemorySession) -> bool:
-    """A short while of embedding what waits, until the server stops. Returns whether there may be
-    more.
-    """
+    """Embed waiting notes for a second, or until the server stops. Returns whether more may wait."""
     from memoranda.engine.embedding import Embedding
 
     return Embedding(memory).some(_EMBED_SECONDS, stop=lambda: not may_wait()) > 0
 
 
 class StdioTransport:
-    """Takes descriptors 0 and 1 for itself, for the rest of the process.
+    """Reads and writes the lines of the client, on the descriptors that were stdin and stdout.
 
-    Afterwards descriptor 0 is at its end and descriptor 1 is stderr: what a library, a hook or a
-    child process prints cannot get between two messages. Reading and writing have a thread each, so
-    neither a silent nor a slow client holds up the event loop. The threads are daemons: one that
-    waits for a client does not keep a stopping process alive. `first` comes before what stdin has;
-    answers to the ids `unheard` are not written.
+    From then on, descriptor 0 is empty and descriptor 1 is stderr. So the output of a library, a
+    hook or a child process cannot get between two messages. Reading and writing have a thread each,
+    so neither a silent nor a slow client holds up the event loop. The threads are daemons: one that
+    waits for a client does not keep a stopping process alive.
+
+    first: lines to read before the lines of stdin.
+    not_for_client: ids of requests in `first` whose answers the client has already. Their answers
+        are not written.
     """
 
-    def __init__(self, first: bytes = b"", unheard: Collection[Any] = ()) -> None:
-        self._first, self._unheard = first, set(unheard)
-        self._in, self._out = os.dup(0), os.dup(1)
+    def __init__(self, first: bytes = b"", not_for_client: Collection[Any] = ()) -> None:
+        self._first = first
+        self._not_for_client = set(not_for_client)
+        self._in = os.dup(0)
+        self._out = os.dup(1)
         with open(os.devnull, "r+b") as nothing:
             os.dup2(nothing.fileno(), 0)
             try:
@@ -141,58 +142,73 @@ class StdioTransport:
             except OSError:
                 # Stderr is closed.
                 os.dup2(nothing.fileno(), 1)
-        self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
+        # Lines to write. None ends the writing.
+        self._output: SimpleQueue[bytes | None] = SimpleQueue()
 
-    def start(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        """Call `line` on the running event loop for every line of input, and `end` at the end of
-        input.
+    def start(self, on_line: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        """Begin to read and write on threads. The functions are called on the running event loop.
 
-        `end` is also called, perhaps a second time, when the other side no longer reads.
+        on_line: called with each line of input.
+        on_end: called at the end of input, and also, perhaps a second time, when the client no
+            longer reads.
         """
         self._loop = asyncio.get_running_loop()
-        self._written = asyncio.Event()
-        threading.Thread(target=self._read, args=(line, end), name="stdin", daemon=True).start()
-        threading.Thread(target=self._write, args=(end,), name="stdout", daemon=True).start()
+        self._all_written = asyncio.Event()
+        reading = threading.Thread(
+            target=self._read, args=(on_line, on_end), name="stdin", daemon=True
+        )
+        writing = threading.Thread(target=self._write, args=(on_end,), name="stdout", daemon=True)
+        reading.start()
+        writing.start()
 
     def send(self, line: bytes) -> None:
-        """Write `line`, which has no line break, after all lines sent before. Does not wait."""
-        if self._unheard and (id := answered_by(line)) in self._unheard:
-            return self._unheard.discard(id)
-        self._waiting.put(line + b"\n")
+        """Queue a line, without a line break, for writing. Does not wait."""
+        if self._not_for_client:
+            id = answered_by(line)
+            if id in self._not_for_client:
+                self._not_for_client.discard(id)
+                return
+        self._output.put(line + b"\n")
 
     async def flush(self) -> None:
-        """Wait until all is written, or nobody reads any more. Nothing can be sent afterwards."""
-        self._waiting.put(None)
-        await self._written.wait()
+        """Wait until everything is written, or the client no longer reads.
 
-    def _read(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        *begun, incomplete_line = self._first.split(b"\n")
-        for this_line in begun:
-            self._post(line, this_line)
+        Nothing can be sent afterwards.
+        """
+        self._output.put(None)
+        await self._all_written.wait()
+
+    def _read(self, on_line: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        """Read lines until the end of input."""
+        *whole_lines, incomplete_line = self._first.split(b"\n")
+        for line in whole_lines:
+            self._post(on_line, line)
         try:
-            with open(self._in, "rb", buffering=1 << 16, closefd=False) as lines:
-                # A terminal's end is read once
-                while this_line := lines.readline():
-                    self._post(line, incomplete_line + this_line)
+            with open(self._in, "rb", buffering=1 << 16, closefd=False) as stdin:
+                # Reading ends with the first empty line: a terminal could go on after its end.
+                while line := stdin.readline():
+                    self._post(on_line, incomplete_line + line)
                     incomplete_line = b""
         except OSError:
             # The terminal or socket behind it is gone, which counts as its end.
             pass
-        self._post(line, incomplete_line)
-        self._post(end)
+        self._post(on_line, incomplete_line)
+        self._post(on_end)
 
-    def _write(self, end: Callable[[], None]) -> None:
+    def _write(self, on_end: Callable[[], None]) -> None:
+        """Write the queued lines until `flush`, or until the client no longer reads."""
         try:
-            while (line := self._waiting.get()) is not None:
-                remaining = memoryview(line)
-                while remaining:
-                    remaining = remaining[os.write(self._out, remaining) :]
+            while (line := self._output.get()) is not None:
+                unwritten = memoryview(line)
+                while unwritten:
+                    unwritten = unwritten[os.write(self._out, unwritten) :]
         except OSError:
             # The client is gone: running calls finish, their replies are dropped.
-            self._post(end)
-        self._post(self._written.set)
+            self._post(on_end)
+        self._post(self._all_written.set)
 
     def _post(self, call: Callable[..., None], *data: bytes) -> None:
+        """Have the event loop call a function."""
         try:
             self._loop.call_soon_threadsafe(call, *data)
         except RuntimeError:

@@ -1,4 +1,4 @@
-"""Calls that need the memory take turns: one at a time, in the order they came, off the event loop."""
+"""Runs the calls that need the memory one at a time, in the order they came, off the event loop."""
 
 from __future__ import annotations
 
@@ -45,31 +45,33 @@ class InternalError(MemorandaError):
 
 
 AGAIN_AFTER = 0.2
-"""Seconds between two pieces of work in the background, which leave a core to others."""
+"""Seconds between two pieces of work in the background, so that other programs get the core, too."""
 KEPT_UP_AFTER = 4.0
 """Seconds from a call to the upkeep after it: `memory.md` may be 5 behind (contract 001, 10)."""
 
 
-# New objects before garbage is collected: some megabytes at most
-_OBJECTS = 10_000
+# How many new objects are made before garbage is collected: at most some megabytes.
+_MAX_NEW_OBJECTS = 10_000
 
 
 def collect_garbage() -> None:
-    """Turn the garbage collector on, as a server that runs long needs it.
+    """Turn on the garbage collector for a server that runs long.
 
-    Objects that exist already are left out of it.
+    Objects that exist already, like imported modules, are never examined again.
     """
     gc.freeze()
-    gc.set_threshold(_OBJECTS)
+    gc.set_threshold(_MAX_NEW_OBJECTS)
     gc.enable()
 
 
 class CallQueue:
-    """One thread on which the memory is opened, by the first call or by `prepare`, and used.
+    """Runs calls with the memory one after the other, on a single thread.
 
-    `upkeep` is called with the memory KEPT_UP_AFTER seconds after calls, and before it is closed;
-    `background` after it, on a separate thread, repeatedly while it returns True: calls do not
-    wait for it. A memory that `is_shared` is not closed.
+    open_session: opens the memory. It is called by the first call or by `prepare`.
+    upkeep: called with the memory KEPT_UP_AFTER seconds after calls, and before it is closed.
+    background: called after `upkeep` on a separate thread, so that calls do not wait for it. It
+        does a piece of work, and returns whether there is more.
+    is_shared: whether others use the memory, too. Then it is not closed.
     """
 
     def __init__(
@@ -83,53 +85,62 @@ class CallQueue:
         self._is_shared = is_shared
         self._upkeep = upkeep
         self._background = background
-        self._waiting: asyncio.Task[None] | None = None
+        # The upkeep that waits for KEPT_UP_AFTER seconds. None while there was no call since.
+        self._upkeep_task: asyncio.Task[None] | None = None
         self._memory: MemorySession | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memoranda")
-        self._aside = ThreadPoolExecutor(1, thread_name_prefix="background")
-        self._prepared = self._stopping = False
+        self._background_thread = ThreadPoolExecutor(1, thread_name_prefix="background")
+        self._is_prepared = False
+        self._stopping = False
+        # Set as soon as calls must no longer wait for locks.
         self._ended = threading.Event()
-        self._begun = 0.0
+        # When the running call began, by `time.monotonic`. 0: no call runs.
+        self._call_began = 0.0
 
     def prepare(self) -> None:
-        """Open the memory at the next turn, once. If that fails, the next call tries again and says
-        why.
+        """Open the memory on its thread ahead of the first call.
+
+        If that fails, the next call tries again and raises the error.
         """
-        if not self._prepared and not self._stopping:
-            self._prepared = True
+        if not self._is_prepared and not self._stopping:
+            self._is_prepared = True
             self._thread.submit(waits_until(self._ended)(self._open_memory))
 
     async def take(self, call: Callable[[MemorySession], T]) -> T:
-        """The result of `call(memory)`, after all calls that came before.
+        """Run `call` with the memory after all earlier calls, and return its result.
 
-        Cancelling a call that waits drops it; one that runs goes on to its end. Raises MemorandaError:
-        what `call` raises, `Stopping`, `Busy` when a call before it takes longer than a call waits,
-        or `InternalError` for any other exception, which is logged.
+        If the caller is cancelled, a call that waits is dropped, and a running call goes on to its
+        end.
+
+        Raises the MemorandaError of `call`, and InternalError for its other exceptions, which are
+        logged. Raises Stopping if the server ends, and Busy if an earlier call takes too long.
         """
         if self._stopping:
             raise Stopping
 
         future = self._thread.submit(self._run_timed, call)
         loop = asyncio.get_running_loop()
-        late: list[Busy] = []
+        busy_error: Busy | None = None
 
-        def refuse() -> None:
+        def refuse_if_late() -> None:
             """Refuse the call if it still waits for its turn while the running one takes too long."""
-            took = self._seconds_of_call_at_work()
-            if took > CALL_WAITS and future.cancel():
+            nonlocal busy_error
+            seconds = self._seconds_of_running_call()
+            # `cancel` returns False for a call that runs or is done.
+            if seconds > CALL_WAITS and future.cancel():
                 server = f"this server (process {os.getpid()})"
-                late.append(Busy(f"another call of {server}, for {took:.0f} seconds"))
+                busy_error = Busy(f"another call of {server}, for {seconds:.0f} seconds")
             elif not future.done():
-                loop.call_later(0.1, refuse)
+                loop.call_later(0.1, refuse_if_late)
 
-        timer = loop.call_later(CALL_WAITS, refuse)
+        timer = loop.call_later(CALL_WAITS, refuse_if_late)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if self._stopping and future.cancelled():
                 raise Stopping from None
-            if late:
-                raise late[0] from None
+            if busy_error is not None:
+                raise busy_error from None
             raise
         except MemorandaError:
             raise
@@ -140,41 +151,43 @@ class CallQueue:
         finally:
             # The timer would keep the result alive until it fires.
             timer.cancel()
-            if self._waiting is None and not self._stopping:
-                self._waiting = asyncio.create_task(self._look_after())
+            if self._upkeep_task is None and not self._stopping:
+                self._upkeep_task = asyncio.create_task(self._look_after())
 
     def _run_timed(self, call: Callable[[MemorySession], T]) -> T:
         """Run a call, and record since when it runs, for those that wait behind it."""
-        self._begun = time.monotonic()
+        self._call_began = time.monotonic()
         try:
             with waits_until(self._ended):
                 return call(self._open_memory())
         finally:
-            self._begun = 0.0
+            self._call_began = 0.0
 
-    def _seconds_of_call_at_work(self) -> float:
+    def _seconds_of_running_call(self) -> float:
+        """Return how long the running call has taken. 0 if no call runs."""
         # Read once: the call may end between a check and a second reading.
-        begun = self._begun
-        return time.monotonic() - begun if begun else 0.0
+        began = self._call_began
+        return time.monotonic() - began if began else 0.0
 
     async def _look_after(self) -> None:
-        """Upkeep a while after a call, then the work in the background, piece by piece."""
+        """Run the upkeep a while after a call, then the work in the background piece by piece."""
         await asyncio.sleep(KEPT_UP_AFTER)
-        self._waiting = None
+        self._upkeep_task = None
         if self._stopping:
             return
         self._thread.submit(self._logged, self._upkeep)
-        piece = lambda memory: not self._stopping and self._background(memory)
+        do_piece = lambda memory: not self._stopping and self._background(memory)
         while not self._stopping:
-            future = self._aside.submit(self._logged, piece)
-            if not await asyncio.wrap_future(future):
+            future = self._background_thread.submit(self._logged, do_piece)
+            has_more = await asyncio.wrap_future(future)
+            if not has_more:
                 return
             await asyncio.sleep(AGAIN_AFTER)
 
     def _logged(self, work: Callable[[MemorySession], object]) -> object:
-        """The result of work on the open memory.
+        """Do work with the memory and return its result.
 
-        None without an open memory, or after an error, which is logged.
+        None if the memory is not open, or after an error, which is logged.
         """
         try:
             with waits_until(self._ended):
@@ -186,18 +199,19 @@ class CallQueue:
             return None
 
     def refuse_waiting(self) -> None:
-        """Let the running call end without waiting for locks. Answer all waiting and later calls
-        with `Stopping`.
+        """Answer all waiting and later calls with Stopping.
+
+        The running call goes on, but it no longer waits for locks.
         """
         self._stopping = True
         self._ended.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
-        self._aside.shutdown(wait=False, cancel_futures=True)
+        self._background_thread.shutdown(wait=False, cancel_futures=True)
 
     def close(self) -> None:
-        """Wait for the running call and the piece of work in the background, and close the memory."""
+        """Wait for the running call and the work in the background, and close the memory."""
         self._stopping = True
-        self._aside.shutdown(wait=True, cancel_futures=True)
+        self._background_thread.shutdown(wait=True, cancel_futures=True)
         self._thread.shutdown(wait=True)
         if self._memory is not None:
             self._logged(self._upkeep)

@@ -1,8 +1,8 @@
-"""The write gate's rules: shapes of secrets, and markers of injected instructions (docs/gate.md).
+"""Find secrets and injected instructions in a text, by the rules of the write gate (docs/gate.md).
 
-They are read from `gate.rules` beside this module and from the owner's own file. A rule is compiled
-when a word it needs is in a text, so that a text without any costs some microseconds and a
-start nothing.
+A rule has a regular expression, and words (`near`) of which a text must have one for the expression
+to be tried. Rules are read from `gate.rules` in this folder and from the owner's own file. An
+expression is compiled when a text has one of its words, so that most texts cost microseconds.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from memoranda.text.disguise import uncovered, visible_letters
 from memoranda.text.orders import Orders, combination
@@ -25,9 +26,12 @@ SUSPICIOUS = "suspicious"
 OFF = "off"
 _KINDS = (SECRET, SUSPICIOUS, OFF)
 SPAN = 500_000
-"""Longer texts are looked at in part: a write waits for the gate, with the lock held."""
+"""How many characters are searched at the beginning and at the end of a long text.
+
+A write holds the lock while it waits for the gate.
+"""
 _DIGITS = "0123456789"
-# Words that are looked for one by one.
+# Up to this number, words are looked for one by one.
 _FEW_WORDS = 30
 # The shortest number of a card.
 _CARD_DIGITS = 13
@@ -35,16 +39,19 @@ _CARD_DIGITS = 13
 _SEED_WORDS = 9
 # Signs that people put into passwords.
 _SYMBOLS = frozenset("!@#$%^&*+~")
+# A check in a rules file: its name, and the least value that passes.
 _CHECK = r"(luhn|entropy|value|given|token|words)(?: ([0-9.]+))?"
+# Words of `near` that mean a kind of character, and not the word itself.
 _KINDS_OF_CHARACTERS = ("unseen", "digits")
-# Signs that texts are made of, the commonest last; all others are rarer.
+# The common signs of texts, the most common last. All other signs are rarer.
 _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
+# The keys of a rule in a rules file.
 _KEYS = ("kind", "why", "near", "then", "match", "parts", "check", "yes", "no")
 # A part of a name that reads as a word: passwords have few of them.
 _WORDLIKE = lazy_pattern(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
 # Words that say that a value is an example.
 _SAMPLE = lazy_pattern(r"(?i)your|example|sample|x{4}|\.{3}")
-# What is in the place of a secret without being one.
+# The beginning of a value that is only an example or a reference in the place of a secret.
 _PLACEHOLDER = (
     r"(?i)[<\[{(%*•.…/~-]|\$[{(A-Z_a-z]|(.)\1*\Z|(?:your|my|the|a)?[_-]?(?:password|passwd|pass|pwd?|secret|token|key"
     r"|api[_-]?key)\Z|your|example|changeme|redacted|hidden|none|null|true|false|xxx|https?:|process\.|os\.|env"
@@ -55,7 +62,17 @@ _PLACEHOLDER = (
 
 @dataclass(slots=True)
 class GateRule:
-    """One shape to look for: see the head of gate.rules."""
+    """A rule of the gate (see the head of gate.rules).
+
+    kind: SECRET, SUSPICIOUS, or OFF for a rule that the owner switched off.
+    why: the reason shown to the user.
+    near: words of which a text must have one, in lower case.
+    then: a regular expression for the text directly behind such a word; "" for any text.
+    match: the regular expression of the text to find.
+    parts: combinations of words in a sentence (see orders.py).
+    checks: further checks of a match, each with its name and the least value that passes.
+    yes, no: example texts that the rule must match, and must not match.
+    """
 
     id: str
     kind: str = ""
@@ -71,27 +88,29 @@ class GateRule:
     _compiled_then: re.Pattern[str] | None = None
 
     def may_match(self, text: str) -> bool:
-        """Whether one of the words of `near` is followed by what `then` asks for.
+        """Whether the text behind one of the words of `near` matches `then`.
 
-        Finding a word is much quicker than trying an expression at each place of a text.
+        A quick check before `pattern`: finding a word is much quicker than trying an expression at
+        each place of a text.
         """
         lower = text.lower()
-        # A few letters become two, which moves what follows.
-        if not self.then or len(lower) != len(text):
+        # A few letters become two in lower case. Then positions in `lower` are wrong in `text`.
+        has_other_positions = len(lower) != len(text)
+        if not self.then or has_other_positions:
             return True
         if self._compiled_then is None:
             self._compiled_then = re.compile(self.then, re.ASCII)
         for word in self.near:
-            at = lower.find(word)
-            while at >= 0:
-                if self._compiled_then.match(text, at + len(word)):
+            position = lower.find(word)
+            while position >= 0:
+                if self._compiled_then.match(text, position + len(word)):
                     return True
-                at = lower.find(word, at + 1)
+                position = lower.find(word, position + 1)
         return False
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """`match`, compiled at first use."""
+        """The regular expression `match`, compiled at first use."""
         if self._compiled is None:
             self._compiled = re.compile(self.match, 0 if self.kind == SUSPICIOUS else re.ASCII)
         return self._compiled
@@ -99,22 +118,32 @@ class GateRule:
 
 @dataclass(frozen=True, slots=True)
 class GateMatch:
-    """A place of a text where a rule matches. The text from `start` to `end` would be redacted."""
+    """A rule that matches a text, and the offsets of the part of the text to redact."""
 
     rule: GateRule
     start: int
     end: int
 
 
+class _NearWord(NamedTuple):
+    """A word of `near`, and the indexes, in the list of their kind, of the rules that have it."""
+
+    word: str
+    rule_indexes: set[int]
+
+
 class Rules:
-    """Rules by id, asked by kind."""
+    """The rules of the gate, and the search for texts that match them."""
 
     def __init__(self, rules: dict[str, GateRule]):
+        """rules: by their ids."""
         self._rules = rules
         self._by_kind: dict[str, list[GateRule]] = {kind: [] for kind in _KINDS}
         for rule in rules.values():
             self._by_kind[rule.kind].append(rule)
+        # Kind → the words of `near` by their rarest character.
         self._near = {kind: _by_sign(self._by_kind[kind]) for kind in _KINDS}
+        # Kind → the indexes of the rules by a word of `near`.
         self._near_words = {
             kind: dict(chain.from_iterable(words for sign, words in signs.items() if sign))
             for kind, signs in self._near.items()
@@ -125,9 +154,9 @@ class Rules:
         return iter(self._rules.values())
 
     def with_file(self, file: Path) -> Rules:
-        """These rules and the rules in the owner's file, which replace rules with the same id.
+        """Return these rules with the rules of the owner's file, which replace equal ids.
 
-        Raises OSError, ValueError.
+        Raises OSError if the file cannot be read, and ValueError if a rule in it is not valid.
         """
         own_rules = parse(file.read_text(encoding="utf-8-sig"))
         for rule in own_rules.values():
@@ -143,28 +172,24 @@ class Rules:
 
     @remembered
     def find(self, text: str, kind: str, held: Collection[str] | None = None) -> list[GateMatch]:
-        """The matches of rules of `kind`, in the order of the text. If matches overlap, only the
-        first.
+        """Return the matches of rules of `kind`, in the order of the text.
 
-        A suspicious text is suspicious as a whole: those matches have the place of the text. Only
-        the first and the last SPAN characters of a text are searched.
+        If matches overlap, only the first is returned. A match of kind SUSPICIOUS is the whole text.
+        Only the first and the last SPAN characters of a long text are searched.
 
-        text: the text.
-        kind: the kind of rules.
-        held: the words of `near` that the text, in lower case, is known to hold. None looks for
-            them.
+        held: the words that `words_near` returned for this text; None to look for them here.
         """
         if kind == SUSPICIOUS:
             whole_span = (0, len(text))
             return [GateMatch(self._rules[name], *whole_span) for name in self.suspicions(text)]
         if len(text) > 2 * SPAN:
             shift = len(text) - SPAN
-            moved = [
+            matches_at_end = [
                 GateMatch(match.rule, match.start + shift, match.end + shift)
                 for match in self.find(text[shift:], kind, held=held)
             ]
-            return self.find(text[:SPAN], kind, held=held) + moved
-        matches = self._matches(text, kind, _words_near(text), held)
+            return self.find(text[:SPAN], kind, held=held) + matches_at_end
+        matches = self._matches(text, kind, _kinds_of_characters_in(text), held)
         matches.sort(key=lambda match: (match.start, -match.end))
         separate_matches: list[GateMatch] = []
         for match in matches:
@@ -174,12 +199,13 @@ class Rules:
 
     @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
-        """The names of the rules by which `text` tries to instruct its reader, each once."""
+        """Return the ids of the rules by which `text` seems to give orders to its reader."""
         if len(text) > 2 * SPAN:
             rules_at_ends = self.suspicions(text[:SPAN]) + self.suspicions(text[-SPAN:])
             return tuple(dict.fromkeys(rules_at_ends))
         names = {
-            match.rule.id: None for match in self._matches(text, SUSPICIOUS, _words_near(text))
+            match.rule.id: None
+            for match in self._matches(text, SUSPICIOUS, _kinds_of_characters_in(text))
         }
         # Text without entities and hidden characters.
         clear = uncovered(text)
@@ -201,18 +227,24 @@ class Rules:
         self,
         text: str,
         kind: str,
-        needed_words: set[str],
-        rule_numbers: Collection[str] | None = None,
+        kinds_of_characters: set[str],
+        near_words: Collection[str] | None = None,
     ) -> list[GateMatch]:
-        """Every place where the expression of a rule of `kind` matches."""
-        by_sign = self._near[kind]
-        to_try = [numbers for word, numbers in by_sign.get("", ()) if word in needed_words]
-        if rule_numbers is None:
-            rule_numbers = self.words_near(kind, text)
-        to_try += [self._near_words[kind][word] for word in rule_numbers]
+        """Return every match of the expressions of rules of `kind`, overlapping ones too.
+
+        kinds_of_characters: the words that `_kinds_of_characters_in` returned.
+        near_words: the words that `words_near` returned; None to look for them here.
+        """
+        to_try: list[set[int]] = []
+        for near_word in self._near[kind].get("", ()):
+            if near_word.word in kinds_of_characters:
+                to_try.append(near_word.rule_indexes)
+        if near_words is None:
+            near_words = self.words_near(kind, text)
+        to_try += [self._near_words[kind][word] for word in near_words]
         matches = []
-        for number in sorted(set[int]().union(*to_try)):
-            rule = self._by_kind[kind][number]
+        for rule_index in sorted(set[int]().union(*to_try)):
+            rule = self._by_kind[kind][rule_index]
             if not rule.may_match(text):
                 continue
             for match in rule.pattern.finditer(text):
@@ -222,49 +254,50 @@ class Rules:
         return matches
 
     def redacted(self, text: str, held: Collection[str] | None = None) -> str:
-        """`text` with `[redacted: id]` for every secret. `held` as for `find`."""
+        """Replace every secret in `text` by `[redacted: id]`. `held` is as for `find`."""
         return redact(text, self.find(text, SECRET, held=held))
 
     def phrases_near(self, kind: str) -> list[str]:
-        """Those words of `words_near` that are several."""
+        """Return the words of `near` in rules of `kind` that are phrases of several words."""
         return [word for word in self._near_words[kind] if " " in word]
 
     def words_near(self, kind: str, text: str) -> set[str]:
-        """The words in `text` without which no rule of `kind` matches it: for `held` of `find`."""
+        """Return the words of `near` in rules of `kind` that `text` has: for `held` of `find`."""
         lower = text.lower()
         if len(self._near_words[kind]) < _FEW_WORDS:
             return {word for word in self._near_words[kind] if word in lower}
         by_sign = self._near[kind]
         words: set[str] = set()
-        # Few words are looked for: those whose rarest sign the text has.
+        # Only words whose rarest sign is in the text need to be looked for, which are few.
         for sign in by_sign.keys() & set(lower):
             words.update(word for word, _ in by_sign[sign] if word in lower)
         return words
 
 
-def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
-    """Group the words of `near` by their rarest character, each with the numbers of its rules.
+def _by_sign(rules: list[GateRule]) -> dict[str, list[_NearWord]]:
+    """Group the words of `near` in these rules by their rarest character.
 
     Words that mean a kind of character are under "".
     """
-    by_word: dict[str, set[int]] = {}
-    for number, rule in enumerate(rules):
+    indexes_by_word: dict[str, set[int]] = {}
+    for index, rule in enumerate(rules):
         for word in rule.near:
-            by_word.setdefault(word, set()).add(number)
-    words_by_sign: dict[str, list[tuple[str, set[int]]]] = {}
-    for word, numbers in by_word.items():
+            indexes_by_word.setdefault(word, set()).add(index)
+    words_by_sign: dict[str, list[_NearWord]] = {}
+    for word, rule_indexes in indexes_by_word.items():
         if word in _KINDS_OF_CHARACTERS:
             sign = ""
         else:
             sign = min(word, key=_COMMON_SIGNS.find)
-        words_by_sign.setdefault(sign, []).append((word, numbers))
+        words_by_sign.setdefault(sign, []).append(_NearWord(word, rule_indexes))
     return words_by_sign
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:
-    """The part of a match to redact: the group `secret`, or the group of one letter that took part.
+    """Return the start and end of the part of a match to redact.
 
-    Without such a group, the whole match.
+    This is the group `secret`, or a group whose name is one letter, if the match has one. If not, it
+    is the whole match.
     """
     for group in match.re.groupindex:
         if match[group] is not None and (group == "secret" or len(group) == 1):
@@ -272,18 +305,21 @@ def _secret_span(match: re.Match[str]) -> tuple[int, int]:
     return match.span()
 
 
-def _words_near(text: str) -> set[str]:
-    """The words of `near` that mean a kind of character, if the text has such characters."""
-    needed_words = set()
+def _kinds_of_characters_in(text: str) -> set[str]:
+    """Return the entries of `_KINDS_OF_CHARACTERS` that the text may have."""
+    kinds = set()
     if not text.isascii():
-        needed_words.add("unseen")
+        kinds.add("unseen")
     if sum(map(text.count, _DIGITS)) >= _CARD_DIGITS:
-        needed_words.add("digits")
-    return needed_words
+        kinds.add("digits")
+    return kinds
 
 
 def redact(text: str, findings: list[GateMatch]) -> str:
-    """`text` with `[redacted: id]` in the place of each finding."""
+    """Replace each finding in `text` by `[redacted: id]`.
+
+    findings: in the order of the text. A finding that overlaps the one before is passed over.
+    """
     parts = []
     copied_to = 0
     for finding in findings:
@@ -295,42 +331,47 @@ def redact(text: str, findings: list[GateMatch]) -> str:
 
 @cache
 def default_rules() -> Rules:
-    """The rules that come with the program."""
+    """Return the rules of `gate.rules`, which come with the program."""
     return Rules(parse(Path(__file__).with_name("gate.rules").read_text(encoding="utf-8")))
 
 
 def parse(text: str) -> dict[str, GateRule]:
-    """The rules a file holds, by id. Raises ValueError that names the line."""
+    """Read the text of a rules file. Return the rules by id.
+
+    Raises ValueError with the number of a bad line, or the id of a rule that lacks a key.
+    """
     rules: dict[str, GateRule] = {}
     rule: GateRule | None = None
     for number, row in enumerate(text.splitlines(), 1):
         if not row.strip() or row.startswith("#"):
             continue
         if row.startswith("["):
-            name = row.strip("[] ")
-            rule = GateRule(name)
-            rules[name] = rule
+            rule_id = row.strip("[] ")
+            rule = GateRule(rule_id)
+            rules[rule_id] = rule
             continue
         key, colon, value = row.partition(":")
-        if rule is None or not colon or key.strip() not in _KEYS:
+        key = key.strip()
+        value = value.strip()
+        if rule is None or not colon or key not in _KEYS:
             raise ValueError(f"line {number}: expected [id], or one of {', '.join(_KEYS)}")
-        if key.strip() == "kind" and value.strip() not in _KINDS:
+        if key == "kind" and value not in _KINDS:
             raise ValueError(f"line {number}: kind must be one of {', '.join(_KINDS)}")
-        _set(rule, key.strip(), value.strip())
+        _set_key(rule, key, value)
     for rule in rules.values():
-        _check_whole(rule)
+        _check_complete(rule)
     return rules
 
 
-def _check_whole(rule: GateRule) -> None:
+def _check_complete(rule: GateRule) -> None:
     """Raise ValueError if a rule lacks its kind, or the texts it looks for."""
     has_match = rule.near and rule.match
     if rule.kind != OFF and not (rule.kind and (has_match or rule.parts)):
         raise ValueError(f"rule {rule.id}: kind, near and match are needed")
 
 
-def _set(rule: GateRule, key: str, value: str) -> None:
-    """Set what one line of a rules file says."""
+def _set_key(rule: GateRule, key: str, value: str) -> None:
+    """Set the field of a rule by a line `key: value` of a rules file."""
     if key in ("yes", "no", "parts"):
         getattr(rule, key).append(value)
     elif key == "near":
@@ -343,13 +384,20 @@ def _set(rule: GateRule, key: str, value: str) -> None:
 
 
 def example(text: str) -> str:
-    """A text of `yes` or `no` as it is tried: without `~`, the escapes `\\u` and `\\U` resolved."""
+    """Return an example text of `yes` or `no` as the rule is tried on it.
+
+    In the file, `~` may break up a secret, and `\\u` and `\\U` escape a character.
+    """
     escaped = r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})"
     return re.sub(escaped, lambda match: chr(int(match[1] or match[2], 16)), text.replace("~", ""))
 
 
 def _passes(text: str, check: str, least: float) -> bool:
-    """Whether a match passes one of the checks at the head of gate.rules."""
+    """Whether a match passes a check, which the head of gate.rules explains.
+
+    check: the name of the check.
+    least: the least value that passes, for a check that has one.
+    """
     if check == "luhn":
         return _has_check_digit(text)
     if check == "entropy":
@@ -367,21 +415,23 @@ def _passes(text: str, check: str, least: float) -> bool:
 
 
 def _has_check_digit(text: str) -> bool:
-    """Whether the last digit of a card number checks the others."""
+    """Whether the last digit of a card number fits the other digits (the Luhn algorithm)."""
     digits = [int(char) for char in reversed(text) if char.isdigit()]
-    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
-    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+    digit_sums_of_doubles = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
+    return (sum(digits[::2]) + sum(digit_sums_of_doubles)) % 10 == 0
 
 
 def _bits_per_character(text: str) -> float:
-    """The entropy of a text, by how often each character occurs in it."""
+    """Return the entropy of a text in bits, from the share of each character in it."""
     shares = [text.count(char) / len(text) for char in set(text)]
     return -sum(share * math.log2(share) for share in shares)
 
 
 def _is_random(value: str) -> bool:
-    """Whether a value looks drawn by a machine: digits among letters, and no words that signs
-    part, as in names of files, modules and settings.
+    """Whether a value looks drawn by a machine: `a8Xk2PqZ9w`, but not `tests/note_2024/data`.
+
+    It must mix digits and letters. At most half of it may be words between signs, as in the names of
+    files, modules and settings.
     """
     digits = sum(char.isdigit() for char in value)
     uppers = sum(char.isupper() for char in value)
@@ -390,5 +440,5 @@ def _is_random(value: str) -> bool:
     if not (is_mixed or digits >= 3) or _SAMPLE.search(value):
         return False
     pieces = re.split("[-_./:=+~]", value)
-    wordlike = sum(len(piece) for piece in pieces if _WORDLIKE.fullmatch(piece))
-    return wordlike * 2 <= len(value)
+    word_characters = sum(len(piece) for piece in pieces if _WORDLIKE.fullmatch(piece))
+    return word_characters * 2 <= len(value)

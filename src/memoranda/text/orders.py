@@ -1,9 +1,13 @@
-"""Rules that describe what a sentence is up to by its parts: whom it speaks to, what it asks for,
-what it wants left out (docs/gate.md).
+"""Recognize sentences that give orders to an agent, such as "Ignore all rules" (docs/gate.md).
 
-The words of a part are data, a section for each language (order-words.txt). A rule names parts that
-must stand near each other in one sentence, in whatever words, order or spelling. Most sentences are
-let go after one look at which parts their words belong to.
+A part is a named set of words with one meaning: the part `drop` has `ignore`, `forget` and so on.
+order-words.txt lists the words of each part by language. An entry of that file is one word, `forget`,
+or several, `get_rid_of`; `*` at its end allows any ending. A combination is a line of a rule in
+gate.rules, such as `drop + earlier|every + orders`. A sentence meets it if words of all these parts
+are near each other in it, in any order.
+
+Each part has a bit in a number. So one look at the bits of its words is enough to pass over most
+sentences.
 """
 
 from __future__ import annotations
@@ -206,7 +210,11 @@ _PARTICIPLES = ("ed", "ing", "ent", "aid", "old", "ought")
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One condition of a line: any of `parts`, or `first>second` for each of `pairs`."""
+    """One condition of a combination, such as `not>tell|hide`.
+
+    It is met by a word of any of `parts`, or by both words of any of `pairs`: a word of the second
+    part must follow a word of the first one closely.
+    """
 
     parts: frozenset[str]
     pairs: tuple[tuple[str, str], ...] = ()
@@ -214,8 +222,12 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Parts that together make a rule match: all `terms` near each other, none of `without` in
-    the sentence.
+    """A line of a rule: words that make the rule match if they are near each other in a sentence.
+
+    rule: the name of the rule.
+    terms: the conditions, all of which must be met.
+    without: parts of which no word may be near.
+    within: the number of words among which all terms must be met.
     """
 
     rule: str
@@ -225,10 +237,15 @@ class Combination:
 
 
 def combination(rule: str, line: str) -> Combination:
-    """A line of `parts:` as written in gate.rules: `drop + earlier|every + orders - report < 12`.
+    """Read a line of `parts:` in gate.rules: `drop + earlier|every + orders - report < 12`.
 
-    `not>tell` means that a word of `tell` follows one of `not` closely, `pay!` that the verb gives
-    an order (see `_is_order`). Raises ValueError.
+    This asks for words of `drop`, of `earlier` or `every`, and of `orders`, among 12 words and
+    without a word of `report` near them. `not>tell` means that a word of `tell` follows one of `not`
+    closely. `pay!` means that the verb gives an order (see `_is_order`).
+
+    rule: the name of the rule.
+
+    Raises ValueError for a line in another form.
     """
     text, _, limit = line.partition("<")
     required, *unwanted = text.split(" - ")
@@ -249,22 +266,26 @@ def combination(rule: str, line: str) -> Combination:
 
 
 class _Entry(NamedTuple):
-    """One entry of a part: its words, each with whether any ending may follow."""
+    """An entry of order-words.txt.
+
+    words: its words in order, each with whether any ending may follow.
+    main: the index in `words` of the main word, by which the entry is looked up.
+    """
 
     language: str
     part: str
     words: tuple[tuple[str, bool], ...]
     main: int
     others: frozenset[str]
-    """Its words beside the main one that have no other ending: a sentence without them lacks it."""
+    """The words except the main one that allow no other ending. A sentence must have them all."""
 
 
 _Row = tuple[str, str, str]
-"""Language, part and folded words of an entry, as they are in order-words.txt."""
+"""An entry of order-words.txt: its language, its part, and its folded words as that file has them."""
 
 
 def _entry_of(row: _Row) -> _Entry:
-    """The entry of a row. Its main word is its longest one, or the first of these."""
+    """Return the entry of a row. Its main word is the longest, the first if several are longest."""
     language, part, text = row
     words = tuple((word.rstrip("*"), word.endswith("*")) for word in text.split("_"))
     main = max(range(len(words)), key=lambda number: len(words[number][0]))
@@ -275,7 +296,10 @@ def _entry_of(row: _Row) -> _Entry:
 
 
 def _folded_word(word: str) -> str:
-    """A word of an entry, folded, with its `*`. It may become several words."""
+    """Fold a word of an entry; a `*` at its end stays.
+
+    Folding may split it: `e-mail*` becomes `e_mail*`.
+    """
     pieces = folded(word.rstrip("*")).split()
     if word.endswith("*"):
         pieces[-1] += "*"
@@ -283,27 +307,27 @@ def _folded_word(word: str) -> str:
 
 
 def _length(word: str) -> int:
-    """The number of letters of a word of an entry."""
+    """Return the number of letters of an entry's word, without the `*` at its end."""
     return len(word.rstrip("*"))
 
 
 class _Known(NamedTuple):
-    """The parts a word belongs to."""
+    """The parts to which a word belongs, as bits."""
 
     bits: int
-    """All of them, in any language, with those of which it is only the main word."""
+    """All parts in any language, including parts of longer entries whose main word it is."""
     alone_bits: int
-    """Those to which the word belongs by itself."""
+    """The parts that list it as an entry of one word."""
     alone: tuple[tuple[str, int], ...]
-    """The same by language."""
+    """The parts that list it as an entry of one word, by language: (language, bits)."""
     entries: tuple[_Entry, ...]
     """The entries of several words whose main word it is."""
     beside: tuple[tuple[frozenset[str], int], ...]
-    """The parts of those, by the other words that they need."""
+    """The parts of `entries`, by the other words that each entry needs: (words, bits)."""
 
 
 class _BitsOfWords(dict[str, int]):
-    """The bits of `Vocabulary.bits` by word; filled as words come."""
+    """A cache of `Vocabulary.bits`: maps a word to the bits of its parts."""
 
     def __init__(self, vocabulary: Vocabulary):
         super().__init__()
@@ -317,8 +341,9 @@ class _BitsOfWords(dict[str, int]):
 
 
 class Vocabulary:
-    """The words for the parts that rules are made of, by language (see the head of
-    order-words.txt).
+    """The entries of order-words.txt, and the parts to which the words of a sentence belong.
+
+    parts: the bit of each part by its name.
     """
 
     def __init__(self, text: str):
@@ -359,6 +384,7 @@ class Vocabulary:
         self._run_lengths = {first: sorted(found) for first, found in lengths.items()}
 
     def _add(self, language: str, part: str, entry: str) -> None:
+        """Add an entry of order-words.txt: to `_runs`, `_stems` or `_exact`, by its kind."""
         if language in ("zh", "ja") and is_cjk(entry):
             run = "".join(folded(entry).split())
             self._runs.setdefault(run, []).append((language, part))
@@ -378,11 +404,14 @@ class Vocabulary:
         rows.append((language, part, entry))
 
     def bits(self, word: str) -> int:
-        """The parts that `word` may belong to, or be the main word of, in any language."""
+        """Return the bits of all parts in any language to which a word may belong.
+
+        A word may belong to the part of an entry of several words whose main word it is.
+        """
         return self.bits_of[word]
 
     def known(self, word: str) -> _Known:
-        """The parts that `word` may belong to. They are remembered if the word is short."""
+        """Return the parts to which a word may belong. The result is cached for a short word."""
         known_word = self._parts_known.get(word)
         if known_word is None:
             known_word = self._look_up(word)
@@ -391,7 +420,7 @@ class Vocabulary:
         return known_word
 
     def _look_up(self, word: str) -> _Known:
-        """Find the parts that a word may belong to, by language."""
+        """Find the parts to which a word may belong, without the cache of `known`."""
         bits_by_language: dict[str, int] = {}
         several: list[_Entry] = []
         for entry in self._entries(word):
@@ -417,8 +446,12 @@ class Vocabulary:
         return _Known(bits, alone_bits, by_language, tuple(several), tuple(beside.items()))
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
-        """The parts that words of a sentence belong to. All words of an entry with several words
-        are in the sentence, in any order.
+        """Return the bits of the parts to which words of a sentence belong, by language.
+
+        An entry of several words counts if the sentence has all its words, in any order.
+
+        words: the words to look at.
+        sentence: all words of the sentence.
         """
         there = self.with_forms(sentence)
         found: dict[str, int] = {}
@@ -433,14 +466,14 @@ class Vocabulary:
         return found
 
     def with_forms(self, words: set[str]) -> set[str]:
-        """These words, and the words that they look like."""
+        """Return these words with the words that they look like: `payment` for `pаymеnt`."""
         odd_words = [word for word in words if not word.isalpha() or not word.isascii()]
         forms = [word for word in odd_words if not word.isdecimal()]
         ascii_forms = look_alikes([word for word in forms if word.isascii()])
         return words.union(ascii_forms, *map(self._forms, filterfalse(str.isascii, forms)))
 
     def _entries(self, word: str) -> tuple[_Entry, ...]:
-        """The entries whose main word `word` is."""
+        """Return the entries whose main word is `word`, or a word that it looks like."""
         known_entries = self._known.get(word)
         if known_entries is not None:
             return known_entries
@@ -457,7 +490,11 @@ class Vocabulary:
         return entries
 
     def _forms(self, word: str) -> list[str]:
-        """`word`, what it looks like, and without what Arabic writes together with it."""
+        """Return the forms in which a word is looked up.
+
+        These are the word, the Latin word that it looks like, and the word without a prefix that
+        languages such as Arabic write together with it.
+        """
         forms = [word]
         alike = look_alike(word)
         # A short word of another alphabet may look like an English one by chance
@@ -474,14 +511,19 @@ class Vocabulary:
         return forms
 
     def _in_run(self, run: str) -> Iterator[tuple[str, str, int]]:
-        """Language, part and place of each entry in a run of Chinese or Japanese."""
+        """Yield (language, part, offset) of each entry in a run of Chinese or Japanese letters."""
         for start, char in enumerate(run):
             for length in self._run_lengths.get(char, ()):
                 for language, part in self._runs.get(run[start : start + length], ()):
                     yield language, part, start
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-        """By language and part, where the parts stand among `words`, in the order of the text."""
+        """Return the places of the words of each part in a sentence, by language and part.
+
+        A place counts words from 0. Two letters of Chinese or Japanese count as one word, and a sign
+        of code as _GAP words. Places are in the order of the sentence. The key `pay!` has the places
+        of `pay` at which a verb gives an order.
+        """
         places_by_language: dict[str, dict[str, list[float]]] = {}
         for place in self._places_of_calls(words):
             places_by_language.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
@@ -507,7 +549,10 @@ class Vocabulary:
         return places_by_language
 
     def _places_of_calls(self, words: Sequence[str]) -> Iterator[float]:
-        """Where somebody is spoken to by name: `Assistant: …`, `To the agent, …`, `…, assistant`."""
+        """Yield the places of names by which somebody is spoken to.
+
+        Such names are in `Assistant: …`, `To the agent, …` and `…, assistant`.
+        """
         who = self.parts["who"]
         opener = self.parts["opener"] | who
         place = 0.0
@@ -525,11 +570,11 @@ class Vocabulary:
             place += 1
 
     def _is_whole(self, word: str) -> bool:
-        """Whether a name is all of a word: in Chinese it may stand anywhere in one."""
+        """Whether a word is the name itself. A run of Chinese may only contain the name."""
         return word.isascii() or not is_cjk(word) or word in self._runs
 
     def _is_here(self, entry: _Entry, words: Sequence[str], number: int) -> bool:
-        """Whether all words of an entry stand here, its main word at `number`."""
+        """Whether the words of an entry follow each other here, with the main word at `number`."""
         begin = number - entry.main
         if begin < 0 or begin + len(entry.words) > len(words):
             return False
@@ -543,8 +588,10 @@ class Vocabulary:
     def languages(
         self, places_by_language: dict[str, dict[str, list[float]]]
     ) -> Iterator[dict[str, list[float]]]:
-        """The parts of each language in a sentence, with those that count in every one. English
-        counts beside languages of other scripts, whose writers use it for technical words.
+        """Yield the places of the parts of a sentence, once for each language that it may be in.
+
+        Parts whose words belong to no language are added to each language. English is added to
+        languages of other scripts, whose writers use English for technical words.
         """
         shared = places_by_language.get(_EVERYWHERE, {})
         for language, parts in places_by_language.items():
@@ -560,7 +607,7 @@ class Vocabulary:
             yield together
 
     def segmented(self, run: str) -> list[str]:
-        """The known words in letters without blanks between words."""
+        """Find the known words in a run of letters: `deletefiles` becomes `delete`, `files`."""
         words = []
         start = 0
         while start < len(run):
@@ -576,7 +623,7 @@ class Vocabulary:
 
 
 def _lengths_by_head(stems: Iterable[str]) -> dict[str, list[int]]:
-    """The lengths of the stems that begin with the same characters, longest first."""
+    """Return the lengths of the stems, longest first, by their first _HEAD characters."""
     lengths: dict[str, set[int]] = {}
     for stem in stems:
         lengths.setdefault(stem[:_HEAD], set()).add(len(stem))
@@ -589,23 +636,23 @@ _BESIDE_ENGLISH = frozenset(["zh", "ja", "ko", "ru", "ar", "hi"])
 
 @cache
 def vocabulary() -> Vocabulary:
-    """The words that come with the program."""
+    """Return the words of order-words.txt."""
     return Vocabulary(Path(__file__).with_name("order-words.txt").read_text(encoding="utf-8"))
 
 
 class _Need(NamedTuple):
-    """The words that a sentence needs before a line of the rules is tried on it."""
+    """The parts, as bits, that a sentence must have for a combination to be tried on it."""
 
     line: Combination
     first: tuple[int, ...]
-    """The groups of parts of its first term."""
+    """The alternatives of its first term: the bits of a part, or of both parts of a pair."""
     any_of: tuple[int, ...]
-    """For each term without pairs, its parts."""
+    """For each term without pairs, the bits of its parts. The sentence needs one of them."""
     with_pairs: tuple[tuple[int, ...], ...]
-    """For each term with pairs, the groups of parts of which it needs one."""
+    """For each term with pairs, its alternatives. The sentence needs all bits of one of them."""
 
     def is_met(self, mask: int) -> bool:
-        """Whether a sentence with these parts has all that the line needs."""
+        """Whether a sentence whose parts are the bits of `mask` has all that the line needs."""
         for parts in self.any_of:
             if not mask & parts:
                 return False
@@ -613,10 +660,11 @@ class _Need(NamedTuple):
 
 
 class Orders:
-    """Combinations of parts, tried on every sentence of a text.
+    """Finds the combinations that the sentences of a text meet.
 
-    Most sentences are let go after one look at the parts their words may belong to, most of the
-    others after a look at the parts they do belong to. Then places are compared.
+    Three checks, each slower than the one before, are made of a sentence. The first looks at the
+    parts to which its words may belong, the second at the parts to which they do belong in one
+    language, and the third at their places. Few sentences come to the third.
     """
 
     def __init__(self, combinations: Sequence[Combination]):
@@ -634,7 +682,10 @@ class Orders:
         self._first_parts = sum(self._by_first_part)
 
     def _need(self, line: Combination) -> _Need:
-        """The parts that a sentence must have for a line."""
+        """Return the parts that a sentence must have to meet a combination.
+
+        Raises ValueError if the combination names a part that does not exist.
+        """
         bit = self._words.parts
         any_of: list[int] = []
         with_pairs: list[tuple[int, ...]] = []
@@ -653,7 +704,7 @@ class Orders:
         return _Need(line, first, tuple(any_of), tuple(with_pairs))
 
     def _candidates(self, mask: int) -> tuple[Combination, ...]:
-        """The combinations that a sentence with these parts may meet."""
+        """Return the combinations that a sentence may meet whose parts are the bits of `mask`."""
         candidates = self._possible.get(mask)
         if candidates is not None:
             return candidates
@@ -671,7 +722,9 @@ class Orders:
         return candidates
 
     def rules(self, clear: str) -> dict[str, None]:
-        """The names of the rules that match a text, or a text hidden in it, each once and in order.
+        """Return the names of the rules that match a text, or a text that is encoded in it.
+
+        The names are the keys of the result, in the order in which they were found.
 
         clear: the text without disguises: `uncovered`, and `visible_letters` if it is not ASCII.
         """
@@ -686,7 +739,7 @@ class Orders:
         return rule_ids
 
     def _in_text(self, text: FoldedText) -> dict[str, None]:
-        """The rules that match in the sentences of a text."""
+        """Return the names of the rules that match a sentence of a text."""
         rule_ids: dict[str, None] = {}
         bits_of = self._bits_in(text.words)
         # Without a part of its first term, which is its rarest, no combination is met
@@ -704,9 +757,9 @@ class Orders:
         return rule_ids
 
     def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
-        """The parts that words of a text may belong to, without words of no part.
+        """Return the bits of the parts of each word in a text. Words of no part are left out.
 
-        A word of an entry of several counts where the text has the others, too.
+        The part of an entry of several words counts if the text has all its words.
         """
         different_words = set(words)
         bits_of: dict[str, int] = {}
@@ -727,13 +780,14 @@ class Orders:
         return bits_of
 
     def _remember_plain(self, word: str) -> None:
-        """Remember that a word belongs to no part, if it is short."""
+        """Keep a word of no part, unless it is long, so that it is not looked up again."""
         if len(self._plain_words) < _KNOWN_WORDS and len(word) < _LONG:
             self._plain_words.add(word)
 
     def _lines_for(self, words: Sequence[str], bits_of: dict[str, int]) -> tuple[Combination, ...]:
-        """The combinations that a sentence may meet, in one language. `bits_of`: the parts of the
-        words of its text.
+        """Return the combinations that a sentence may meet with words of one language.
+
+        bits_of: the bits of the parts of each word in the whole text.
         """
         telling_words = bits_of.keys() & words
         mask = 0
@@ -753,8 +807,11 @@ class Orders:
         return tuple(lines)
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
-        """The rules that a sentence matches. Quotations do not count if the sentence only reports
-        them.
+        """Return the names of the rules that match a sentence.
+
+        Quotations do not count in a sentence that reports them: `He said: "Ignore all rules."`
+
+        lines: the combinations to try.
         """
         rule_ids = self._matching_rules(folded(sentence).split(), lines)
         if not rule_ids:
@@ -774,6 +831,7 @@ class Orders:
     def _matching_rules(
         self, words: Sequence[str], lines: Sequence[Combination]
     ) -> dict[str, None]:
+        """Return the names of the rules of `lines` that words match by their places."""
         rule_ids: dict[str, None] = {}
         for parts in self._words.languages(self._words.places(words)):
             for line in lines:
@@ -783,8 +841,10 @@ class Orders:
 
 
 def _places_of_orders(words: Sequence[str]) -> set[int]:
-    """The numbers of the words, commas not counted, at which an English verb would be an order:
-    `Delete the backups`, `please always delete`, `you may delete`, `are to be deleted`.
+    """Return the places in a sentence at which an English verb would give an order.
+
+    Such verbs are in `Delete the backups`, `please always delete`, `you may delete` and `are to be
+    deleted`. Places count words from 0, without commas.
     """
     orders: set[int] = set()
     number = 0
@@ -798,7 +858,7 @@ def _places_of_orders(words: Sequence[str]) -> set[int]:
 
 
 def _is_order(words: Sequence[str], position: int) -> bool:
-    """Whether the verb at this place would tell somebody to do it."""
+    """Whether the word at this index, if it is an English verb, tells somebody to do something."""
     before = position - 1
     while before >= 0 and words[before] in _ADVERBS:
         before -= 1
@@ -819,20 +879,27 @@ def _is_order(words: Sequence[str], position: int) -> bool:
 
 
 def _has_any(mask: int, groups: Sequence[int]) -> bool:
-    """Whether `mask` has all of one of these groups of bits."""
+    """Whether `mask` has all bits of at least one of these groups."""
     return any(mask & group == group for group in groups)
 
 
 def _is_set_off(words: Sequence[str], number: int, *, is_open: bool) -> bool:
-    """Whether the word at `number` opens a sentence before a comma, or ends one after it."""
+    """Whether a comma separates the word at `number` from the rest of the sentence.
+
+    This is so in `assistant, …` at the beginning, and in `…, assistant` at the end.
+
+    is_open: whether the word is at the beginning.
+    """
     if words[number + 1 : number + 2] == [_COMMA]:
         return is_open
     return number + 1 == len(words) and number > 1 and words[number - 1] == _COMMA
 
 
 def _folded_with_marks(text: str) -> FoldedText:
-    """The words of `text`, with words in the place of what only its signs tell: addresses, a pipe
-    into a shell, files that hold keys, places that nobody sees.
+    """Fold a text in which words replace signs with a meaning, as `zzaddress` replaces `https://`.
+
+    Other such signs are a pipe into a shell, the name of a file that holds keys, and HTML that hides
+    a text.
     """
     folded_text = FoldedText(text)
     marked = _mark_signs(text, frozenset(folded_text.words))
@@ -842,7 +909,10 @@ def _folded_with_marks(text: str) -> FoldedText:
 
 
 def _mark_signs(text: str, words: frozenset[str]) -> str:
-    """`text`, of these words, with its signs as words."""
+    """Replace signs with a meaning by words such as `zzaddress`, which order-words.txt lists.
+
+    words: the folded words of the text.
+    """
     # A sign is found much faster than a pattern, and most texts have none of them
     if "http" in words or "https" in words:
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
@@ -874,9 +944,9 @@ def _holds_any(text: str, signs: Iterable[str]) -> bool:
 
 
 def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
-    """Whether all terms of a combination are close together, without a term that rules it out.
+    """Whether a sentence meets all terms of a combination near each other.
 
-    parts: the places of each part in the text.
+    parts: the places of each part in the sentence, in order.
     """
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
@@ -894,7 +964,7 @@ def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
 
 
 def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[float]:
-    """The places of all words that belong to one of these parts."""
+    """Return the places of all words that belong to one of the named parts."""
     places: list[float] = []
     for name in names:
         places += parts.get(name, ())
@@ -902,12 +972,12 @@ def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[floa
 
 
 def _places_close_after(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """The places of `second` that come closely after one of `first`."""
+    """Return the places of `second` that are closely behind one of `first`."""
     return [place for place in second if _is_between(first, place - _NEXT_TO, place - 0.1)]
 
 
 def _is_between(places: Sequence[float], first: float, last: float) -> bool:
-    """Whether one of the sorted `places` is between these two."""
+    """Whether one of the sorted `places` is between `first` and `last`, or equal to one of them."""
     first_index = bisect_left(places, first)
     return first_index < len(places) and places[first_index] <= last
 
@@ -915,7 +985,12 @@ def _is_between(places: Sequence[float], first: float, last: float) -> bool:
 def _near(
     places: Sequence[tuple[float, int]], terms: int, within: float
 ) -> Iterator[tuple[float, float]]:
-    """The stretches of at most `within` words that hold a place of every term."""
+    """Yield (first place, last place) of each stretch of words that has a place of every term.
+
+    places: (place, index of a term), sorted.
+    terms: the number of terms.
+    within: how many words a stretch may have.
+    """
     last: dict[int, float] = {}
     for place, term in places:
         last[term] = place

@@ -1,6 +1,7 @@
-"""Records that other programs keep of their sessions, read in place (docs/transcripts.md).
+"""Reads transcripts: the records of sessions that other programs write (docs/transcripts.md).
 
-Nothing here is a note. `places` knows where transcripts are, `formats` how to read them, `sync`
-keeps an index of them, `search` searches it, `lessons` finds by rule what they teach, and `recall`
-what a hook tells before a tool runs.
+Transcripts are not notes, and are read where they are. `places` finds their files, `formats` reads
+them, `sync` keeps an index of them, and `search` searches the index. `lessons` finds corrections,
+decisions and failed commands in them, and `recall` tells a hook which of these matter to a tool
+call.
 """

@@ -1,5 +1,7 @@
-"""How well a text answers a question: by the one sentence that has most of what is asked for, and by
-whether it has the kind of thing that is asked for.
+"""Estimates how well a text answers a question.
+
+The best sentence counts: the one with the most words of the question. It counts more if it has the
+kind of thing that is asked for, such as a number for "how many" or a name for "who".
 """
 
 from __future__ import annotations
@@ -12,28 +14,30 @@ from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk
 from memoranda.transcripts.blocks import words_of
 
-# Sentences of a text that are looked at.
-_MOST_SENTENCES = 60
-# A sentence that is asked says little about what it asks.
-_OF_A_QUESTION = 0.5
-# A sentence that asks an agent for work tells little about what it names.
-_OF_A_REQUEST = 0.6
-# What the kind of thing that is asked for adds.
-_OF_THE_KIND = 0.25
+# Sentences of a text that are compared with the question.
+_MAX_SENTENCES = 60
+# Factor for a sentence that is a question itself, which says little.
+_QUESTION_FACTOR = 0.5
+# Factor for a sentence that gives an agent work.
+_REQUEST_FACTOR = 0.6
+# A sentence with the kind of thing that is asked for counts more by this part.
+_KIND_BONUS = 0.25
 _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
-_SHORTEST_PREFIX = 4
-# Letters at the end of a word that its forms may differ in.
-_ENDING = 3
+_MIN_PREFIX_LETTERS = 4
+# Letters at the end of a word in which its forms may differ.
+_ENDING_LETTERS = 3
 
-# Characters of what a person said that are looked at for something told, and words of a sentence
-# that tells something; a sign of a script without blanks counts as half a word.
-_MOST_TOLD = 2_000
-_LEAST_WORDS = 4
+# Characters of a person's text that are searched for a statement, and words that a statement has at
+# least. A character of a script without blanks counts as half a word.
+_MAX_STATEMENT_CHARACTERS = 2_000
+_MIN_STATEMENT_WORDS = 4
 # Words that may come before a request.
-_POLITE = frozenset(("please", "pls", "now", "then", "so", "and", "ok", "okay", "also", "just"))
+_OPENING_WORDS = frozenset(
+    ("please", "pls", "now", "then", "so", "and", "ok", "okay", "also", "just")
+)
 
-# Ways to ask, and what an answer has.
-_KINDS = (
+# Pairs of patterns: words of a question, and words or signs that an answer to it has.
+_QUESTION_KINDS = (
     (
         re.compile(r"\b(?:who|whose|whom)\b", re.I),
         re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]{2,}|@\w"),
@@ -71,21 +75,27 @@ _KINDS = (
 
 
 def states_something(text: str) -> bool:
-    """Whether a person's words tell something, and do not only ask or give work."""
-    return any(_tells(match[0].strip()) for match in _SENTENCE.finditer(text[:_MOST_TOLD]))
+    """Whether a person's text has a statement, and not only questions and work to do.
+
+    "We moved to Hetzner last week." is a statement, "Fix the tests" is not.
+    """
+    return any(
+        _is_statement(match[0].strip())
+        for match in _SENTENCE.finditer(text[:_MAX_STATEMENT_CHARACTERS])
+    )
 
 
-def _tells(sentence: str) -> bool:
-    """Whether a sentence is neither a question nor a request nor a few words."""
-    if sentence.endswith(("?", "？")) or _size(sentence) < _LEAST_WORDS:
+def _is_statement(sentence: str) -> bool:
+    """Whether a sentence is a statement: not a question, not a request, and not only a few words."""
+    if sentence.endswith(("?", "？")) or _word_count(sentence) < _MIN_STATEMENT_WORDS:
         return False
     words = fold(sentence).replace(",", " ").split()
-    first = next((word for word in words if word not in _POLITE), "")
+    first = next((word for word in words if word not in _OPENING_WORDS), "")
     return first not in words_of("work_verbs") and first not in words_of("asking_words")
 
 
-def _size(sentence: str) -> float:
-    """The number of words of a sentence."""
+def _word_count(sentence: str) -> float:
+    """Return the number of words in a sentence."""
     size = len(sentence.split())
     if sentence.isascii():
         return size
@@ -93,8 +103,11 @@ def _size(sentence: str) -> float:
 
 
 class Wanted(NamedTuple):
-    """A word that is asked for: what its forms begin with, the same for other words that people use
-    for it, and how much it says.
+    """A word of a question.
+
+    exact: matches any form of the word.
+    related: matches any form of its synonyms and related words. None if it has none.
+    weight: how much the word says; a rare word says more.
     """
 
     exact: re.Pattern[str]
@@ -103,15 +116,15 @@ class Wanted(NamedTuple):
 
 
 def wanted(word: str, synonyms: Sequence[str], weight: float) -> Wanted:
-    """A folded word to look for in sentences, and folded words that mean the same."""
+    """Make a Wanted of a folded word and its folded synonyms."""
     related = None
     if synonyms:
-        related = _beginning(synonyms)
-    return Wanted(_beginning([word]), related, weight)
+        related = _pattern_of_forms(synonyms)
+    return Wanted(_pattern_of_forms([word]), related, weight)
 
 
-def _beginning(words: Sequence[str]) -> re.Pattern[str]:
-    """Matches the beginning of any form of these words."""
+def _pattern_of_forms(words: Sequence[str]) -> re.Pattern[str]:
+    """Return a pattern for the beginning of any form of these words: `migrat` for `migration`."""
     prefixes = [re.escape(_prefix(word)) for word in words]
     joined = "|".join(prefixes)
     if not joined.isascii():
@@ -121,45 +134,50 @@ def _beginning(words: Sequence[str]) -> re.Pattern[str]:
 
 
 def _prefix(word: str) -> str:
-    return word[: max(_SHORTEST_PREFIX, len(word) - _ENDING)]
+    """Return the beginning that most forms of a word share."""
+    return word[: max(_MIN_PREFIX_LETTERS, len(word) - _ENDING_LETTERS)]
 
 
 class Question:
-    """A question, and the words it asks for."""
+    """A question, with which texts are compared."""
 
     def __init__(self, text: str, words: Sequence[Wanted], related: float):
-        """related: what another word for the same counts, against the word itself, up to 1."""
+        """Take the text of a question and its words.
+
+        related: how much a synonym or related word counts, if the word itself counts 1.
+        """
         self._words = words
-        self._related = related
-        self._whole = sum(word.weight for word in words) or 1.0
-        self._answers = [answer for asks, answer in _KINDS if asks.search(text)]
+        self._related_factor = related
+        self._total_weight = sum(word.weight for word in words) or 1.0
+        self._answers = [answer for asks, answer in _QUESTION_KINDS if asks.search(text)]
 
     def fit(self, text: str) -> float:
-        """How well the best sentence of `text` answers, from 0 to 1 + what its kind adds."""
+        """Return how well the best sentence of `text` answers, from 0 to 1 + _KIND_BONUS."""
         best = 0.0
         for number, match in enumerate(_SENTENCE.finditer(text)):
-            if number == _MOST_SENTENCES:
+            if number == _MAX_SENTENCES:
                 break
             best = max(best, self._fit_of(match[0]))
         return best
 
     def _fit_of(self, sentence: str) -> float:
+        """Return how well one sentence answers: the share of the words that it has, weighted."""
         folded = fold(sentence)
         share = 0.0
         for word in self._words:
             if word.exact.search(folded):
                 share += word.weight
             elif word.related is not None and word.related.search(folded):
-                share += word.weight * self._related
+                share += word.weight * self._related_factor
         if not share:
             return 0.0
-        share /= self._whole
+        share /= self._total_weight
         if sentence.rstrip().endswith(("?", "？")):
-            return share * _OF_A_QUESTION
+            return share * _QUESTION_FACTOR
         first, *_ = folded.split()
         if first in words_of("work_verbs"):
-            share *= _OF_A_REQUEST
-        # Where several kinds are asked for, one is enough.
+            share *= _REQUEST_FACTOR
+        # If the question asks for several kinds of things, one of them is enough.
         if any(answer.search(sentence) for answer in self._answers):
-            share *= 1 + _OF_THE_KIND
+            share *= 1 + _KIND_BONUS
         return share

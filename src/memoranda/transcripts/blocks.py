@@ -1,4 +1,8 @@
-"""The parts of a message, in the forms that programs share: text, calls of tools, their results."""
+"""Reads the parts of a message that programs write in the same way.
+
+A part is text, a command, an edited file, or the result of a tool. The names of tools and other
+words that programs use are in words.toml.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ from typing import Any, NamedTuple
 
 from memoranda.transcripts.turn import Kind, as_list
 
-_READS = frozenset(("view", "read"))
-_PATHS = (
+_READING_COMMANDS = frozenset(("view", "read"))
+_PATH_KEYS = (
     "file_path",
     "path",
     "filePath",
@@ -28,14 +32,14 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 _EXIT = re.compile(
     r"(?:exit(?:ed with)?(?: code| status)?|exit_code\"?|exitCode\"?)[:=\s]+(-?\d{1,3})\b", re.I
 )
-# What this memory told the agent in front of an output, or in its place.
+# Text that this memory has put in front of an output, or in its place.
 _MEMORY_BLOCK = re.compile(r"<memoranda-memory\b.*?</memoranda-memory>", re.S)
-# Characters at both ends of an output where the exit status is looked for.
-_EXIT_SPAN = 300
+# Characters at both ends of an output that are searched for the exit code.
+_EXIT_CODE_CHARACTERS = 300
 
 
 class Part(NamedTuple):
-    """A part of a message: as a turn, without its place and time."""
+    """A part of a message: the fields of Turn that do not depend on its place and time."""
 
     kind: Kind
     text: str
@@ -50,18 +54,21 @@ def _table() -> dict[str, Any]:
 
 @cache
 def words_of(name: str) -> frozenset[str]:
-    """A list of words.toml."""
+    """Return the words in a list of words.toml, e.g. `command_tools`."""
     return frozenset(_table()[name].split())
 
 
 @cache
 def list_of(name: str) -> tuple[str, ...]:
-    """A list of words.toml whose entries are texts of several words."""
+    """Return the phrases in a list of words.toml, e.g. `not_run`."""
     return tuple(_table()[name])
 
 
 def text_of(value: Any) -> str:
-    """The text in a value: a string, or the `text` and `content` of the parts in a list."""
+    """Return the text in a value, "" if it has none.
+
+    `[{"type": "text", "text": "a"}, {"content": "b"}]` has the text `a\nb`.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -75,52 +82,63 @@ def text_of(value: Any) -> str:
 
 
 def speaker(is_person: bool) -> Kind:
-    """The kind of a turn in which a person or the agent talks."""
+    """Return the kind of a turn in which the person or the agent speaks."""
     if is_person:
         return Kind.SAID
     return Kind.ANSWERED
 
 
 def failure(is_error: bool) -> bool | None:
-    """True for a result marked as an error. Otherwise None, since a missing mark proves nothing."""
+    """Return True for a result that is marked as an error, otherwise None for unknown.
+
+    A missing mark proves nothing: many programs mark only some of the errors.
+    """
     if is_error:
         return True
-    # Many programs mark errors only, so a missing mark does not mean success.
     return None
 
 
 def failed_by_code(code: Any) -> bool | None:
-    """Whether an exit code means failure. None without a code."""
+    """Whether an exit code means failure. None if there is no code."""
     if code is None:
         return None
     return bool(code)
 
 
 def spoken(kind: Kind, text: str) -> Iterator[Part]:
-    """The words that somebody said, unless a program put it there."""
+    """Yield a text as a part, unless it is empty or a program wrote it in the person's name."""
     stripped = text.strip()
     if stripped and not (kind is Kind.SAID and stripped.startswith(list_of("not_said"))):
         yield Part(kind, stripped)
 
 
 def tool_call(name: str, arguments: Any, call: str = "") -> Iterator[Part]:
-    """The command that a call of a tool runs, or the files it changes; nothing of other calls."""
-    arguments = _arguments(arguments)
+    """Yield the command that a tool call runs, or the files that it changes.
+
+    Calls of other tools, such as reading a file, have no parts.
+
+    call: the id of the call, which its result has, too.
+    """
+    arguments = _as_arguments(arguments)
     # Programs spell the names of their tools in many ways.
     lower = name.lower()
     if lower in words_of("command_tools"):
         command = _command(arguments)
         if command:
             yield Part(Kind.RAN, command, call)
-    elif lower in words_of("edit_tools") and arguments.get("command") not in _READS:
-        for path in _edited(arguments):
+    elif lower in words_of("edit_tools") and arguments.get("command") not in _READING_COMMANDS:
+        for path in _edited_paths(arguments):
             yield Part(Kind.EDITED, path, call)
 
 
 def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> Iterator[Part]:
-    """The result of a tool; whether it failed is read from its exit code where nobody says so."""
+    """Yield the result of a tool.
+
+    has_failed: whether the transcript says that it failed. None means that the exit code in the
+        text decides.
+    """
     text = text_of(value).strip()
-    # Notes are found as notes. In a transcript they would be echoes that outlive them.
+    # Notes are found as notes. Copies in a transcript would remain after the note is deleted.
     if "<memoranda-memory" in text:
         text = _MEMORY_BLOCK.sub("", text).strip()
     if has_failed is None:
@@ -130,9 +148,9 @@ def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> I
 
 
 def failed_by_text(text: str) -> bool | None:
-    """Whether an exit code in the first or last line means failure. None without an exit code."""
-    for span in (text[:_EXIT_SPAN], text[-_EXIT_SPAN:]):
-        # Most outputs say nothing of it, and this is quicker than an expression.
+    """Whether an exit code near the beginning or the end means failure. None if there is no code."""
+    for span in (text[:_EXIT_CODE_CHARACTERS], text[-_EXIT_CODE_CHARACTERS:]):
+        # Most outputs have no exit code, and this test is faster than the pattern.
         if "exit" not in span.lower():
             continue
         result = _EXIT.search(span)
@@ -142,7 +160,7 @@ def failed_by_text(text: str) -> bool | None:
 
 
 def anthropic_parts(role: str, content: Any) -> Iterator[Part]:
-    """The parts of a message as Anthropic's API has them; other programs write the same."""
+    """Yield the parts of a message in the form of Anthropic's API, which many programs use."""
     kind = speaker(role == "user")
     if isinstance(content, str):
         yield from spoken(kind, content)
@@ -155,6 +173,7 @@ def anthropic_parts(role: str, content: Any) -> Iterator[Part]:
 
 
 def _anthropic_block(kind: Kind, block: dict[str, Any]) -> Iterator[Part]:
+    """Yield the part of one block of a message: text, a tool call or its result."""
     shape = block.get("type")
     if shape in ("text", "input_text", "output_text"):
         yield from spoken(kind, str(block.get("text") or ""))
@@ -166,8 +185,11 @@ def _anthropic_block(kind: Kind, block: dict[str, Any]) -> Iterator[Part]:
         yield from tool_result(block.get("content"), call, failed)
 
 
-def _arguments(arguments: Any) -> dict[str, Any]:
-    """The arguments of a call, which some programs write as JSON in a text."""
+def _as_arguments(arguments: Any) -> dict[str, Any]:
+    """Return the arguments of a call as an object. Some programs write them as JSON in a text.
+
+    Any other text becomes the argument `input`.
+    """
     if isinstance(arguments, str):
         try:
             parsed = json.loads(arguments)
@@ -182,18 +204,20 @@ def _arguments(arguments: Any) -> dict[str, Any]:
 
 
 def _command(arguments: dict[str, Any]) -> str:
+    """Return the command line in the arguments of a tool: `ls -l` for `["bash", "-c", "ls -l"]`."""
     command = arguments.get("command") or arguments.get("cmd") or ""
     if isinstance(command, list):
         words = [str(word) for word in command]
-        # A shell that is given its command line as one word
+        # A shell gets its command line as one word.
         if len(words) == 3 and words[1] in ("-c", "-lc"):
             return words[2].strip()
         return " ".join(words).strip()
     return str(command).strip()
 
 
-def _edited(arguments: dict[str, Any]) -> list[str]:
-    for key in _PATHS:
+def _edited_paths(arguments: dict[str, Any]) -> list[str]:
+    """Return the paths of the files that a tool changes."""
+    for key in _PATH_KEYS:
         path = arguments.get(key)
         if isinstance(path, str) and path:
             return [path]

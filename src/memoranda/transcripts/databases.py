@@ -1,7 +1,7 @@
-"""Formats in SQLite databases of other programs, which are opened for reading alone.
+"""Formats in SQLite databases of other programs, which are only read.
 
-Each session that changed since the last time is yielded whole. `state` holds when each session
-was changed, by its name.
+Each session that has changed since the last reading is yielded whole. The `state` of Format is:
+name of a session -> its mark, a text that changes with the session.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _NO_ZSTD = "its threads are compressed with Zstandard: install the program zstd,
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database at `path`, which cannot be changed through this. Raises NotUnderstood, OSError."""
-    # SQLite would make a missing file
+    """Open a database for reading. Raises OSError if it is missing, NotUnderstood for SQLite errors."""
+    # Raises OSError with a better reason than SQLite's.
     path.stat()
     address = f"{path.absolute().as_uri()}?mode=ro"
     try:
@@ -60,23 +60,24 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 class DatabaseFormat:
-    """Reads the sessions of a database that are not as `state` says. A position is the key of a
-    row and the number of the part.
+    """Reads the changed sessions of a database. A subclass reads one program's tables.
+
+    A position is `KEY.PART`: the key of a row, and the number of the part in it.
     """
 
     grows = False
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-        """Each session's name, and a text that changes with the session."""
+        """Yield the name and the mark of every session."""
         raise NotImplementedError
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
-        """One session with all its turns."""
+        """Return one session with all its turns."""
         raise NotImplementedError
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
         with _reading(path) as database:
-            # The names first: a session is read with the same connection.
+            # Read all names first, since a session is read with the same connection.
             for name, mark in list(self.changed(database)):
                 if state.get(name) != mark:
                     yield self.session(database, name)
@@ -90,15 +91,16 @@ class DatabaseFormat:
         return None
 
 
-def _turns(key: str, parts: Iterator[Part], time: float) -> list[Turn]:
+def _turns_of_row(key: str, parts: Iterator[Part], time: float) -> list[Turn]:
+    """Return the parts of a row as turns. `time` is in seconds since 1970."""
     return [
-        Turn(part.kind, part.text, f"{key}.{number}", time, *part[2:])
+        Turn(part.kind, part.text, f"{key}.{number}", time, part.call, part.has_failed)
         for number, part in enumerate(parts)
     ]
 
 
 def _object(text: Any) -> dict[str, Any]:
-    """The JSON object in a column; {} for anything else."""
+    """Return the JSON object in a column, or {} for anything else."""
     try:
         outcome = json.loads(text)
     except (TypeError, ValueError, RecursionError):
@@ -107,7 +109,7 @@ def _object(text: Any) -> dict[str, Any]:
 
 
 def _row(database: sqlite3.Connection, query: str, key: str) -> dict[str, Any]:
-    """The row that `query` finds by its key; {} without."""
+    """Return the row that a query finds by its key, or {}."""
     row = database.execute(query, (key,)).fetchone()
     if row is None:
         return {}
@@ -115,7 +117,7 @@ def _row(database: sqlite3.Connection, query: str, key: str) -> dict[str, Any]:
 
 
 class OpenCode(DatabaseFormat):
-    """`~/.local/share/opencode/opencode.db`."""
+    """Reads `~/.local/share/opencode/opencode.db`."""
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         rows = database.execute("select id, time_updated from session")
@@ -139,10 +141,11 @@ class OpenCode(DatabaseFormat):
             began = (part.get("time") or {}).get("start")
             time = seconds(began) or seconds((message.get("time") or {}).get("created"))
             parts = self._parts(str(message.get("role")), part)
-            outcome.turns += _turns(str(row["id"]), parts, time or outcome.session.time)
+            outcome.turns += _turns_of_row(str(row["id"]), parts, time or outcome.session.time)
         return outcome
 
     def _parts(self, role: str, part: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one row or message."""
         shape = part.get("type")
         if shape == "text" and not part.get("synthetic"):
             yield from spoken(speaker(role == "user"), str(part.get("text") or ""))
@@ -157,13 +160,17 @@ class OpenCode(DatabaseFormat):
 
 
 class CursorEditor(DatabaseFormat):
-    """`state.vscdb` of Cursor: a table of keys, `composerData:ID` and `bubbleId:ID:MESSAGE`."""
+    """Reads `state.vscdb` of Cursor, a table of keys and JSON values.
+
+    `composerData:ID` is a session, called a composer, and `bubbleId:ID:MESSAGE` a message, called
+    a bubble.
+    """
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         tables = {row[0] for row in database.execute("select name from sqlite_master")}
         if "cursorDiskKV" not in tables:
             return
-        # A damaged value must not cost all others
+        # `json_extract` would fail for all rows if one value is damaged.
         rows = database.execute(
             "select key, length(value) as size,"
             " case when json_valid(value) then json_extract(value, '$.lastUpdatedAt') end as time"
@@ -183,13 +190,16 @@ class CursorEditor(DatabaseFormat):
             if isinstance(folder, str) and folder and not outcome.session.folder:
                 outcome.session.folder = folder
             time = seconds(bubble.get("timestamp")) or seconds(bubble.get("createdAt")) or began
-            outcome.turns += _turns(key, self._parts(bubble), time)
+            outcome.turns += _turns_of_row(key, self._parts(bubble), time)
         return outcome
 
     def _bubbles(
         self, database: sqlite3.Connection, name: str, composer: dict[str, Any]
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The messages in their order: in the composer itself, or in separate rows."""
+        """Yield the keys and the messages of a session in order.
+
+        Older versions have them in the composer, newer ones in separate rows.
+        """
         inline = composer.get("conversation")
         if isinstance(inline, list) and inline:
             for number, bubble in enumerate(inline):
@@ -210,6 +220,7 @@ class CursorEditor(DatabaseFormat):
                 yield key, bubbles[key]
 
     def _parts(self, bubble: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one row or message."""
         # Cursor numbers the speakers: 1 is the person.
         kind = speaker(bubble.get("type") == 1)
         text = bubble.get("text") or bubble.get("rawText")
@@ -220,6 +231,7 @@ class CursorEditor(DatabaseFormat):
             yield from self._tool(tool)
 
     def _tool(self, tool: dict[str, Any]) -> Iterator[Part]:
+        """Yield the call of a tool and its result."""
         call = str(tool.get("toolCallId") or "")
         arguments = tool.get("rawArgs") or tool.get("params")
         yield from tool_call(str(tool.get("name")), arguments, call)
@@ -232,7 +244,7 @@ class CursorEditor(DatabaseFormat):
 
 
 class GooseDatabase(DatabaseFormat):
-    """`~/.local/share/goose/sessions/sessions.db`."""
+    """Reads `~/.local/share/goose/sessions/sessions.db`."""
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         rows = database.execute("select session_id, max(id) as last from messages group by 1")
@@ -254,12 +266,14 @@ class GooseDatabase(DatabaseFormat):
             except (TypeError, ValueError, RecursionError):
                 continue
             time = seconds(row["created_timestamp"])
-            outcome.turns += _turns(str(row["id"]), goose_parts(str(row["role"]), content), time)
+            outcome.turns += _turns_of_row(
+                str(row["id"]), goose_parts(str(row["role"]), content), time
+            )
         return outcome
 
 
 class Zed(DatabaseFormat):
-    """`threads.db` of Zed: a document for each thread, mostly compressed."""
+    """Reads `threads.db` of Zed, which has a document for each thread, mostly compressed."""
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         kinds = {row[0] for row in database.execute("select distinct data_type from threads")}
@@ -284,10 +298,11 @@ class Zed(DatabaseFormat):
         for number, message in enumerate(as_list(messages)):
             if isinstance(message, dict):
                 parts = self._parts(message)
-                outcome.turns += _turns(str(number), parts, outcome.session.time)
+                outcome.turns += _turns_of_row(str(number), parts, outcome.session.time)
         return outcome
 
     def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one row or message."""
         if "segments" in message:
             texts = [
                 str(segment.get("text") or "")
@@ -305,15 +320,17 @@ class Zed(DatabaseFormat):
                 yield from self._body(kind, body)
 
     def _body(self, kind: Kind, body: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of a message in the earlier form."""
         for block in body.get("content") or ():
             if isinstance(block, dict):
                 yield from self._block(kind, block)
         for call, result in as_object(body.get("tool_results")).items():
             if isinstance(result, dict):
                 failed = failure(bool(result.get("is_error")))
-                yield from tool_result(text_of(_flat(result.get("content"))), str(call), failed)
+                yield from tool_result(text_of(_zed_text(result.get("content"))), str(call), failed)
 
     def _block(self, kind: Kind, block: dict[str, Any]) -> Iterator[Part]:
+        """Yield the part of one block of a message: text or a tool call."""
         text = block.get("Text") or as_object(block.get("Mention")).get("content")
         if isinstance(text, str):
             yield from spoken(kind, text)
@@ -323,21 +340,22 @@ class Zed(DatabaseFormat):
             yield from tool_call(str(use.get("name")), use.get("input"), call)
 
 
-def _flat(content: Any) -> Any:
-    """The text of a result of Zed, which is tagged `Text`."""
+def _zed_text(content: Any) -> Any:
+    """Return the content of a result without Zed's tags: `a` for `{"Text": "a"}`."""
     if isinstance(content, dict):
         return content.get("Text") or ""
     if isinstance(content, list):
-        return [_flat(item) for item in content]
+        return [_zed_text(item) for item in content]
     return content
 
 
 def _can_decompress() -> bool:
-    return _module() is not None or shutil.which("zstd") is not None
+    """Whether this Python, or the program zstd, decompresses Zstandard."""
+    return _zstd_module() is not None or shutil.which("zstd") is not None
 
 
-def _module() -> Any:
-    """A function that decompresses Zstandard in this Python; None where nothing does."""
+def _zstd_module() -> Any:
+    """Return the module of this Python that decompresses Zstandard, or None."""
     for name in ("compression.zstd", "zstandard"):
         try:
             return import_module(name)
@@ -347,10 +365,8 @@ def _module() -> Any:
 
 
 def _decompressed(data: bytes) -> bytes:
-    """The text in a compressed frame. Empty if it cannot be read, so that one damaged thread does
-    not cost the others.
-    """
-    module = _module()
+    """Decompress a text. b"" if it is damaged, so that the other threads can be read."""
+    module = _zstd_module()
     try:
         if module is None:
             process = subprocess.run(

@@ -1,4 +1,4 @@
-"""Formats with one JSON document for a session, which is rewritten as it goes on."""
+"""Formats with one JSON document for each session, which its program rewrites again and again."""
 
 from __future__ import annotations
 
@@ -30,12 +30,17 @@ from memoranda.transcripts.turn import (
     seconds,
 )
 
-# Bytes of one document: it is read whole.
-_LARGEST = 256 << 20
+# Larger documents are not read, because a document is read whole.
+_MAX_BYTES = 256 << 20
 
 
 class Message:
-    """A message of a document: its parts, its name in the document, its time."""
+    """A message of a document.
+
+    name: its id or number in the document.
+    parts: its parts, which are read when they are needed.
+    time: seconds since 1970, 0.0 if unknown.
+    """
 
     __slots__ = ("name", "parts", "time")
 
@@ -46,21 +51,24 @@ class Message:
 
 
 class DocumentFormat:
-    """Reads a document whole whenever its file has changed. A position is `MESSAGE.PART`."""
+    """Reads a document whole whenever its file has changed. A subclass reads one program's.
+
+    A position is `MESSAGE.PART`: the name of a message and the number of the part in it.
+    """
 
     grows = False
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
-        """The messages of a document. Facts about its session are written into `session`.
+        """Yield the messages of a document, and set the session's name, folder and time.
 
         Raises NotUnderstood for a document of another form.
         """
         raise NotImplementedError
 
     def load(self, path: Path) -> Any:
-        """The document in a file. Raises OSError, NotUnderstood."""
-        if path.stat().st_size > _LARGEST:
-            raise NotUnderstood(f"larger than {_LARGEST >> 20} MB")
+        """Return the document in a file. Raises OSError, NotUnderstood."""
+        if path.stat().st_size > _MAX_BYTES:
+            raise NotUnderstood(f"larger than {_MAX_BYTES >> 20} MB")
         try:
             return json.loads(path.read_bytes())
         except (ValueError, RecursionError):
@@ -74,7 +82,7 @@ class DocumentFormat:
             time = message.time or session.time
             for number, part in enumerate(message.parts):
                 position = f"{message.name}.{number}"
-                turns.append(Turn(part.kind, part.text, position, time, *part[2:]))
+                turns.append(Turn(part.kind, part.text, position, time, part.call, part.has_failed))
         yield SessionTurns(session, turns)
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
@@ -86,8 +94,9 @@ class DocumentFormat:
 
 
 class GeminiCli(DocumentFormat):
-    """Reads `~/.gemini/tmp/PROJECT/chats/session-*.json`, and the same as lines, where later lines
-    change earlier ones.
+    """Reads `~/.gemini/tmp/PROJECT/chats/session-*.json` and `session-*.jsonl`.
+
+    In a `.jsonl` file, each line adds or changes a message, or changes the session.
     """
 
     def load(self, path: Path) -> Any:
@@ -152,7 +161,7 @@ class GeminiCli(DocumentFormat):
                 yield Message(name, self._parts(message), seconds(message.get("timestamp")))
 
     def _folder(self, path: Path) -> str:
-        """The folder that the project is: Gemini writes it beside the chats."""
+        """Return the folder of the project, which Gemini writes near the chats. "" if unknown."""
         project = path.parent.parent
         try:
             return (project / ".project_root").read_text("utf-8").strip()
@@ -169,6 +178,7 @@ class GeminiCli(DocumentFormat):
         return ""
 
     def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one message."""
         shape = message.get("type")
         if shape == "user":
             yield from spoken(Kind.SAID, text_of(message.get("content")))
@@ -179,13 +189,14 @@ class GeminiCli(DocumentFormat):
                     yield from self._call(call)
 
     def _call(self, call: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one tool call."""
         name = str(call.get("id") or "")
         yield from tool_call(str(call.get("name")), call.get("args"), name)
         failed = failure(call.get("status") == "error")
         yield from tool_result(self._output(call), name, failed)
 
     def _output(self, call: dict[str, Any]) -> Any:
-        """The output of a tool as the person saw it, or else as the model got it."""
+        """Return the output of a tool as the person saw it, or as the model got it."""
         display = call.get("resultDisplay")
         if isinstance(display, str) and display:
             return display
@@ -196,7 +207,7 @@ class GeminiCli(DocumentFormat):
         ]
 
 
-# Joins a command and its output that share one message and have no name.
+# The id of a command and its output if the transcript gives them none.
 _ONLY_CALL = "shown"
 # The text of a person, in the tags Cline puts around it.
 _TASK = re.compile(r"\A<(task|feedback|user_message|answer)>\s*(.*?)\s*</\1>", re.S)
@@ -207,7 +218,7 @@ _TOOLS = re.compile(r"\A\[(\w+)(?: for '.*?')?\] Result:", re.S)
 
 
 class Cline(DocumentFormat):
-    """`tasks/TASK/api_conversation_history.json` of its extension, and
+    """Reads `tasks/TASK/api_conversation_history.json` of Cline's extension, and
     `sessions/ID/ID.messages.json` of its command.
     """
 
@@ -218,13 +229,14 @@ class Cline(DocumentFormat):
             messages = document.get("messages")
         if not isinstance(messages, list):
             raise NotUnderstood("no conversation of Cline")
-        self._about(document, path, session)
+        self._describe_session(document, path, session)
         for number, message in enumerate(messages):
             if isinstance(message, dict):
                 time = seconds(message.get("ts"))
                 yield Message(str(number), self._parts(message), time)
 
-    def _about(self, document: Any, path: Path, session: Session) -> None:
+    def _describe_session(self, document: Any, path: Path, session: Session) -> None:
+        """Set the session's name, folder and time, which are partly in other files."""
         session.name = path.parent.name
         # The command keeps a manifest beside a session.
         if isinstance(document, dict):
@@ -239,15 +251,19 @@ class Cline(DocumentFormat):
                 session.folder = str(task.get("cwdOnTaskInitialization") or "")
 
     def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one message."""
         role = str(message.get("role"))
         for part in anthropic_parts(role, message.get("content")):
             if part.kind is Kind.SAID:
-                yield from self._words_of_person(part.text)
+                yield from self._person_parts(part.text)
             else:
                 yield part
 
-    def _words_of_person(self, text: str) -> Iterator[Part]:
-        """The words of a person, without the marks around them; this includes output of tools."""
+    def _person_parts(self, text: str) -> Iterator[Part]:
+        """Yield the parts of a text in the person's name, without the tags around it.
+
+        Cline also writes commands and their output in the person's name.
+        """
         ran = _RAN.match(text)
         if ran:
             yield Part(Kind.RAN, ran[1], _ONLY_CALL)
@@ -257,7 +273,7 @@ class Cline(DocumentFormat):
             return
         task = _TASK.match(text)
         if task:
-            # The rest after the mark is the state of the editor.
+            # The text after the tag describes the state of the editor.
             text = task[2]
         yield from spoken(Kind.SAID, text)
 
@@ -277,7 +293,7 @@ class Amp(DocumentFormat):
                 yield Message(name, self._parts(message), self._time(message))
 
     def _folder(self, document: dict[str, Any]) -> str:
-        """The first folder the thread works in; "" where it names none."""
+        """Return the first folder that the thread works in, or ""."""
         initial = as_object(as_object(document.get("env")).get("initial"))
         trees = [tree for tree in as_list(initial.get("trees")) if isinstance(tree, dict)]
         if not trees:
@@ -285,24 +301,26 @@ class Amp(DocumentFormat):
         return unquote(urlsplit(str(trees[0].get("uri") or "")).path)
 
     def _time(self, message: dict[str, Any]) -> float:
-        """When a message was sent, or an answer arrived. 0.0 if unknown."""
+        """Return when a message was sent or an answer arrived, in seconds since 1970; 0.0 if unknown."""
         sent = as_object(message.get("meta")).get("sentAt")
         answered = as_object(message.get("usage")).get("timestamp")
         return seconds(sent) or seconds(answered)
 
     def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one message."""
         role = str(message.get("role"))
         content = message.get("content")
         if not isinstance(content, list):
             content = [content]
         for block in content:
-            # Amp puts the run of a tool where others put its result.
+            # Amp has the run of a tool in place of its result.
             if isinstance(block, dict) and isinstance(block.get("run"), dict):
                 yield from self._run(block["run"], str(block.get("toolUseID") or ""))
             else:
                 yield from anthropic_parts(role, [block])
 
     def _run(self, run: dict[str, Any], call: str) -> Iterator[Part]:
+        """Yield the result of a tool. `call` is the id of its call."""
         result = run.get("result") or run.get("error")
         failed = failed_by_code(as_object(result).get("exitCode"))
         if failed is None:
@@ -311,7 +329,7 @@ class Amp(DocumentFormat):
 
 
 class Continue(DocumentFormat):
-    """`~/.continue/sessions/ID.json`."""
+    """Reads `~/.continue/sessions/ID.json`."""
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
         history = as_object(document).get("history")
@@ -328,8 +346,9 @@ class Continue(DocumentFormat):
                 yield Message(str(number), self._parts(item))
 
     def _time(self, path: Path, session: str) -> float:
-        """When a session was created, according to the list beside it. 0.0 if the list does not
-        say.
+        """Return when a session was created, in seconds since 1970; 0.0 if unknown.
+
+        The time is in `sessions.json` in the same folder.
         """
         time = 0.0
         for entry in _list(path.with_name("sessions.json")):
@@ -338,6 +357,7 @@ class Continue(DocumentFormat):
         return time
 
     def _parts(self, item: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one message."""
         message = item["message"]
         role = message.get("role")
         if role == "user":
@@ -350,27 +370,30 @@ class Continue(DocumentFormat):
                 yield from self._result(as_object(state))
 
     def _call(self, call: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one tool call."""
         function = call.get("function") or {}
         name = str(call.get("id") or "")
         yield from tool_call(str(function.get("name")), function.get("arguments"), name)
 
     def _result(self, state: dict[str, Any]) -> Iterator[Part]:
+        """Yield the result of one tool call."""
         name = str(state.get("toolCallId") or "")
         failed = failure(state.get("status") == "errored")
         yield from tool_result(state.get("output"), name, failed)
 
 
 def _object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file beside a transcript; {} without."""
-    return as_object(_beside(path))
+    """Return the JSON object in a file of the program, or {} if it is missing or damaged."""
+    return as_object(_json_value(path))
 
 
 def _list(path: Path) -> list[Any]:
-    """The JSON list in a file beside a transcript; [] without."""
-    return as_list(_beside(path))
+    """Return the JSON list in a file of the program, or [] if it is missing or damaged."""
+    return as_list(_json_value(path))
 
 
-def _beside(path: Path) -> Any:
+def _json_value(path: Path) -> Any:
+    """Return the JSON value in a file, or None if it is missing or damaged."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError):

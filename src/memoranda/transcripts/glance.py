@@ -12,7 +12,7 @@ from memoranda.transcripts.terms import hashed
 
 
 def may_teach(home: Path, terms: Iterable[str]) -> bool:
-    """Whether a lesson is about one of these terms."""
+    """Whether the transcripts' index in the home has a lesson about one of these terms."""
     path = Layout(home).transcripts
     if not path.exists():
         return False

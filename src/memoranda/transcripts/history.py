@@ -27,8 +27,10 @@ _SPEAKERS = ("prompt", "answer")
 
 
 class Aider:
-    """A file holds the sessions of one folder, one after the other. A position is `OFFSET+LENGTH`
-    in bytes. What is appended to an answer later is a separate answer.
+    """Reads Aider's history of a folder, which has its sessions one after the other.
+
+    A position is `OFFSET+LENGTH` in bytes. If an answer is continued after it was read, the new text
+    is a separate turn.
     """
 
     grows = True
@@ -74,7 +76,7 @@ class Aider:
 
 
 def _turn(data: bytes, span: Span, session: Session) -> Turn | None:
-    """The message in these bytes. None if it has no words."""
+    """Return the message in a span, or None if it has no words."""
     lines = data[span.start : span.end].decode("utf-8", "replace").splitlines()
     if span.is_prompt:
         lines = [line.removeprefix("####").strip() for line in lines]
@@ -87,9 +89,11 @@ def _turn(data: bytes, span: Span, session: Session) -> Turn | None:
 
 
 class Span(NamedTuple):
-    """A message in a history: from `start` to `end` in bytes, and whether a person said it.
+    """A message in a history, or the line that begins a session.
 
-    `began` is the time in the line that begins a session; such a span is empty.
+    start, end: where it begins and ends, in bytes.
+    is_prompt: whether the person wrote it.
+    began: the time in the line that begins a session. None for a message.
     """
 
     start: int
@@ -99,14 +103,17 @@ class Span(NamedTuple):
 
 
 def _messages(data: bytes, offset: int) -> Iterator[Span]:
-    """The messages from `offset` on."""
+    """Yield the messages, and the beginnings of sessions, from `offset` on.
+
+    A message is all consecutive lines of one shape (see `_shape`).
+    """
     position = offset
     start = offset
     state = ""
     fence = b""
     for line in data[offset:].splitlines(keepends=True):
         shape = ""
-        # Inside of fenced code nothing begins.
+        # A line of fenced code belongs to the answer, whatever it looks like.
         if not fence:
             shape = _shape(line)
         # A message ends where a line of another shape begins.
@@ -126,9 +133,9 @@ def _messages(data: bytes, offset: int) -> Iterator[Span]:
 
 
 def _fence_after(line: bytes, fence: bytes) -> bytes:
-    """The code fence that is open after a line; b"" for none.
+    """Return the code fence that is open after a line, or b"".
 
-    fence: the one that was open before the line.
+    fence: the fence that was open before the line, or b"".
     """
     mark = _FENCE.match(line)
     if mark is None:
@@ -141,8 +148,9 @@ def _fence_after(line: bytes, fence: bytes) -> bytes:
 
 
 def _shape(line: bytes) -> str:
-    """The kind of a line outside of code: the start of a session, a prompt, an answer, or output of
-    a tool. Empty for a blank line.
+    """Return the kind of a line outside of code: `start` (of a session), `prompt`, `answer` or `tool`.
+
+    "" for a blank line, which may belong to any of them.
     """
     if not line.strip():
         return ""

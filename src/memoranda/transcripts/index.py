@@ -24,7 +24,7 @@ VERSION = 2
 _BUSY_SECONDS = 5.0
 # Turns that a search returns at most.
 _MAX_HITS = 400
-# With filters, so many times as many turns are scored, because other agents' turns are dropped.
+# A search with filters scores more turns by this factor, because it drops other agents' turns.
 _FILTERED_FACTOR = 20
 _NEW_TURN = (
     "insert into turn (id, session, exchange, kind, time, position, mark, is_statement) "
@@ -427,11 +427,13 @@ class TraceIndex:
         return _number(row, "id") or None
 
     def _remove_turns(self, session: int) -> None:
+        """Delete the turns and lessons of a session."""
         # Their words remain in the full-text table: deleting them would need the texts.
         self._forget_lessons(session)
         self._database.execute("delete from turn where session = ?", (session,))
 
     def _forget_lessons(self, session: int) -> None:
+        """Delete the lessons of a session."""
         self._database.execute(
             "delete from anchor where lesson in (select id from lesson where session = ?)",
             (session,),
@@ -700,6 +702,7 @@ def _number(row: sqlite3.Row | None, column: str) -> int:
 
 
 def _turn_row(row: sqlite3.Row) -> TurnRow:
+    """Convert a row of the query _TURN."""
     return TurnRow(
         row["id"],
         row["exchange"],

@@ -1,4 +1,7 @@
-"""Formats with one JSON object a line, in files that only grow."""
+"""Formats with one JSON object in each line, in files that only grow.
+
+An entry is the object in a line. Most programs name its kind in `type`.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +34,26 @@ from memoranda.transcripts.turn import (
     seconds,
 )
 
-# Bytes of one line; longer ones are skipped and named.
-_LONGEST_LINE = 64 << 20
-# A file is not in this format if this number of lines are all unknown.
-_UNKNOWN = 3
+# Bytes of a line that are read to show one turn.
+_MAX_LINE_BYTES = 64 << 20
+# A file is not in a format if it has at least this number of lines and none of them is known.
+_MIN_UNKNOWN_LINES = 3
 
 
 class LineFormat:
-    """Reads lines from where it ended the last time; a last line that is cut waits for the rest.
+    """Reads the lines that were added since the last reading. A subclass reads one program's lines.
 
-    A position is `OFFSET.PART`: where the line begins, in bytes, and which part of it is meant.
+    A last line without an end is read the next time. A position is `OFFSET.PART`: where the line
+    begins, in bytes, and the number of the part in it.
     """
 
     grows = True
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
-        """The parts of one line. Facts about its session are written into `session`.
+        """Return the parts of one entry, and update the session's name, folder and time.
 
-        Empty for a line with nothing to show. None for a line that this format does not have.
+        An entry without text or commands has no parts. None means that this format has no such
+        entry.
         """
         raise NotImplementedError
 
@@ -77,7 +82,7 @@ class LineFormat:
                     recognised += 1
                     outcome.turns += turns
                 offset += len(line)
-        if not recognised and unknown >= _UNKNOWN:
+        if not recognised and unknown >= _MIN_UNKNOWN_LINES:
             raise NotUnderstood("none of its lines is known")
         state |= {"offset": offset, "known": recognised}
         state["session"] = {
@@ -91,12 +96,12 @@ class LineFormat:
         offset = position.partition(".")[0]
         with path.open("rb") as file:
             file.seek(int(offset))
-            line = file.readline(_LONGEST_LINE)
+            line = file.readline(_MAX_LINE_BYTES)
         turns = self._turns(line, int(offset), self.begin(path)) or []
         return next((turn.text for turn in turns if turn.position == position), None)
 
     def _turns(self, line: bytes, offset: int, session: Session) -> list[Turn] | None:
-        """The turns of a line. None if the line is not of this format."""
+        """Return the turns of a line, or None if the line is not of this format."""
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
@@ -107,74 +112,89 @@ class LineFormat:
         if parts is None:
             return None
         return [
-            Turn(part.kind, part.text, f"{offset}.{number}", session.time, *part[2:])
+            Turn(
+                part.kind,
+                part.text,
+                f"{offset}.{number}",
+                session.time,
+                part.call,
+                part.has_failed,
+            )
             for number, part in enumerate(parts)
         ]
 
 
 class ClaudeCode(LineFormat):
-    """`~/.claude/projects/FOLDER/SESSION.jsonl`."""
+    """Reads `~/.claude/projects/FOLDER/SESSION.jsonl`."""
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
-        shape = entry.get("type")
-        if not isinstance(shape, str):
+        entry_type = entry.get("type")
+        if not isinstance(entry_type, str):
             return None
         session.time = seconds(entry.get("timestamp")) or session.time
-        session.folder = _text(entry, "cwd") or session.folder
-        # Lines without a message hold titles, snapshots and the like.
+        session.folder = _text_value(entry, "cwd") or session.folder
+        # Entries without a message hold titles, snapshots and the like.
         message = entry.get("message")
-        if shape not in ("user", "assistant") or not isinstance(message, dict):
+        if entry_type not in ("user", "assistant") or not isinstance(message, dict):
             return iter(())
-        # Neither what the client inserted nor what a subagent was told is from the person.
-        is_said = not (entry.get("isMeta") or entry.get("isCompactSummary"))
-        if not is_said or entry.get("isSidechain"):
+        # The client wrote these entries in the person's name: inserted text, a summary, or the
+        # task of a subagent.
+        is_inserted = entry.get("isMeta") or entry.get("isCompactSummary")
+        if is_inserted or entry.get("isSidechain"):
             return iter(())
-        return anthropic_parts(str(message.get("role") or shape), message.get("content"))
+        return anthropic_parts(str(message.get("role") or entry_type), message.get("content"))
 
 
 class Codex(LineFormat):
-    """`~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`, also as it was before `payload`."""
+    """Reads `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`.
+
+    In older files an entry is the item itself. In newer ones it has the item as `payload`.
+    """
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
         payload = entry.get("payload", entry)
-        shape = entry.get("type")
+        entry_type = entry.get("type")
         if not isinstance(payload, dict):
             return None
-        if not isinstance(shape, str) and not ("id" in entry and "timestamp" in entry):
+        if not isinstance(entry_type, str) and not ("id" in entry and "timestamp" in entry):
             return None
         session.time = seconds(entry.get("timestamp")) or session.time
-        session.folder = _text(payload, "cwd") or session.folder
-        if shape == "session_meta":
-            session.name = _text(payload, "session_id") or _text(payload, "id") or session.name
+        session.folder = _text_value(payload, "cwd") or session.folder
+        if entry_type == "session_meta":
+            session.name = (
+                _text_value(payload, "session_id") or _text_value(payload, "id") or session.name
+            )
         # Items repeat what an `event_msg` says.
-        if shape in ("event_msg", "session_meta", "turn_context", "compacted"):
+        if entry_type in ("event_msg", "session_meta", "turn_context", "compacted"):
             return iter(())
         return self._item(payload)
 
     def _item(self, item: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of a message, a tool call or an output."""
         # Early versions had no type for messages.
-        shape = item.get("type", "")
+        entry_type = item.get("type", "")
         if "role" in item:
-            shape = item.get("type", "message")
+            entry_type = item.get("type", "message")
         call = str(item.get("call_id") or item.get("id") or "")
-        if shape == "message" and item.get("role") in ("user", "assistant"):
+        if entry_type == "message" and item.get("role") in ("user", "assistant"):
             yield from anthropic_parts(str(item["role"]), item.get("content"))
-        elif shape in ("function_call", "custom_tool_call"):
+        elif entry_type in ("function_call", "custom_tool_call"):
             arguments = item.get("arguments", item.get("input"))
             yield from tool_call(str(item.get("name")), arguments, call)
-        elif shape == "local_shell_call":
+        elif entry_type == "local_shell_call":
             yield from tool_call("local_shell", item.get("action"), call)
-        elif shape in ("function_call_output", "custom_tool_call_output"):
+        elif entry_type in ("function_call_output", "custom_tool_call_output"):
             yield from self._output(item.get("output"), call)
 
     def _output(self, output: Any, call: str) -> Iterator[Part]:
+        """Yield the result of a tool, of which Codex has several forms. `call` is the call's id."""
         failed = None
         if isinstance(output, str) and output.startswith("Chunk ID:"):
             head, outcome, output = output.partition("\nOutput:\n")
-            # The head has the exit code, as long as a line separates it from the output.
+            # Only a head that is separated from the output has the exit code.
             if outcome:
                 failed = failed_by_text(head)
-        # The output and its exit code, as JSON in a text.
+        # Other versions write the output and its exit code as JSON in a text.
         if isinstance(output, str) and output.startswith("{"):
             try:
                 output = json.loads(output)
@@ -189,40 +209,44 @@ class Codex(LineFormat):
 
 
 class CopilotCli(LineFormat):
-    """`~/.copilot/session-state/SESSION/events.jsonl`."""
+    """Reads `~/.copilot/session-state/SESSION/events.jsonl`."""
 
     def begin(self, path: Path) -> Session:
         return Session(name=path.parent.name)
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
-        shape = entry.get("type")
+        entry_type = entry.get("type")
         data = entry.get("data")
-        if not isinstance(shape, str) or not isinstance(data, dict):
+        if not isinstance(entry_type, str) or not isinstance(data, dict):
             return None
         session.time = seconds(entry.get("timestamp")) or session.time
-        if shape == "session.start":
-            session.name = _text(data, "sessionId") or session.name
+        if entry_type == "session.start":
+            session.name = _text_value(data, "sessionId") or session.name
             context = data.get("context")
             if isinstance(context, dict):
-                session.folder = _text(context, "cwd") or session.folder
-        return self._event(shape, data)
+                session.folder = _text_value(context, "cwd") or session.folder
+        return self._event(entry_type, data)
 
-    def _event(self, shape: str, data: dict[str, Any]) -> Iterator[Part]:
+    def _event(self, entry_type: str, data: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one event."""
         call = str(data.get("toolCallId") or "")
-        if shape == "user.message":
+        if entry_type == "user.message":
             yield from spoken(Kind.SAID, text_of(data.get("content")))
-        elif shape == "assistant.message":
+        elif entry_type == "assistant.message":
             yield from spoken(Kind.ANSWERED, text_of(data.get("content")))
-        elif shape == "tool.execution_start":
+        elif entry_type == "tool.execution_start":
             yield from tool_call(str(data.get("toolName")), data.get("arguments"), call)
-        elif shape == "tool.execution_complete":
+        elif entry_type == "tool.execution_complete":
             success = data.get("success")
             result = data.get("result") or data.get("error")
             yield from tool_result(result, call, failure(success is False))
 
 
 class CursorCli(LineFormat):
-    """`~/.cursor/projects/FOLDER/agent-transcripts/**/CHAT.jsonl`. The only time is the file's."""
+    """Reads `~/.cursor/projects/FOLDER/agent-transcripts/**/CHAT.jsonl`.
+
+    Entries have no times, so that the time of the file is used.
+    """
 
     def begin(self, path: Path) -> Session:
         session = Session(path.stem, "", path.stat().st_mtime)
@@ -232,11 +256,11 @@ class CursorCli(LineFormat):
         return session
 
     def _folder(self, name: str) -> str:
-        """The folder that Cursor means by a name, in which `-` replaces each `/`."""
+        """Return the folder that Cursor means by a name: `/home/ana/app` for `home-ana-app`."""
         folder = f"/{name.replace('-', '/')}"
         if os.path.isdir(folder):
             return folder
-        # A hyphen in the original path looks like a slash, so that nobody can tell.
+        # The path had a hyphen, or is gone: nobody can tell where its slashes were.
         return name
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
@@ -251,31 +275,31 @@ class CursorCli(LineFormat):
 
 
 class GooseLines(LineFormat):
-    """`~/.local/share/goose/sessions/*.jsonl`, as Goose wrote before its database."""
+    """Reads `~/.local/share/goose/sessions/*.jsonl`, which Goose wrote before it had a database."""
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
         # The first line describes the session.
         if "role" not in entry:
             if "working_dir" not in entry and "description" not in entry:
                 return None
-            session.folder = _text(entry, "working_dir") or session.folder
-            session.name = _text(entry, "id") or session.name
+            session.folder = _text_value(entry, "working_dir") or session.folder
+            session.name = _text_value(entry, "id") or session.name
             return iter(())
         session.time = seconds(entry.get("created")) or session.time
         return goose_parts(str(entry["role"]), entry.get("content"))
 
 
 def goose_parts(role: str, content: Any) -> Iterator[Part]:
-    """The parts of a message of Goose, in lines and in its database."""
+    """Yield the parts of a message of Goose, from a file or from its database."""
     for block in as_list(content):
         if not isinstance(block, dict):
             continue
-        shape = block.get("type")
+        entry_type = block.get("type")
         call = str(block.get("id") or "")
-        if shape == "toolRequest":
+        if entry_type == "toolRequest":
             value = (block.get("toolCall") or {}).get("value") or {}
             yield from tool_call(str(value.get("name")), value.get("arguments"), call)
-        elif shape == "toolResponse":
+        elif entry_type == "toolResponse":
             result = block.get("toolResult") or {}
             failed = failure(result.get("status") == "error")
             value = result.get("value") or result.get("error")
@@ -285,32 +309,33 @@ def goose_parts(role: str, content: Any) -> Iterator[Part]:
 
 
 class Windsurf(LineFormat):
-    """`~/.windsurf/transcripts/TRAJECTORY.jsonl`, which its hooks are given."""
+    """Reads `~/.windsurf/transcripts/TRAJECTORY.jsonl`, the file that Windsurf passes to hooks."""
 
     def begin(self, path: Path) -> Session:
         return Session(path.stem, "", path.stat().st_mtime)
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
-        shape = entry.get("type")
-        if not isinstance(shape, str):
+        entry_type = entry.get("type")
+        if not isinstance(entry_type, str):
             return None
         session.time = seconds(entry.get("timestamp")) or session.time
-        step = entry.get(shape)
+        step = entry.get(entry_type)
         if not isinstance(step, dict):
             return iter(())
-        return self._step(shape, step)
+        return self._step(entry_type, step)
 
-    def _step(self, shape: str, step: dict[str, Any]) -> Iterator[Part]:
-        if shape == "user_input":
+    def _step(self, entry_type: str, step: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of one step."""
+        if entry_type == "user_input":
             yield from spoken(Kind.SAID, text_of(step.get("user_response")))
-        elif shape == "planner_response":
+        elif entry_type == "planner_response":
             yield from spoken(Kind.ANSWERED, text_of(step.get("response")))
-        elif shape in ("code_action", "write_code"):
-            path = _text(step, "path") or _text(step, "file_path")
+        elif entry_type in ("code_action", "write_code"):
+            path = _text_value(step, "path") or _text_value(step, "file_path")
             if path:
                 yield Part(Kind.EDITED, unquote(path.removeprefix("file://")))
-        elif shape in ("run_command", "command"):
-            command = _text(step, "command_line") or _text(step, "command")
+        elif entry_type in ("run_command", "command"):
+            command = _text_value(step, "command_line") or _text_value(step, "command")
             if command:
                 yield Part(Kind.RAN, command, "step")
                 failed = failed_by_code(step.get("exit_code"))
@@ -318,15 +343,16 @@ class Windsurf(LineFormat):
 
 
 # A person's words in the tags Cursor puts around them.
-_QUERY = re.compile(r"\A<user_query>\s*(.*?)\s*</user_query>\Z", re.S)
+_QUERY_MARKS = re.compile(r"\A<user_query>\s*(.*?)\s*</user_query>\Z", re.S)
 
 
 def _without_query_marks(text: str) -> str:
-    """The text between the marks that Cursor puts around a prompt."""
-    return _QUERY.sub(r"\1", text)
+    """Return a text without the tags that Cursor puts around a prompt."""
+    return _QUERY_MARKS.sub(r"\1", text)
 
 
-def _text(values: dict[str, Any], key: str) -> str:
+def _text_value(values: dict[str, Any], key: str) -> str:
+    """Return the value of a key if it is a text, otherwise ""."""
     value = values.get(key)
     if isinstance(value, str):
         return value

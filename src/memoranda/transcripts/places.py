@@ -22,7 +22,7 @@ _SYSTEM = {"darwin": "macos"}.get(sys.platform, "linux")
 
 @dataclass(frozen=True, slots=True)
 class TranscriptStore:
-    """One form in which an agent keeps transcripts: see the head of places.toml."""
+    """One place where an agent writes transcripts. The head of places.toml explains the fields."""
 
     agent: str
     format: str
@@ -40,18 +40,18 @@ def _table() -> dict[str, Any]:
 
 
 def agents() -> dict[str, str]:
-    """The agents whose transcripts are read, each with its name for people."""
+    """Return the agents whose transcripts are read: `claude-code` -> `Claude Code`."""
     return {agent: str(row["title"]) for agent, row in _table().items()}
 
 
 def stores(system: str = _SYSTEM) -> Iterator[TranscriptStore]:
-    """All stores of all agents."""
+    """Yield all stores of all agents on a system, `macos` or `linux`."""
     for agent, row in _table().items():
         for store in row["stores"]:
             roots = store["roots"]
             if isinstance(roots, dict):
                 roots = roots[system]
-            more_stores = {
+            optional_fields = {
                 key: store[key] for key in ("closed", "in_projects", "variable") if key in store
             }
             yield TranscriptStore(
@@ -60,7 +60,7 @@ def stores(system: str = _SYSTEM) -> Iterator[TranscriptStore]:
                 tuple(roots),
                 tuple(store["files"]),
                 tuple(store.get("skip", ())),
-                **more_stores,
+                **optional_fields,
             )
 
 
@@ -70,9 +70,11 @@ def find(
     without: Collection[str] = (),
     folders: Iterable[str] = (),
 ) -> Iterator[SourceFile]:
-    """The readable files with transcripts, except transcripts of the agents `without`.
+    """Yield the readable files with transcripts on this machine.
 
-    folders: folders of projects, in which some agents leave their transcripts.
+    environ: the environment variables, which may name folders.
+    without: agents whose transcripts are left out.
+    folders: folders of projects, in which some agents leave transcripts.
     """
     for store in stores():
         if store.agent not in without and not store.closed:
@@ -81,7 +83,7 @@ def find(
 
 
 def closed(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The agents with files here that nobody else can read, and why."""
+    """Return the agents with files that only the agent itself can read, each with the reason."""
     reasons = {}
     for store in stores():
         if store.closed and any(_files(store, environ, ())):
@@ -92,8 +94,9 @@ def closed(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 def _files(
     store: TranscriptStore, environ: Mapping[str, str], folders: Iterable[str]
 ) -> Iterator[Path]:
-    """The files of a store, each once: first the one that a variable names, then those in its
-    folders.
+    """Yield the files of a store without duplicates.
+
+    A file that an environment variable names comes first, then the files in its folders.
     """
     roots = [_expanded(root, environ) for root in store.roots]
     if store.in_projects:
@@ -113,11 +116,13 @@ def _files(
 
 
 def _is_skipped(store: TranscriptStore, path: Path) -> bool:
+    """Whether a path matches one of the store's `skip` patterns."""
     return any(fnmatch(str(path), f"*/{pattern}") for pattern in store.skip)
 
 
 def _expanded(text: str, environ: Mapping[str, str]) -> Path:
-    """The path, with `~` and `${NAME:-default}` filled in, inner ones first."""
+    """Return a path with `~` and `${NAME:-default}` filled in. Variables may be nested."""
+    # The pattern matches only variables without variables in their defaults: inner ones first.
     match = _VARIABLE.search(text)
     while match:
         value = environ.get(match[1]) or match[2]

@@ -1,7 +1,7 @@
-"""Lessons of sessions as questions to the owner: remember it? (engine/review.py)
+"""Asks the owner whether lessons of sessions should become memories (see engine/review.py).
 
-Each quotes exactly what a person typed, or a command that failed and the one that worked then.
-Nothing becomes a note without a yes, and only the roles of the two commands are put in our words.
+A proposal quotes what a person typed, or a command that failed and the command that worked then.
+Nothing becomes a memory without the owner's yes.
 """
 
 from __future__ import annotations
@@ -32,20 +32,25 @@ if TYPE_CHECKING:
 KIND = "lesson"
 _VERB = "review"
 _KINDS = (LessonKind.REQUEST, LessonKind.DECISION, LessonKind.CORRECTION, LessonKind.FIX)
-# Proposals that are looked for at once, the newest.
-_MOST = 200
+# The newest proposals that are asked about at a time.
+_MAX_PROPOSALS = 200
 _REDACTED = "[redacted:"
 # Characters of a command in a proposal.
-_COMMAND = 300
+_COMMAND_CHARACTERS = 300
 # Files named in a proposal.
-_MOST_FILES = 20
+_MAX_FILES = 20
 _YES = "remember it"
 _CATEGORIES = {LessonKind.DECISION: "decisions", LessonKind.FIX: "lessons"}
 
 
 class Proposal(NamedTuple):
-    """Something that may be remembered: its words, its place in a transcript, and the files changed
-    then.
+    """A lesson that may become a memory.
+
+    key: identifies the question.
+    text: the text of the memory.
+    turn: the turn that it is from.
+    time: when it was said. In 1970 if unknown.
+    files: the files that were changed in the same exchange.
     """
 
     key: str
@@ -62,12 +67,12 @@ class Proposal(NamedTuple):
 
     @property
     def id(self) -> str:
-        """That of the memory it becomes: storing it twice is storing it once."""
+        """The id of the memory that it becomes. It is always the same, so that no copy is stored."""
         return str(uuid5(NAMESPACE_URL, f"memoranda-{self.key}"))
 
 
 def proposals(memory: MemorySession) -> Iterator[Proposal]:
-    """The lessons that are neither a memory nor decided, newest first."""
+    """Yield the lessons that are not a memory and that the owner has not decided, newest first."""
     path = Layout(memory.home).transcripts
     if not memory.settings.transcripts or not path.exists():
         return
@@ -78,52 +83,57 @@ def proposals(memory: MemorySession) -> Iterator[Proposal]:
     try:
         with TraceIndex(path, may_write=False) as index:
             for row in index.lessons(_KINDS):
-                if _key(row) in decided or count == _MOST:
+                if _key(row) in decided or count == _MAX_PROPOSALS:
                     continue
-                result = _proposal(index, mask, row)
-                if result is not None and not _is_known(memory, upkeep, result):
+                proposal = _proposal(index, mask, row)
+                if proposal is not None and not _is_known(memory, upkeep, proposal):
                     count += 1
-                    yield result
+                    yield proposal
     except sqlite3.Error:
         # Another process is rebuilding it.
         return
 
 
 def count_proposals(memory: MemorySession) -> int:
-    """How many proposals exist, up to a few hundred."""
+    """Count the proposals, up to _MAX_PROPOSALS."""
     return sum(1 for _ in proposals(memory))
 
 
 def _key(row: LessonRow) -> str:
-    return f"{KIND}:{row.mark & (1 << 64) - 1:016x}"
+    """Return the key of the question about a lesson: `lesson:00a1…`."""
+    # SQLite keeps the hash as a signed number.
+    unsigned_mark = row.mark & (1 << 64) - 1
+    return f"{KIND}:{unsigned_mark:016x}"
 
 
-def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
+def _is_known(memory: MemorySession, upkeep: Upkeep, proposal: Proposal) -> bool:
     """Whether a memory says the same, or was made from this proposal."""
-    # The id is made of the lesson, so that a note made of it is recognised.
-    if upkeep.is_there(result.id):
+    # A memory made from this proposal has its id.
+    if upkeep.is_there(proposal.id):
         return True
-    return memory.list(Query(contains=result.text), limit=1)[1] > 0
+    _, count = memory.list(Query(contains=proposal.text), limit=1)
+    return count > 0
 
 
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
-    """The proposal to remember a lesson. None if its transcript is gone, or if it is not fit to be
-    remembered.
+    """Make the proposal to remember a lesson.
+
+    None if its transcript is gone, or if it has secrets or may be an injected instruction.
     """
     turn = index.turns([row.turn]).get(row.turn)
     if turn is None:
         return None
-    text = mask.clean(_words(index, row, turn)).strip()
+    text = mask.clean(_lesson_text(index, row, turn)).strip()
     if not text or _REDACTED in text or mask.is_suspicious(text):
         return None
     changed = filter(None, map(raw_text, index.files_changed(turn.exchange)))
-    files = tuple(dict.fromkeys(changed))[:_MOST_FILES]
+    files = tuple(dict.fromkeys(changed))[:_MAX_FILES]
     time = datetime.fromtimestamp(row.time or 0, UTC)
     return Proposal(_key(row), LessonKind(row.kind), text, turn, time, files)
 
 
-def _words(index: TraceIndex, row: LessonRow, turn: TurnRow) -> str:
-    """The words of a lesson, secrets included; "" where its transcript is gone."""
+def _lesson_text(index: TraceIndex, row: LessonRow, turn: TurnRow) -> str:
+    """Return the text of a lesson, secrets included, or "" if its transcript is gone."""
     whole = raw_text(turn)
     if whole is None:
         return ""
@@ -132,36 +142,38 @@ def _words(index: TraceIndex, row: LessonRow, turn: TurnRow) -> str:
     for working_turn in index.turns(filter(None, [row.other])).values():
         worked = raw_text(working_turn)
         if worked is not None:
-            return _fix(turn, whole, worked)
+            return _fix_sentence(turn, whole, worked)
     return ""
 
 
-def _fix(turn: TurnRow, failed: str, worked: str) -> str:
-    """The sentence about a command that failed, and the one that worked then."""
+def _fix_sentence(turn: TurnRow, failed: str, worked: str) -> str:
+    """Return the sentence "`failed` failed in PROJECT; `worked` worked then."."""
     where = ""
     project = Path(turn.folder).name
     if project:
         where = f" in {project}"
-    first = one_line(failed)[:_COMMAND]
-    second = one_line(worked)[:_COMMAND]
+    first = one_line(failed)[:_COMMAND_CHARACTERS]
+    second = one_line(worked)[:_COMMAND_CHARACTERS]
     return f"`{first}` failed{where}; `{second}` worked then."
 
 
-def _ask(memory: MemorySession) -> Iterator[ReviewItem]:
-    for result in proposals(memory):
-        turn = result.turn
+def _questions(memory: MemorySession) -> Iterator[ReviewItem]:
+    """Yield a question for each proposal."""
+    for proposal in proposals(memory):
+        turn = proposal.turn
         day = ""
-        if result.has_time:
-            day = f"{result.time:%Y-%m-%d}"
+        if proposal.has_time:
+            day = f"{proposal.time:%Y-%m-%d}"
         place = ", ".join(filter(None, (turn.agent, Path(turn.folder).name, day)))
-        line = f'"{flat(one_line(result.text))}" ({flat(place)})'
+        line = f'"{flat(one_line(proposal.text))}" ({flat(place)})'
         ref = ref_of(turn)
         text = f"Remember what was said in a session? {line} memory transcripts show {ref}"
         choices = (("y", _YES), ("n", "no"))
-        yield ReviewItem(result.key, KIND, text, (ref,), choices, (line,))
+        yield ReviewItem(proposal.key, KIND, text, (ref,), choices, (line,))
 
 
 def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
+    """Carry out the owner's choice. Returns whether something was stored."""
     if choice != "y":
         return False
     _remember(memory, [item])
@@ -169,43 +181,44 @@ def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 
 def _remember(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
-    """Make memories of these, in one change."""
+    """Make memories of these questions, in one change. Raises NotFound if none is open any longer."""
     keys = {item.key for item in items}
-    # A question shown may be outdated: only present proposals are stored.
-    chosen = [result for result in proposals(memory) if result.key in keys]
+    # The owner may answer an outdated question: only present proposals are stored.
+    chosen = [proposal for proposal in proposals(memory) if proposal.key in keys]
     if not chosen:
         raise NotFound(items[0].key, "the open questions")
-    Upkeep(memory).put([_record(memory, result) for result in chosen], _VERB)
+    Upkeep(memory).put([_record(memory, proposal) for proposal in chosen], _VERB)
 
 
-def _record(memory: MemorySession, result: Proposal) -> Record:
+def _record(memory: MemorySession, proposal: Proposal) -> Record:
+    """Make the memory of a proposal."""
     from memoranda.jobs.classify import category_of_text
 
-    category = _CATEGORIES.get(result.kind)
+    category = _CATEGORIES.get(proposal.kind)
     if category is None:
-        category = category_of_text(memory.settings, result.text, result.time)
-    project = slug(Path(result.turn.folder).name)
-    further: dict[str, Any] = {"source_ref": f"{result.turn.agent}:{ref_of(result.turn)}"}
-    if result.files:
-        further["files"] = list(result.files)
+        category = category_of_text(memory.settings, proposal.text, proposal.time)
+    project = slug(Path(proposal.turn.folder).name)
+    further: dict[str, Any] = {"source_ref": f"{proposal.turn.agent}:{ref_of(proposal.turn)}"}
+    if proposal.files:
+        further["files"] = list(proposal.files)
     now = memory.clock()
     created = now
-    if result.has_time:
-        created = result.time
+    if proposal.has_time:
+        created = proposal.time
     return Record(
-        result.id,
-        result.text,
+        proposal.id,
+        proposal.text,
         category,
         created,
         now,
         tags=tuple(filter(None, [project])),
-        source=f"transcript-{result.turn.agent}",
+        source=f"transcript-{proposal.turn.agent}",
         further=further,
     )
 
 
 LESSONS = ReviewSource(
-    _ask,
+    _questions,
     _answer,
     ReviewBatch(
         "Remember these {} things of your sessions, each as shown?",
@@ -214,4 +227,4 @@ LESSONS = ReviewSource(
         _remember,
     ),
 )
-"""The question about what sessions taught (docs/transcripts.md)."""
+"""The questions about lessons of sessions (docs/transcripts.md)."""

@@ -229,7 +229,7 @@ def _sync_locked(
 
 
 def _is_wasteful(index: TraceIndex) -> bool:
-    """Whether so many turns were deleted that the index should be rebuilt."""
+    """Whether the index should be rebuilt, because too many turns were deleted."""
     if index.waste() <= _MAX_DELETED_SHARE:
         return False
     turns = sum(counts.turns for counts in index.counts().values())

@@ -1,4 +1,4 @@
-"""Words that people use for each other when they ask for what was said (synonyms.txt). Pure."""
+"""Finds synonyms (synonyms.txt) and related words (related.txt) of the words of a question. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ENDINGS = ("ing", "ies", "es", "ed", "s")
 
 
 def synonyms(word: str) -> list[str]:
-    """Other words for a folded word in any form. Empty if the table does not have it."""
+    """Return the synonyms of a folded word in any form, [] if the table does not have the word."""
     table = _table()
     for form in _forms(word):
         if form in table:
@@ -18,8 +18,9 @@ def synonyms(word: str) -> list[str]:
 
 
 def related(word: str) -> list[str]:
-    """Words of general English that are near a folded word (related.txt); [] for one it does not
-    have. They say less than synonyms.
+    """Return the related words of a folded word in any form, [] if the table does not have it.
+
+    They are less alike in meaning than synonyms.
     """
     table = _related()
     for form in _forms(word):
@@ -30,7 +31,7 @@ def related(word: str) -> list[str]:
 
 @cache
 def _related() -> dict[str, str]:
-    """By each word, others in one text."""
+    """Return the table of related words: word -> related words, separated by blanks."""
     lines = Path(__file__).with_name("related.txt").read_text("utf-8").splitlines()
     entries = (line.partition(": ") for line in lines if not line.startswith("#"))
     return {word: others for word, _, others in entries}
@@ -38,13 +39,13 @@ def _related() -> dict[str, str]:
 
 @cache
 def _table() -> dict[str, list[str]]:
-    """By each word, the words of its groups."""
+    """Return the table of synonyms: word -> all words of the groups that it is in."""
     text = Path(__file__).with_name("synonyms.txt").read_text("utf-8")
     table: dict[str, list[str]] = {}
     for line in text.splitlines():
         if line.startswith("#"):
             continue
-        # Two words as one with a hyphen are not found so in texts.
+        # Two words with a hyphen between them are rarely written so in texts.
         group = [word for word in line.split() if "-" not in word]
         for word in group:
             words = table.setdefault(word, [])
@@ -53,7 +54,7 @@ def _table() -> dict[str, list[str]]:
 
 
 def _forms(word: str) -> list[str]:
-    """A word, and what it may be a form of: `stored` of `store`, `copies` of `copy`."""
+    """Return a word and the words of which it may be a form: `store` for `stored`."""
     forms = [word]
     for ending in _ENDINGS:
         stem = word.removesuffix(ending)

@@ -1,9 +1,7 @@
-"""The subjects of a text, a command or a piece of code, as terms that can be compared. Pure.
+"""Finds the subjects of a command, a piece of code or an error, as terms that can be compared. Pure.
 
-A subject is a command as it is run, a package, a name in code, a path, or an error.
-
-A term is a kind and a text (`c:npm test`, `t:moment`, `f:api/auth`, `e:…`); the index keeps a hash
-of it.
+A term is a kind and a text: `c:npm test` is a command, `t:moment` a package, a program or a name in
+code, `f:api/auth` a file, `e:…` an error. The index stores hashes of terms.
 """
 
 from __future__ import annotations
@@ -28,16 +26,17 @@ _REDIRECT = re.compile(r"\d?[<>]|&>")
 # A variable set for one command.
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 # Characters of a command line that are read, and the commands in it.
-_LONGEST_COMMAND = 2_000
-_MOST_COMMANDS = 12
+_MAX_COMMAND_CHARACTERS = 2_000
+_MAX_COMMANDS = 12
 # Words of the longest beginning of a command that is looked for.
-_LONGEST_BEGINNING = 6
+_MAX_BEGINNING_WORDS = 6
 # Names of one piece of code.
-_MOST_NAMES = 60
+_MAX_NAMES = 60
 # Characters of a line that names an error.
-_LONGEST_ERROR = 300
+_MAX_ERROR_CHARACTERS = 300
 
-# Programs that bring packages, with the words after which those are named.
+# Programs that install packages -> the subcommands that names of packages follow. () means that the
+# name follows the program.
 _INSTALL = {
     "npm": ("install", "i", "add"),
     "pnpm": ("install", "i", "add"),
@@ -72,8 +71,8 @@ _IMPORTED = re.compile(
 # A name in code.
 _NAME = re.compile(r"[A-Za-z_$][\w$]{2,60}")
 # A name that ordinary prose would not have.
-_IS_DISTINCT = re.compile(r"\w_\w|[a-z][A-Z]|\d[a-z_]")
-# Numbers differ from one run to the next, so all of them are one.
+_DISTINCT = re.compile(r"\w_\w|[a-z][A-Z]|\d[a-z_]")
+# A number, which may differ from one run to the next.
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 # A quoted part of an error message.
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
@@ -86,7 +85,7 @@ _ERROR = re.compile(
     r"|\berr[!_]",
     re.I,
 )
-# A line that counts errors, and counts none.
+# A line that says that there are 0 errors.
 _NO_ERROR = re.compile(r"\b(?:0|no|zero|without(?: any)?) (?:errors?|failures?|failed)\b", re.I)
 # A line that only repeats the exit status.
 _EXIT_LINE = re.compile(
@@ -95,21 +94,23 @@ _EXIT_LINE = re.compile(
 
 
 def hashed(term: str) -> int:
-    """A term as the index keeps it."""
+    """Return the hash of a term, a signed number of 64 bits, as the index stores it."""
     return int.from_bytes(
         blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True
     )
 
 
 def simple_commands(command: str) -> list[list[str]]:
-    """The commands that a command line runs, each as its words.
+    """Return the commands that a command line runs, each as a list of words.
 
-    Assignments in front, `sudo` and the like, and redirections are left out.
+    `CI=1 sudo npm test > log && ls` runs `[["npm", "test"], ["ls"]]`: assignments, programs such as
+    `sudo`, and redirections are left out.
     """
     result: list[list[str]] = []
     words: list[str] = []
-    skips = False
-    for token in [*_TOKEN.findall(command[:_LONGEST_COMMAND]), ";"]:
+    skips_next_word = False
+    # The last sign ends the last command.
+    for token in [*_TOKEN.findall(command[:_MAX_COMMAND_CHARACTERS]), ";"]:
         if token in _ENDS:
             if words:
                 result.append(words)
@@ -117,16 +118,16 @@ def simple_commands(command: str) -> list[list[str]]:
             continue
         redirect = _REDIRECT.match(token)
         if redirect:
-            # `> file` in two words: the next word is the file.
-            skips = redirect.end() == len(token)
+            # In `> file`, the next word is the file. In `>file` it is not.
+            skips_next_word = redirect.end() == len(token)
             continue
-        if skips:
-            skips = False
+        if skips_next_word:
+            skips_next_word = False
             continue
         if not words and (_ASSIGNED.match(token) or token in words_of("wrappers")):
             continue
         words.append(_unquoted(token))
-    return result[:_MOST_COMMANDS]
+    return result[:_MAX_COMMANDS]
 
 
 def _unquoted(word: str) -> str:
@@ -136,24 +137,24 @@ def _unquoted(word: str) -> str:
 
 
 def program(words: list[str]) -> str:
-    """The name of the program that a command runs."""
+    """Return the name of the program that a command runs, without its folder."""
     if not words:
         return ""
     return words[0].rpartition("/")[2]
 
 
 def is_trivial(words: list[str]) -> bool:
-    """Whether a failure of this command teaches nothing."""
+    """Whether a command is so common that its failure teaches nothing, e.g. `ls`."""
     return not words or program(words) in words_of("trivial_programs")
 
 
 def command_term(words: list[str]) -> str:
-    """A command as a whole."""
+    """Return the term of a command: `c:npm test`."""
     return f"c:{' '.join(words)}"
 
 
 def packages(words: list[str]) -> list[str]:
-    """The packages that a command adds."""
+    """Return the packages that a command installs: `moment` for `npm install moment@2`."""
     name = program(words)
     arguments = words[1:]
     if name in ("python", "python3") and arguments[:2] == ["-m", "pip"]:
@@ -175,13 +176,13 @@ def packages(words: list[str]) -> list[str]:
 
 
 def _package_names(words: list[str]) -> list[str]:
-    """The packages among these words, without versions, options and paths."""
+    """Return the names of packages among these words, without versions, options and paths."""
     names = [_VERSION.sub("", word) for word in words if not word.startswith(("-", ".", "/"))]
     return [name for name in names if name]
 
 
 def imported_modules(code: str) -> list[str]:
-    """The modules that a piece of code imports, by their first names too."""
+    """Return the modules that code imports: `os.path` and `os` for `import os.path`."""
     result = []
     for match in _IMPORTED.finditer(code):
         name = next(filter(None, match.groups()), "")
@@ -195,42 +196,46 @@ def imported_modules(code: str) -> list[str]:
 
 
 def names_in(code: str) -> list[str]:
-    """The names in code that are nobody's word for anything else: `load_cfg`, `loadConfig`."""
-    result = [name for name in _NAME.findall(code) if _IS_DISTINCT.search(name)]
-    return list(dict.fromkeys(result))[:_MOST_NAMES]
+    """Return the names in code that are not ordinary words, such as `load_cfg` and `loadConfig`."""
+    result = [name for name in _NAME.findall(code) if _DISTINCT.search(name)]
+    return list(dict.fromkeys(result))[:_MAX_NAMES]
 
 
 def is_distinct(name: str) -> bool:
-    """Whether a name can be taken for nothing but itself, in whatever text."""
-    return bool(_IS_DISTINCT.search(name) or re.search(r"\w[-./]\w", name))
+    """Whether a name cannot be an ordinary word: `load_cfg`, `dayjs-plugin`, `api/auth`."""
+    return bool(_DISTINCT.search(name) or re.search(r"\w[-./]\w", name))
 
 
 def path_terms(path: str) -> list[str]:
-    """A path by its last parts: the name alone, with its folder, and so on."""
+    """Return the terms of a path by its last parts: `f:b.py`, `f:a/b.py` for `a/b.py`."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
     return [f"f:{'/'.join(parts[-count:])}" for count in range(1, min(len(parts), 6) + 1)]
 
 
 def path_term(path: str) -> str:
-    """A path as somebody wrote it."""
+    """Return the term of a path, with at most its last 6 parts."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
     return f"f:{'/'.join(parts[-6:])}"
 
 
 def error_line(output: str) -> str:
-    """The line of an output that says what went wrong; by default the last line."""
+    """Return the line of an output that says what went wrong, or "" if it has no lines.
+
+    It is the first line with a word such as `error`, or the last line of a traceback. Without such
+    a line it is the last one.
+    """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     lines = [line for line in lines if not _EXIT_LINE.match(line)]
     if not lines:
         return ""
-    # A traceback ends with what happened.
+    # The last line of a traceback names the error.
     is_traceback = any(line.startswith("Traceback") for line in lines)
     if is_traceback:
-        return lines[-1][:_LONGEST_ERROR]
+        return lines[-1][:_MAX_ERROR_CHARACTERS]
     for line in lines:
         if _ERROR.search(line):
-            return line[:_LONGEST_ERROR]
-    return lines[-1][:_LONGEST_ERROR]
+            return line[:_MAX_ERROR_CHARACTERS]
+    return lines[-1][:_MAX_ERROR_CHARACTERS]
 
 
 def is_error(line: str) -> bool:
@@ -239,7 +244,10 @@ def is_error(line: str) -> bool:
 
 
 def error_term(line: str) -> str:
-    """An error without the parts that differ each time: numbers, paths, quotations."""
+    """Return the term of an error, without the parts that differ from one run to the next.
+
+    `line 7: no such file 'a.txt'` becomes `e:line 0: no such file '…'`.
+    """
     # Quotes first: a path or number within them goes with them.
     text = _QUOTED.sub("'…'", line)
     text = _PLACE.sub("/…", text)
@@ -248,14 +256,16 @@ def error_term(line: str) -> str:
 
 
 def command_terms(command: str) -> list[str]:
-    """The terms of a command line: each command as a whole and by its first words, its program, and
-    the packages it adds.
+    """Return the terms of a command line.
+
+    For `npm run build x`: `c:npm run build x`, `c:npm run`, `c:npm run build` and `t:npm`, and the
+    packages that a command installs.
     """
     terms = []
     for words in simple_commands(command):
         terms.append(command_term(words))
         # A lesson may be about `npm run`, whatever is run.
-        longest = min(len(words), _LONGEST_BEGINNING + 1)
+        longest = min(len(words), _MAX_BEGINNING_WORDS + 1)
         terms += [command_term(words[:count]) for count in range(2, longest)]
         terms.append(f"t:{program(words)}")
         terms += [f"t:{package}" for package in packages(words)]
@@ -263,13 +273,13 @@ def command_terms(command: str) -> list[str]:
 
 
 def code_terms(code: str) -> list[str]:
-    """The terms of new code: the modules it imports and the names it uses."""
+    """Return the terms of code: the modules that it imports and the distinct names in it."""
     names = [*imported_modules(code), *names_in(code)]
     return [f"t:{name}" for name in dict.fromkeys(names)]
 
 
 def texts_in(value: Any, most_characters: int = 40_000) -> Iterator[str]:
-    """The texts in the arguments of a tool."""
+    """Yield the texts in the arguments of a tool, at any depth, each cut to `most_characters`."""
     if isinstance(value, str):
         yield value[:most_characters]
     elif isinstance(value, dict):
@@ -281,7 +291,7 @@ def texts_in(value: Any, most_characters: int = 40_000) -> Iterator[str]:
 
 
 def project_of(folder: str) -> str:
-    """The repository that `folder` is in, or `folder` itself outside a repository."""
+    """Return the root of the Git repository that `folder` is in, or `folder` outside one."""
     place = Path(folder)
     if not folder or not place.is_absolute():
         return folder

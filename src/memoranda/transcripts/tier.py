@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
 
 FRESH_SECONDS = 60
-"""A search reads new transcripts first, unless that was done in the last so many seconds."""
+"""A search reads new transcripts first, unless that was done within these seconds."""
 OFF = "transcripts are not read"
 TURN_ON = "Turn it on: memory transcripts on"
 

@@ -89,7 +89,7 @@ class Format(Protocol):
         """Read what is new. Raises OSError, NotUnderstood."""
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
-        """The text of one turn. None if it is gone. Raises OSError, NotUnderstood."""
+        """Return the text of one turn, or None if it is gone. Raises OSError, NotUnderstood."""
 
 
 def shorten(text: str, most_characters: int) -> str:

@@ -1,5 +1,7 @@
-"""Reads what agents and other memory programs keep on disk as memories (docs/moving-in.md): stores
-of Anthropic's memory, notes of deja-vu, and the memory files of Codex, Gemini CLI and Copilot.
+"""Read memories that agents and other programs keep on disk (docs/moving-in.md).
+
+There are readers for stores of Anthropic's memory, for notes of deja-vu, and for the memory files of
+Codex, Gemini CLI and Copilot. Each yields `Exported` items, or (name, reason) for what is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from memoranda.sources.files import reason
 from memoranda.transfer.exports import Exported, Found
 from memoranda.transfer.moving import WrongStore
 
-# Bytes of one file of memories.
+# The number of bytes of the largest file of memories that is read.
 _MOST_FILE_BYTES = 1 << 20
 _STORE_MARK = ".anthropic-memory-store"
 _TEXTS = (".md", ".txt", ".json", ".yaml", ".yml", ".xml", "")
@@ -43,7 +45,7 @@ _FILES = (
 
 
 def _moment(value: Any) -> datetime | None:
-    """A time in ISO 8601. None for anything else."""
+    """Read a time in ISO 8601, in UTC if it has no offset. None for anything else."""
     if not isinstance(value, str):
         return None
     try:
@@ -56,7 +58,7 @@ def _moment(value: Any) -> datetime | None:
 
 
 def _read_text(file: Path) -> str | tuple[str, str]:
-    """The text of a file, or its name and why it is left out."""
+    """Read the text of a file. Returns its name and the reason if it is left out."""
     try:
         if file.stat().st_size > _MOST_FILE_BYTES:
             return str(file), "larger than 1 MB"
@@ -72,28 +74,28 @@ def _change_time(file: Path) -> datetime:
 
 
 def anthropic_memory(path: Path) -> Found:
-    """A folder that the SDK keeps in step with a memory store, or a listing of one as JSON."""
+    """Read a memory store of Anthropic: the SDK's folder with it, or a listing of it as JSON."""
     if path.is_file():
         yield from _entries_of_listing(path)
         return
-    result = False
+    has_files = False
     for file in sorted(path.rglob("*")):
         name = "/" + file.relative_to(path).as_posix()
         is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
         if not file.is_file() or file.is_symlink() or is_hidden:
             continue
-        result = True
+        has_files = True
         if file.suffix not in _TEXTS:
             yield name, "not a text"
             continue
         text = _read_text(file)
         yield text if isinstance(text, tuple) else Exported(name, text, None, _change_time(file))
-    if not result and not (path / _STORE_MARK).exists():
+    if not has_files and not (path / _STORE_MARK).exists():
         raise WrongStore(f"{path} holds no memory store")
 
 
 def _entries_of_listing(path: Path) -> Found:
-    """The entries of a listing: `data`, `memories` or the list itself, or a line each."""
+    """Read the entries of a listing: a list, an object with `data` or `memories`, or JSON Lines."""
     text = _read_text(path)
     if isinstance(text, tuple):
         raise WrongStore(f"{path}: {text[1]}")
@@ -111,8 +113,9 @@ def _entries_of_listing(path: Path) -> Found:
 
 
 def _rows(text: str) -> Iterator[dict[str, Any]]:
-    """The objects in a JSON text or in lines of JSON. The lists in `data` and `memories` are
-    opened.
+    """Yield the objects in a text of JSON, or in lines of JSON.
+
+    For an object with a list as `data` or `memories`, the objects of the list are yielded.
     """
     try:
         values = [json.loads(text)]
@@ -129,6 +132,7 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _json(line: str) -> Any:
+    """Read a line of JSON. None if it is not JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -136,18 +140,18 @@ def _json(line: str) -> Any:
 
 
 def deja_vu(path: Path) -> Found:
-    """The notes of deja-vu: `notes.jsonl`, or the folder it is in."""
-    if path.is_dir():
-        file = path / "notes.jsonl"
-    else:
-        file = path
+    """Read the notes of deja-vu.
+
+    path: the file `notes.jsonl`, or its folder.
+    """
+    file = path / "notes.jsonl" if path.is_dir() else path
     text = _read_text(file)
     if isinstance(text, tuple):
         raise WrongStore(f"{file}: {text[1]}")
     rows = [row for row in _rows(text) if isinstance(row.get("text"), str)]
     if not rows:
         raise WrongStore(f"{file} holds no notes of deja-vu")
-    # A later line of a session says what holds of it now
+    # A later line of a session has its present state.
     states = {row["session"]: row.get("state") for row in rows if row.get("session")}
     for row in rows:
         state = states.get(row.get("session")) or row.get("state")
@@ -158,13 +162,13 @@ def deja_vu(path: Path) -> Found:
 
 
 def _deja_vu_name(row: dict[str, Any]) -> str:
-    """The title of a note of deja-vu: by its title, else by its first words."""
+    """Return the title of a note of deja-vu, or else its first words."""
     title = str(row.get("title") or "").strip()
     return title or " ".join(row["text"].split())[:60]
 
 
 def _deja_vu_note(row: dict[str, Any]) -> Exported:
-    """A row of Deja Vu as a memory, with its project as a tag."""
+    """Turn a note of deja-vu into a memory, with its project as a tag."""
     text = row["text"].strip()
     title = str(row.get("title") or "").strip()
     if title and not text.startswith(title):
@@ -174,39 +178,44 @@ def _deja_vu_note(row: dict[str, Any]) -> Exported:
         tags.append(str(row["project"]))
     written = _moment(row.get("ts"))
     created = _moment(row.get("src_ts")) or written
-    # A line without a session is known by what it says.
+    # A line without a session is recognized by its text when it is imported again.
     ref = str(row.get("session") or "") or _mark(f"{row.get('ts')} {text}")
     return Exported(ref, text, created, written or created, tuple(tags))
 
 
 def agent_files(path: Path) -> Found:
-    """The memory files of Codex, Gemini CLI and Copilot below a folder; or one such file."""
+    """Read the memory files of Codex, Gemini CLI and Copilot.
+
+    path: the folder that contains `.codex`, `.gemini` and so on, or a single file of instructions.
+    """
     if path.is_file():
         yield from _instructions("agent", path, path.name)
         return
-    result = 0
+    has_files = False
     for agent, folder, pattern in _FOLDERS:
         for file in sorted((path / folder).glob(pattern)):
-            if file.is_file():
-                result += 1
-                text = _read_text(file)
+            if not file.is_file():
+                continue
+            has_files = True
+            text = _read_text(file)
+            if isinstance(text, tuple):
+                yield text
+            else:
                 ref = file.relative_to(path).as_posix()
-                tags = (agent,)
-                yield (
-                    text
-                    if isinstance(text, tuple)
-                    else Exported(ref, text, None, _change_time(file), tags)
-                )
+                yield Exported(ref, text, None, _change_time(file), (agent,))
     for agent, name in _FILES:
         if (path / name).is_file():
-            result += 1
+            has_files = True
             yield from _instructions(agent, path / name, name)
-    if not result:
+    if not has_files:
         raise WrongStore(f"{path} holds no memories of Codex, Gemini CLI or Copilot")
 
 
 def _instructions(agent: str, file: Path, name: str) -> Found:
-    """The items that are in a file of instructions under a heading about memories."""
+    """Read the list items that a file of instructions has under a heading about memories.
+
+    name: the name of the file, for the ids of its memories.
+    """
     text = _read_text(file)
     if isinstance(text, tuple):
         yield text
@@ -218,6 +227,7 @@ def _instructions(agent: str, file: Path, name: str) -> Found:
 
 
 def _memory_sections(text: str) -> Iterator[str]:
+    """Yield the text below each heading such as `## Memories`, up to the next heading of its depth."""
     headings = list(_HEADING.finditer(text))
     for number, heading in enumerate(headings):
         if not _MEMORIES.search(heading[2]):
@@ -229,6 +239,7 @@ def _memory_sections(text: str) -> Iterator[str]:
 
 
 def _mark(text: str) -> str:
+    """Return a digest of a text, as a part of an id."""
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 

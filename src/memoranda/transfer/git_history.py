@@ -29,10 +29,12 @@ _BRANCH = "refs/heads/main"
 _CHANGE = "Memory-Change"
 _COMMITTER = "memory@memory.invalid"
 _SUBJECT_CHARACTERS = 120
+# The number of changes that the message of a commit names one by one.
 _MOST_LINES = 200
-"""Changes a commit names one by one."""
+# The messages of commits that are not made of single changes.
 _OUTSIDE = "Take up what was changed without the journal"
-_ANEW = "Begin anew without what was erased"
+_AFTER_ERASE = "Begin anew without what was erased"
+# Settings of git that make its work independent of the machine.
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.autocrlf=false",
@@ -53,11 +55,11 @@ _ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding\n"
 
 @dataclass(slots=True)
 class _Commits:
-    """The noted state of the branch.
+    """The state of the branch as `commits.json` records it.
 
-    head: its commit. Empty if none exists.
-    change: the number of the change it shows.
-    is_rewriting: whether it is about to begin again without its present commits.
+    head: the name of its last commit. "" before the first one.
+    change: the number of the latest change of the memory that is committed.
+    is_rewriting: whether a run is about to replace all commits by a new one.
     """
 
     head: str = ""
@@ -66,19 +68,19 @@ class _Commits:
 
 
 class GitHistory:
-    """The commits in the folder of a mirror.
+    """Make commits in the folder of a mirror.
 
-    state_folder: the folder inside it where they are recorded.
+    state_folder: the folder inside it with the record of the commits.
 
     Raises InvalidInput if somebody else moved the branch, StorageError.
     """
 
     def __init__(self, folder: Path, state_folder: Path):
         self._folder = folder
-        self._own = state_folder
-        self._known = state_folder / "commits.json"
+        self._state_folder = state_folder
+        self._record = state_folder / "commits.json"
         self.made = 0
-        """How many commits this run made."""
+        """The number of commits that this run made."""
         if not (folder / ".git").exists():
             self._git("init", "-q", "--template=", "--initial-branch=main")
         info = folder / ".git" / "info"
@@ -93,14 +95,14 @@ class GitHistory:
         self._check_branch()
 
     def _last_record(self) -> _Commits:
-        """The record of the last run. Raises StorageError."""
+        """Return the record of the last run, or an empty one. Raises StorageError."""
         try:
-            row: dict[str, Any] = json.loads(self._known.read_bytes())
+            row: dict[str, Any] = json.loads(self._record.read_bytes())
             return _Commits(row["head"], row["change"], row.get("is_rewriting", False))
         except FileNotFoundError:
             return _Commits()
         except (OSError, ValueError, KeyError, TypeError):
-            raise StorageError(str(self._known), "it is damaged; mirror to a new folder") from None
+            raise StorageError(str(self._record), "it is damaged; mirror to a new folder") from None
 
     def _check_branch(self) -> None:
         """Raise InvalidInput if the branch is not as the last run left it."""
@@ -111,7 +113,8 @@ class GitHistory:
             return
         if is_on_branch and self._is_of_killed_run(head):
             trailer = f"--format=%(trailers:key={_CHANGE},valueonly)"
-            self._settle(_Commits(head, int(self._ask("log", "-1", trailer, head) or known.change)))
+            change = self._ask("log", "-1", trailer, head) or known.change
+            self._settle(_Commits(head, int(change)))
             return
         remedy = ""
         if known.head:
@@ -133,17 +136,20 @@ class GitHistory:
 
     @property
     def change(self) -> int:
-        """The number of the latest change that is committed, 0 for none."""
+        """The number of the latest change that is committed. 0 before the first commit."""
         return self._commits.change
 
     def commit(
         self, changes: Sequence[Change], now: datetime, after_erase: str | None
     ) -> list[str]:
-        """Commit what the folder holds, if it differs from the last commit.
+        """Commit the files of the folder, if they differ from the last commit.
 
-        `changes` are those since `change`, the oldest first. Returns what to tell the owner. Raises
-        InvalidInput after something was erased, unless `after_erase` says what to do (see
-        `Mirror.run`), StorageError.
+        changes: the changes of the memory after `self.change`, the oldest first.
+        now: the time of the commit.
+        after_erase: see `Mirror.run`.
+
+        Returns sentences for the owner. Raises InvalidInput if something was erased and
+        `after_erase` is None, StorageError.
         """
         before = self._commits
         is_erased = any(change.verb == ERASE and change.details for change in changes)
@@ -156,7 +162,7 @@ class GitHistory:
             )
         last = changes[-1].number if changes else before.change
         if is_erased and before.head and after_erase == "rewrite":
-            return self._begin_anew(last, now)
+            return self._replace_commits(last, now)
         tree = self._tree()
         if tree != self._ask("rev-parse", "-q", "--verify", f"{before.head}^{{tree}}"):
             head = self._make_commit(
@@ -164,26 +170,35 @@ class GitHistory:
             )
             self._settle(_Commits(head, last))
         elif last != before.change:
-            self._note(_Commits(before.head, last))
+            self._put_record(_Commits(before.head, last))
         return []
 
-    def _begin_anew(self, last: int, now: datetime) -> list[str]:
-        """Make one commit of the present files, and remove the earlier commits from the disk."""
+    def _replace_commits(self, last: int, now: datetime) -> list[str]:
+        """Make one commit of the present files, and remove all earlier commits from the disk.
+
+        last: the number of the latest change.
+
+        Returns sentences for the owner.
+        """
         self._commits.is_rewriting = True
-        self._note(self._commits)
-        message = f"{_ANEW}\n\n{_CHANGE}: {last}\n"
+        self._put_record(self._commits)
+        message = f"{_AFTER_ERASE}\n\n{_CHANGE}: {last}\n"
         head = self._make_commit(self._tree(), "", message, "owner", now)
         self._settle(_Commits(head, last))
         return self._copies_elsewhere()
 
     def _tree(self) -> str:
-        """The tree of all files of the mirror, whatever an ignore list among them says."""
-        self._git("add", "--all", "--force", "--", ".", f":(exclude,top){self._own.name}")
+        """Make a tree of all files of the mirror, even of ignored ones. Returns its name."""
+        self._git("add", "--all", "--force", "--", ".", f":(exclude,top){self._state_folder.name}")
         return self._git("write-tree")
 
     def _make_commit(self, tree: str, parent: str, message: str, author: str, now: datetime) -> str:
-        """Make a commit and move the branch to it. Returns its name."""
-        who = {
+        """Make a commit and move the branch to it. Returns the commit's name.
+
+        tree: the name of the tree with the files.
+        parent: the commit before. "" for the first one.
+        """
+        identity = {
             "GIT_AUTHOR_NAME": author,
             "GIT_AUTHOR_EMAIL": f"{author}@memory.invalid",
             "GIT_COMMITTER_NAME": "memory",
@@ -193,15 +208,15 @@ class GitHistory:
         }
         parent_options = ["-p", parent] if parent else []
         data = message.encode("utf-8", "replace")
-        head = self._git("commit-tree", tree, *parent_options, data=data, more_environment=who)
+        head = self._git("commit-tree", tree, *parent_options, data=data, more_environment=identity)
         self._git("update-ref", _BRANCH, head)
         self.made += 1
         return head
 
     def _settle(self, commits: _Commits) -> None:
-        """Note the branch's present state, update git's own index, and drop leftovers."""
+        """Record the state of the branch, update the index that people's git uses, and clean up."""
         is_rewritten = self._commits.is_rewriting
-        # Somebody's git may be using its index: that is for people only
+        # If a person's git is using this index, these two commands fail, which does no harm.
         own_index = {"GIT_INDEX_FILE": str(self._folder / ".git" / "index")}
         self._run(("read-tree", _BRANCH), more_environment=own_index)
         self._run(("update-index", "-q", "--refresh"), more_environment=own_index)
@@ -210,14 +225,15 @@ class GitHistory:
             self._git("gc", "-q", "--prune=now")
         else:
             self._ask("gc", "-q", "--auto")
-        self._note(commits)
+        self._put_record(commits)
 
-    def _note(self, commits: _Commits) -> None:
+    def _put_record(self, commits: _Commits) -> None:
+        """Record the state of the branch for the next run."""
         self._commits = commits
-        put_derived(self._known, json.dumps(asdict(commits), indent=0).encode() + b"\n")
+        put_derived(self._record, json.dumps(asdict(commits), indent=0).encode() + b"\n")
 
     def _copies_elsewhere(self) -> list[str]:
-        """The places that may still hold erased texts after the commits were rewritten."""
+        """Say which places may still have erased texts after the commits were replaced."""
         refs = self._ask("for-each-ref", "--format=%(refname)").split()
         notices = [
             f"{ref} in {self._folder} still leads to the old commits: delete it"
@@ -236,7 +252,11 @@ class GitHistory:
         data: bytes = b"",
         more_environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run git on the folder, with nothing of the machine's settings. Raises StorageError."""
+        """Run git on the folder, without the machine's settings. Raises StorageError without git.
+
+        data: the input of git.
+        more_environment: variables in addition to, or in place of, the usual ones.
+        """
         settings: list[str] = []
         for setting in _SETTINGS:
             settings += ["-c", setting]
@@ -268,15 +288,15 @@ class GitHistory:
     def _git(
         self, *arguments: str, data: bytes = b"", more_environment: Mapping[str, str] | None = None
     ) -> str:
-        """The output of git. Raises StorageError with its last words."""
+        """Run git, and return its output. Raises StorageError with git's message if it fails."""
         outcome = self._run(arguments, data, more_environment)
         if outcome.returncode:
-            words = one_line(outcome.stderr.decode("utf-8", "replace"))[-200:]
-            raise StorageError(f"git {arguments[0]}", words)
+            message = one_line(outcome.stderr.decode("utf-8", "replace"))[-200:]
+            raise StorageError(f"git {arguments[0]}", message)
         return outcome.stdout.decode("utf-8", "replace").strip()
 
     def _ask(self, *arguments: str) -> str:
-        """The output of git, "" when it refuses."""
+        """Run git, and return its output. "" if it fails."""
         outcome = self._run(arguments)
         if outcome.returncode == 0:
             return outcome.stdout.decode("utf-8", "replace").strip()
@@ -284,14 +304,12 @@ class GitHistory:
 
 
 def _visible_changes(changes: Sequence[Change]) -> list[Change]:
-    """The changes that people see: without counts of reads, and without those that replace erased
-    ones.
-    """
+    """Leave out changes that people do not see: stored counts of reads, and erased changes."""
     return [change for change in changes if change.verb != FOLD and change.project]
 
 
 def _author(changes: Sequence[Change]) -> str:
-    """Who made the changes, `memory` if they are several, `unknown` for none."""
+    """Return who made the changes. `memory` for several people, `unknown` for no change."""
     names = {change.agent or "owner" for change in _visible_changes(changes)}
     if not names:
         return "unknown"
@@ -301,7 +319,10 @@ def _author(changes: Sequence[Change]) -> str:
 
 
 def _message(changes: Sequence[Change], last: int) -> str:
-    """The message of a commit: what happened since the one before."""
+    """Write the message of a commit: a subject, a line for each change, and the last number.
+
+    last: the number of the latest change.
+    """
     lines = [_words(change) for change in _visible_changes(changes)]
     if not lines:
         subject = _OUTSIDE
@@ -320,7 +341,7 @@ def _message(changes: Sequence[Change], last: int) -> str:
 
 
 def _words(change: Change) -> str:
-    """A change in one line."""
+    """Describe a change in one line: `write notes/Plan.md`, `undo notes/Plan.md (takes back #7)`."""
     place = "/".join(filter(None, (change.project.removeprefix("."), change.path)))
     undone = f" (takes back #{change.undoes})" if change.undoes else ""
     return one_line(f"{change.verb} {place}{undone}")

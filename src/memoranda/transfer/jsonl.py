@@ -1,7 +1,8 @@
-"""Memories as JSON Lines: out, oldest first, and in again with nothing lost (contract 001, 12).
+"""Export memories as JSON Lines, oldest first, and import them again with nothing lost.
 
-Neither holds more than a few hundred memories at a time. An import looks at the whole input before
-it writes.
+Each line is a *record*: a memory as a JSON object. Neither direction has more than a few hundred
+memories in main memory at a time. An import checks the whole input before it writes.
+Source: contract 001, 12.
 """
 
 from __future__ import annotations
@@ -42,17 +43,21 @@ from memoranda.text.unicode import compared_lines
 MANUAL = "manual"
 _HEADER = frozenset(MEMORY_KEYS)
 _FIXED = _HEADER | {"content", "path"}
-# Characters of an id that an import keeps.
+# The number of characters of the longest id that an import takes.
 _MOST_ID_CHARACTERS = 200
-# Numbers that SQLite and every reader of JSON can hold.
-_MOST = 10**18
-# Levels of a value, and the values in it, that an import takes.
+# Every smaller number can be held by SQLite and by every reader of JSON.
+_NUMBER_LIMIT = 10**18
+# The number of nested levels, and of values in them, that an import takes.
 _MOST_LEVELS = 50
 _MOST_VALUES = 50_000
 
 
 class BadRecord(MemorandaError):
-    """Record `number`, counted from 1, cannot be imported; `reason` in plain words."""
+    """A record cannot be imported.
+
+    number: the number of the record, counted from 1.
+    reason: the reason in words.
+    """
 
     code = "invalid"
 
@@ -76,10 +81,10 @@ class ParsedRecord:
     values: dict[str, Any]
 
     def over(self, existing: Record, now: datetime) -> Record:
-        """The record, with missing fields taken from `existing`.
+        """Return the record to store over an existing one. Missing fields come from `existing`.
 
-        A line with a time of change is a whole record. Without one, its further keys are added to
-        the existing ones, and a change of the content is dated `now`.
+        A line with `updated_at` is a whole record. Without it, the line's further header keys are
+        added to the existing ones, and a change of the content is dated `now`.
         """
         lacking = {
             name: getattr(existing, name)
@@ -87,7 +92,7 @@ class ParsedRecord:
             if name not in self.fields | {"further"}
         }
         if "category" in self.fields and "phase" not in self.fields:
-            # The category says it
+            # The phase follows from the category: only `inbox` is not organized.
             del lacking["phase"]
             if self.record.phase == ORGANIZED:
                 lacking.pop("expires", None)
@@ -102,7 +107,7 @@ class ParsedRecord:
 
 
 def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str, Any]:
-    """The keys of an exported record in their order; unknown header keys are in `extra`."""
+    """Return a memory as an exported record, with unknown header keys in `extra`."""
     document = documents.note(memory, note, content)
     del document["path"]
     # The rules of the importing home decide what is suspicious there.
@@ -117,7 +122,7 @@ def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str,
 
 
 def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header keys that not every memory has, without the former key of the phase."""
+    """Return the header keys that not every memory has, without the former key of the phase."""
     keys = {key: value for key, value in header.items() if key not in _HEADER}
     if keys.get("type") in OLD_PHASES:
         del keys["type"]
@@ -125,9 +130,9 @@ def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compared(document: dict[str, Any]) -> dict[str, Any]:
-    """The values that equal records share, of a line or an exported row.
+    """Return the values by which records are compared: all except the count of reads and the hash.
 
-    Read counts are left out.
+    document: a line, or an exported record.
     """
     return {
         key: value for key, value in document.items() if key not in ("access_count", "content_hash")
@@ -135,9 +140,9 @@ def compared(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
-    """The fields of a record that a line has values for, each with its key in the line.
+    """Return the fields of a record that a line has values for, each with its key in the line.
 
-    `expires_at` counts even as null, as it then says that the memory stays.
+    `expires_at` counts even as null, which means that the memory never expires.
     """
     return {
         name: key
@@ -149,9 +154,11 @@ def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
 def read(
     data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]
 ) -> ParsedRecord:
-    """Read the record in a line. Raises InvalidInput saying what is wrong with it.
+    """Read the record in a line. Raises InvalidInput with the reason for a bad one.
 
+    now: the time of a record without a time.
     ttl: how long an inbox memory without `expires_at` stays, from `now` on.
+    sees: whether the caller may write to a scope.
     """
     values = _values(data)
     fields = _fields_of(values)
@@ -195,7 +202,7 @@ def read(
 
 
 def _phase(values: Mapping[str, Any], category: Any) -> Any:
-    """The phase that a record names under its present or former key, or else the category's phase."""
+    """Return the phase of a record, by its key `phase`, the former key `type`, or the category."""
     if values.get("phase"):
         return values["phase"]
     former = values.get("type")
@@ -205,8 +212,10 @@ def _phase(values: Mapping[str, Any], category: Any) -> Any:
 
 
 def _content(values: Mapping[str, Any]) -> str:
-    """The text of a record. Raises InvalidInput for a missing one, and for an empty one that is not
-    an update.
+    """Return the text of a record.
+
+    Raises InvalidInput for a missing one, and for an empty one without an id. A record with an id
+    may be an update that empties a memory.
     """
     content = values.get("content")
     if "content" not in values:
@@ -235,7 +244,7 @@ def _check_words(category: Any, phase: Any, scope: Any, sees: Callable[[str], bo
 
 
 def _source(values: Mapping[str, Any]) -> str:
-    """Where a record says it is from. Raises InvalidInput."""
+    """Return the source that a record names, or else `manual`. Raises InvalidInput."""
     source = values.get("source")
     if source is not None and not isinstance(source, str):
         raise InvalidInput("source must be a text")
@@ -251,35 +260,36 @@ def _check_unicode(record: Record) -> None:
 
 
 def _check_shape(value: Any) -> None:
-    """Raise InvalidInput for more than a header can hold that will be read again."""
-    level = [value]
+    """Raise InvalidInput if values are nested too deeply for a header, or are too many."""
+    values_of_level = [value]
     count = 0
     for _ in range(_MOST_LEVELS):
-        inner: list[Any] = []
-        for item in level:
+        inner_values: list[Any] = []
+        for item in values_of_level:
             if isinstance(item, dict):
-                inner += item.values()
+                inner_values += item.values()
             elif isinstance(item, (list, tuple)):
-                inner += item
-        count += len(inner)
+                inner_values += item
+        count += len(inner_values)
         if count > _MOST_VALUES:
             raise InvalidInput(f"it has more than {_MOST_VALUES} values")
-        if not inner:
+        if not inner_values:
             return
-        level = inner
+        values_of_level = inner_values
     raise InvalidInput("it is nested too deeply")
 
 
-# The keys of a line and the fields of Record they fill.
+# The keys of a line, and the fields of Record that they fill: `created_at` fills `created`.
 _NAMES = {
     key: key.removesuffix("_at") for key in ("content", *MEMORY_KEYS) if key != "content_hash"
 }
 
 
 def _values(data: bytes) -> dict[str, Any]:
-    """The object in a line. Raises InvalidInput that says what is wrong."""
+    """Read the JSON object in a line. Raises InvalidInput with the reason for another line."""
 
     def refuse(constant: str) -> Any:
+        """Refuse `NaN` and `Infinity`, which Python would read."""
         raise ValueError(f"{constant} is no JSON")
 
     try:
@@ -298,19 +308,20 @@ def _values(data: bytes) -> dict[str, Any]:
 
 
 def _id(values: dict[str, Any]) -> str:
-    """The id in a line; empty if it has none. Raises InvalidInput for one that cannot be part of a
-    path.
+    """Return the id in a line. "" without one.
+
+    Raises InvalidInput for an id that cannot be the name of a file.
     """
     identity = values.get("id")
     if identity is None:
         return ""
-    sound = (
+    is_short_text = (
         isinstance(identity, str)
         and 0 < len(identity) <= _MOST_ID_CHARACTERS
         and identity.isprintable()
     )
     if (
-        not sound
+        not is_short_text
         or identity != identity.strip()
         or ".." in identity
         or not {"/", "\\"}.isdisjoint(identity)
@@ -320,6 +331,7 @@ def _id(values: dict[str, Any]) -> str:
 
 
 def _time(values: dict[str, Any], key: str) -> datetime | None:
+    """Return the time in a line. None without one. Raises InvalidInput for another value."""
     value = values.get(key)
     if value is None:
         return None
@@ -330,7 +342,10 @@ def _time(values: dict[str, Any], key: str) -> datetime | None:
 
 
 def _texts(values: dict[str, Any], key: str) -> list[str]:
-    """A list of texts, or one text with commas; each once, trimmed."""
+    """Read a list of texts, or one text with commas: `a, b` is `["a", "b"]`.
+
+    Raises InvalidInput for another value.
+    """
     value = values.get(key)
     if value is None:
         value = []
@@ -342,31 +357,35 @@ def _texts(values: dict[str, Any], key: str) -> list[str]:
 
 
 def _number(values: dict[str, Any], key: str, least: int) -> int:
+    """Return a whole number in a line. Without one, it is `least`. Raises InvalidInput."""
     value = values.get(key)
     if value is None:
         return least
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < _MOST:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < _NUMBER_LIMIT:
         raise InvalidInput(f"{key} must be a whole number from {least}")
     return value
 
 
 def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
-    """The header keys after `version`: the keys of contract 001, 2 in order, then all others.
+    """Return the header keys after `version`: the keys of contract 001, 2 in order, then the rest.
 
-    Raises InvalidInput if `extra` is not an object, or has keys of ours.
+    They are in the line itself, or in its object `extra`. Raises InvalidInput if `extra` is not an
+    object, or has a key that every memory has.
+
+    has_old_phase: whether `type` is the former key of the phase, and not a header key.
     """
     extra = values.get("extra")
     if extra is None:
         extra = {}
     if not isinstance(extra, dict):
         raise InvalidInput("extra must be an object")
-    ours = sorted(extra.keys() & _HEADER)
-    if ours:
-        raise InvalidInput(f"extra must not hold {', '.join(ours)}")
-    left_out = _FIXED | {"extra"}
+    reserved_keys = sorted(extra.keys() & _HEADER)
+    if reserved_keys:
+        raise InvalidInput(f"extra must not hold {', '.join(reserved_keys)}")
+    excluded_keys = _FIXED | {"extra"}
     if has_old_phase:
-        left_out |= {"type"}
-    other_keys = {key: value for key, value in values.items() if key not in left_out} | extra
+        excluded_keys |= {"type"}
+    other_keys = {key: value for key, value in values.items() if key not in excluded_keys} | extra
     known_keys = {key: other_keys[key] for key in FURTHER if other_keys.get(key) is not None}
     return known_keys | {key: value for key, value in other_keys.items() if key not in FURTHER}
 
@@ -375,8 +394,8 @@ Progress = Callable[[int, int], None]
 Say = Callable[[str], None]
 
 PAGE = 200
-"""Memories read, or written as one change, at a time."""
-# Bytes of the notes that are read at once.
+"""The number of memories that are read, or written as one change, at a time."""
+# The number of bytes of input that are written as one change.
 _PAGE_BYTES = 4 << 20
 _BOM = b"\xef\xbb\xbf"
 NEW = "import"
@@ -394,11 +413,13 @@ def exported_lines(
     redacts: bool = False,
     secret: Callable[[], None] | None = None,
 ) -> Iterator[str]:
-    """The lines, without newlines, of the memories that the caller sees: oldest `created_at` first,
-    then by id.
+    """Yield a line, without its newline, for each memory that the caller sees.
 
-    secret: is called for each memory that seems to hold a secret.
-    redacts: whether such secrets are redacted.
+    The order is by `created_at`, then by id.
+
+    category, scope: export only these. None exports all.
+    redacts: whether texts that seem to be secrets are replaced.
+    secret: called for each memory that seems to hold a secret.
     """
     exchange = Exchange(memory)
     rows = exchange.rows(category, scope)
@@ -415,6 +436,7 @@ def exported_lines(
 
 def is_note_line(line: bytes) -> bool:
     """Whether a line is about a note of another project than `categories`."""
+    # A cheap check that spares reading most lines.
     if b'"project"' not in line or b'"path"' not in line:
         return False
     try:
@@ -443,7 +465,11 @@ class Tally:
 
 
 class _Action(NamedTuple):
-    """The action for one record. `info` is the memory that has its id."""
+    """The action for one record.
+
+    verb: NEW, UPDATE, OLDER, UNCHANGED or SKIP.
+    info: the index entry of the memory that has the record's id. None without one.
+    """
 
     verb: str
     record: Record
@@ -451,8 +477,11 @@ class _Action(NamedTuple):
 
 
 class Import:
-    """The import of `source`, a seekable file of JSON Lines, for the caller of `memory`. With
-    `skip_bad` bad records are left out."""
+    """Import a file of JSON Lines, which is read several times.
+
+    source: the file. It must be seekable.
+    skip_bad: whether to leave out bad records. Otherwise the first one ends the import.
+    """
 
     def __init__(self, memory: MemorySession, source: BinaryIO, *, skip_bad: bool = False):
         self._memory = memory
@@ -463,14 +492,15 @@ class Import:
         self._size = source.seek(0, io.SEEK_END)
 
     def check(self) -> None:
-        """Look at every record, and change nothing. Raises BadRecord for the first bad one."""
+        """Check every record, and change nothing. Raises BadRecord for the first bad one."""
         for _ in self._batches(Tally()):
             pass
 
     def plan(self, say: Say, warn: Say) -> Tally:
-        """Try the import without writing. `say` gets each action, `warn` each record left out.
+        """Try the import without writing. Raises BadRecord.
 
-        Raises BadRecord.
+        say: is called with a sentence for each action.
+        warn: is called with a sentence for each record that is left out.
         """
         tally = Tally()
         for actions in self._batches(tally, warn, remembers=True):
@@ -482,9 +512,11 @@ class Import:
         return tally
 
     def run(self, tally: Tally, warn: Say, progress: Progress | None = None) -> None:
-        """Carry the import out, after `check`, each batch as one change.
+        """Carry the import out, each batch as one change. Call `check` before.
 
-        tally: counts the work that is done so far.
+        tally: counts the records that are done so far.
+        warn: is called with a sentence for each record that is left out.
+        progress: is called with the number of bytes done, and of all bytes.
 
         Raises BadRecord, StorageError and others. Earlier batches stay, and may be imported again.
         """
@@ -508,13 +540,17 @@ class Import:
     def _batches(
         self, tally: Tally, warn: Say | None = None, *, remembers: bool = False
     ) -> Iterator[list[_Action]]:
-        """Go through the input once. Yields the actions of each batch, and counts them in `tally`
-        afterwards.
+        """Go through the input once, and yield the actions of each batch.
 
-        remembers: for a trial run, remember what it would have written, about 200 bytes a record.
-            Then it counts exactly even if an id occurs twice.
+        The actions are counted in `tally` after the caller has carried them out.
+
+        warn: see `run`. None warns nobody.
+        remembers: whether to remember the records, about 200 bytes each. A trial run needs it to
+            count exactly if an id occurs twice.
         """
+        # Digests of the texts in the home and in the input so far. None: not needed yet.
         self._contents: set[bytes] | None = None
+        # The time and digest (`_state`) of the records so far, by id.
         self._written: dict[str, tuple[datetime, bytes]] = {}
         self._remembers = remembers
         batch: list[tuple[int, ParsedRecord]] = []
@@ -528,7 +564,7 @@ class Import:
             if not data.strip():
                 continue
             number += 1
-            # NoteImport takes it
+            # Notes of projects are imported by `NoteImport`.
             if is_note_line(data):
                 continue
             try:
@@ -540,11 +576,9 @@ class Import:
             except InvalidInput as error:
                 self._refuse(BadRecord(number, str(error)), tally, warn)
                 continue
-            if (
-                len(batch) >= PAGE
-                or size > _PAGE_BYTES
-                or ("id" in parsed.fields and parsed.record.id in ids)
-            ):
+            # A second record with an id must see the first one written.
+            is_repeated_id = "id" in parsed.fields and parsed.record.id in ids
+            if len(batch) >= PAGE or size > _PAGE_BYTES or is_repeated_id:
                 yield from self._plan_batch(batch, tally, warn)
                 batch = []
                 ids = set()
@@ -555,6 +589,7 @@ class Import:
         yield from self._plan_batch(batch, tally, warn)
 
     def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
+        """Count a bad record as skipped, or raise the error if bad records end the import."""
         if not self._skip_bad:
             raise error
         tally.skipped += 1
@@ -589,9 +624,13 @@ class Import:
         known_records: dict[str, tuple[NoteInfo, str]],
         survivors: dict[str, str],
     ) -> _Action:
-        """Decide what to do with a record: take it as new, update a memory, or skip it."""
+        """Decide what to do with a record: take it as new, update a memory, or skip it.
+
+        known_records: the memories that have an id of the batch, by id.
+        survivors: the texts of the memories that others were merged into, by the merged id.
+        """
         record = parsed.record
-        # A content seen once is there from then on
+        # Without an id, a record with a known text is skipped.
         if "id" not in parsed.fields:
             if self._contents is None:
                 self._contents = self._exchange.contents()
@@ -599,24 +638,29 @@ class Import:
             is_there = mark in self._contents
             self._contents.add(mark)
             return _Action(SKIP if is_there else NEW, record)
-        # On a trial run: against an earlier one of the input with its id
+        # In a trial run, an earlier record of the input with this id was not written.
         if record.id in self._written:
-            moment, text = self._written[record.id]
-            now, own_state = _state(record)
-            if own_state == text or now <= moment:
-                return _Action(UNCHANGED if own_state == text else OLDER, record)
-            return self._note_action(_Action(UPDATE, record))
+            earlier_time, earlier_digest = self._written[record.id]
+            own_time, own_digest = _state(record)
+            if own_digest == earlier_digest:
+                return _Action(UNCHANGED, record)
+            if own_time <= earlier_time:
+                return _Action(OLDER, record)
+            return self._remember(_Action(UPDATE, record))
         if record.id in known_records:
             return self._against(parsed, *known_records[record.id])
         if record.id in survivors and {*compared_lines(record.content)} <= {
             *compared_lines(survivors[record.id])
         }:
-            # Merged into another memory, which says all of it
+            # The memory was merged into another one, which has all its lines.
             return _Action(SKIP, record)
-        return self._note_action(_Action(NEW, record))
+        return self._remember(_Action(NEW, record))
 
     def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
-        """The record against the memory that has its id: the newer one wins."""
+        """Decide about a record whose id a memory has: the newer of the two counts.
+
+        info, content: the index entry and the text of the memory.
+        """
         memory = self._memory
         if not memory.sees(info.scope):
             raise InvalidInput(f"the id {info.id} is taken")
@@ -640,6 +684,7 @@ class Import:
             _further_keys(info.header),
         )
         record = parsed.over(existing, self._now)
+        # A file would give the record its final form, in which it may equal the memory.
         note = parse_note(
             record.text(),
             project=CATEGORY_PROJECT,
@@ -654,13 +699,13 @@ class Import:
             raise InvalidInput(
                 f'{info.permalink} is locked and is not replaced. Remove its "locked: true" first.'
             )
-        self._note_action(_Action(UPDATE, record))
-        return _Action(
-            UPDATE, replace(record, access_count=max(record.access_count, info.access_count)), info
-        )
+        self._remember(_Action(UPDATE, record))
+        # Reads since the export must not be lost.
+        access_count = max(record.access_count, info.access_count)
+        return _Action(UPDATE, replace(record, access_count=access_count), info)
 
-    def _note_action(self, action: _Action) -> _Action:
-        """Note an action for the rest of the input, and return it."""
+    def _remember(self, action: _Action) -> _Action:
+        """Remember the record of an action for the rest of the input, and return the action."""
         if self._contents is not None:
             self._contents.add(digest(action.record.scope, action.record.content))
         if self._remembers:
@@ -669,6 +714,6 @@ class Import:
 
 
 def _state(record: Record) -> tuple[datetime, bytes]:
-    """The record's timestamp, and a digest of everything except its access count."""
+    """Return when a record was updated, and a digest of everything except its access count."""
     text = replace(record, access_count=0).text()
     return record.updated, hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -1,7 +1,7 @@
-"""Moving another program's store in: a plan first, then batches of which each is one change.
+"""Import the store of another program: first a plan (`MovePlan`), then each batch as one change.
 
-Stores are folders of notes (vaults), memory banks (contract 003, 1), knowledge graphs as JSON Lines
-(002, 11), and the folder of JSON files of the agent-memory server (004, 7).
+Stores are folders of notes (vaults), mirrors of a memory, memory banks (contract 003, 1), knowledge
+graphs as JSON Lines (002, 11), and the folder of JSON files of the agent-memory server (004, 7).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from memoranda.text.unicode import is_valid_unicode
 
 Progress = Callable[[int, int], None]
 
-# Notes of one change, and the bytes of their texts.
+# The number of items in one change, and of the bytes of their texts.
 BATCH = 200
 BATCH_BYTES = 16 << 20
 IMPORT = "import"
@@ -55,7 +55,7 @@ BANK_KINDS = ("global", "projects", "code")
 """The folders of a root of banks, one for each kind."""
 _NO_BANK_ID = "its name cannot be a bank's id"
 EXPIRED = "its time to live is over"
-# Files of the bank server that it makes from the others.
+# Files that the bank server makes from the other files.
 _BANK_CACHES = ("cache.json", "cache_memory_dump.json")
 
 
@@ -66,7 +66,12 @@ class WrongStore(MemorandaError):
 
 
 class SourceFile(NamedTuple):
-    """A file below a folder, `path` relative to it with `/`; why it cannot be taken, if so."""
+    """A file below a folder.
+
+    path: the path relative to the folder, with `/`.
+    size: in bytes.
+    refused: the reason why it cannot be imported. "" if it can.
+    """
 
     path: str
     size: int = 0
@@ -91,13 +96,13 @@ class MoveAction:
 
 @dataclass(slots=True)
 class MovePlan:
-    """The plan for moving in.
+    """The plan of an import.
 
-    act: carries out some items.
-    items: the actions.
-    unchanged: how many items exist already.
-    skipped: (name, reason) of items that stay at their old place.
-    done: how many items are done.
+    act: a function that carries out some of the items.
+    items: the planned actions.
+    unchanged: the number of things that exist here already.
+    skipped: (name, reason) of things that are not imported.
+    done: the number of items that are carried out.
     """
 
     act: Callable[[Sequence[MoveAction]], None]
@@ -107,16 +112,17 @@ class MovePlan:
     done: int = 0
 
     def count(self, verb: str) -> int:
-        """How many items there are of a verb."""
+        """Return the number of items with a verb."""
         return sum(1 for item in self.items if item.verb == verb)
 
     def lines(self) -> Iterator[str]:
-        """The plan for people, one action a line."""
+        """Yield the plan for people, one action a line: `would import notes/Plan.md`."""
         return (f"would {item.verb} {item.name}" for item in self.items if item.verb != KEEP)
 
     def carry_out(self, progress: Progress | None = None) -> None:
-        """Carry out the plan, each batch as one change. Raises StorageError and others; earlier
-        batches stay.
+        """Carry out the plan, each batch as one change.
+
+        Raises StorageError and others. Earlier batches stay then.
         """
         for batch in batches(self.items, BATCH, lambda item: item.size, BATCH_BYTES):
             self.act(batch)
@@ -126,7 +132,7 @@ class MovePlan:
 
 
 def folder_at(path: Path, noun: str) -> Path:
-    """`path` if it is a folder. Raises WrongStore saying that `noun` was expected."""
+    """Return `path` if it is a folder. Raises WrongStore with the message that `noun` was expected."""
     if path.is_dir():
         return path
     if path.exists():
@@ -135,7 +141,7 @@ def folder_at(path: Path, noun: str) -> Path:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's bytes. Raises WrongStore."""
+    """Read a file. Raises WrongStore if that fails."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -149,12 +155,13 @@ def files_below(
     skipped: Callable[[str], bool] = lambda name: False,
     kept: Callable[[str], bool] | None = None,
 ) -> Iterator[SourceFile]:
-    """List all files below `root` that are not hidden, sorted by path.
+    """Yield all files below `root`, sorted by path, without hidden files and folders.
 
-    skipped: names of files and folders to leave out.
-    kept: names of hidden files and folders that are included.
+    Links are not followed. Links and folders that cannot be read come with the reason (`refused`).
 
-    Links are not followed. They and folders that cannot be read are named as refused.
+    skipped: whether to leave out a file or folder of a name.
+    kept: whether to include a file or folder of a name, even a hidden one. It replaces the other
+        rules.
     """
     waiting = [""]
     while waiting:
@@ -181,7 +188,7 @@ def files_below(
 
 
 def _source_file(entry: os.DirEntry[str], path: str, is_text: bool) -> SourceFile:
-    """A file, marked as refused if it cannot be read as one.
+    """Describe a file, with the reason if it cannot be imported.
 
     is_text: whether its name is valid text.
     """
@@ -196,8 +203,10 @@ def _source_file(entry: os.DirEntry[str], path: str, is_text: bool) -> SourceFil
 
 
 def plan_vault(memory: MemorySession, path: Path, project: str) -> MovePlan:
-    """The plan for copying a vault of notes into `project`, with its folders and other files.
-    Raises WrongStore; ProjectNotFound."""
+    """Plan to copy a folder of notes into a project, with its folders and other files.
+
+    Raises WrongStore, ProjectNotFound.
+    """
     folder_at(path, "a folder of notes")
     name = memory.project(project).name
     files = list(files_below(path, SKIPPED_FOLDERS.__contains__))
@@ -214,19 +223,15 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
     """
     if not (folder_at(path, "a mirror") / MIRROR).is_dir():
         raise WrongStore(f"{path} is no mirror: it has no folder {MIRROR}")
-    # Refuses an agent, from whom some of it is private
+    # `Contents` raises InvalidInput for an agent, since a mirror also has other agents' notes.
     Contents(memory)
     built_in = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
     known_projects = {*built_in, *(project.name for project in memory.projects)}
     places = [(name, path / name.removeprefix(".")) for name in built_in]
     if (path / OWN).is_dir():
-        owned_places = sorted((path / OWN).iterdir())
-    else:
-        owned_places = []
-    places += [
-        (plan_or_folder.name.replace("%2E", ".", 1), plan_or_folder)
-        for plan_or_folder in owned_places
-    ]
+        # A name with a dot at its beginning is written with `%2E`.
+        for folder in sorted((path / OWN).iterdir()):
+            places.append((folder.name.replace("%2E", ".", 1), folder))
     plan = MovePlan(lambda items: None)
     plans = dict[str, MovePlan]()
     for name, folder in places:
@@ -240,22 +245,30 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
                 )
             continue
         files = files_below(folder, kept=partial(is_kept_name, name))
-        plans[name] = plan_or_folder = _Copying(
-            memory, name, is_new=name not in known_projects
-        ).add(folder, files)
-        plan.items += [replace(item, what=(name, item)) for item in plan_or_folder.items]
-        plan.unchanged += plan_or_folder.unchanged
-        plan.skipped += plan_or_folder.skipped
+        copying = _Copying(memory, name, is_new=name not in known_projects)
+        plans[name] = project_plan = copying.add(folder, files)
+        for item in project_plan.items:
+            plan.items.append(replace(item, what=_OfProject(name, item)))
+        plan.unchanged += project_plan.unchanged
+        plan.skipped += project_plan.skipped
 
     def act(items: Sequence[MoveAction]) -> None:
-        for name, group in groupby(items, lambda item: item.what[0]):
+        """Let the plan of each project carry out its items. Missing projects are made before."""
+        for name, group in groupby(items, lambda item: item.what.project):
             if name not in known_projects:
                 memory.add_project(name, str(memory.home / OWN / name))
                 known_projects.add(name)
-            plans[name].act([item.what[1] for item in group])
+            plans[name].act([item.what.action for item in group])
 
     plan.act = act
     return plan
+
+
+class _OfProject(NamedTuple):
+    """An action of the plan for one project, as the data of an action of the plan for all."""
+
+    project: str
+    action: MoveAction
 
 
 def plan_banks(
@@ -267,8 +280,8 @@ def plan_banks(
     """Plan to copy memory banks. Raises WrongStore.
 
     path: a root with the folders `global`, `projects` and `code`, or one of these. It may also be a
-        folder of projects, or one folder of Markdown files.
-    name_bank: gives the kind (as in BANK_KINDS) and id of such a folder.
+        folder of projects, or a single bank: a folder of Markdown files.
+    name_bank: returns the kind (as in BANK_KINDS) and the id of a single bank.
     is_id: whether a text can be the id of a bank.
     """
     folder_at(path, "a folder of memory banks")
@@ -278,44 +291,51 @@ def plan_banks(
             f"{path} holds no memory banks: neither Markdown files nor folders of them"
         )
     copying = _Copying(memory, BANKS)
-    for kind, name, folder in places:
-        if is_id(name):
-            copying.add(folder, _bank_files(folder), f"{kind}/{name}/")
+    for place in places:
+        bank_path = f"{place.kind}/{place.id}/"
+        if is_id(place.id):
+            copying.add(place.folder, _bank_files(place.folder), bank_path)
         else:
-            copying.plan.skipped.append((f"{kind}/{name}/", _NO_BANK_ID))
+            copying.plan.skipped.append((bank_path, _NO_BANK_ID))
     return copying.plan
 
 
-def _bank_places(
-    path: Path, name_bank: Callable[[Path], tuple[str, str]]
-) -> list[tuple[str, str, Path]]:
-    """The kind, the id and the folder of each bank at `path`; see `plan_banks`."""
+class _BankPlace(NamedTuple):
+    """The kind of a bank (as in BANK_KINDS), its id, and the folder with its files."""
+
+    kind: str
+    id: str
+    folder: Path
+
+
+def _bank_places(path: Path, name_bank: Callable[[Path], tuple[str, str]]) -> list[_BankPlace]:
+    """Find the banks at `path`; see `plan_banks`."""
     entries = [entry for entry in path.iterdir() if entry.is_file()]
     notes = [entry.name.lower() for entry in entries if _is_note(entry.name)]
-    # A readme explains a root of banks, and makes it no bank.
+    # A root of banks may have a readme, but no other note.
     if not notes or notes == ["readme.md"]:
-        places: list[tuple[str, str, Path]] = []
+        places: list[_BankPlace] = []
         for kind in BANK_KINDS:
             places += _banks_below(path / kind, kind)
         if places:
             return places
     if notes:
-        return [(*name_bank(path), path)]
+        return [_BankPlace(*name_bank(path), path)]
     kind = path.resolve().name
     if kind not in BANK_KINDS:
         kind = "projects"
     return _banks_below(path, kind)
 
 
-def _banks_below(folder: Path, kind: str) -> list[tuple[str, str, Path]]:
-    """The kind, the id and the folder of each bank in `folder`, which has banks of one kind."""
-    return [(kind, bank.name, bank) for bank in _bank_folders(folder)]
+def _banks_below(folder: Path, kind: str) -> list[_BankPlace]:
+    """Find the banks in `folder`, which has banks of one kind."""
+    return [_BankPlace(kind, bank.name, bank) for bank in _bank_folders(folder)]
 
 
 def _bank_files(folder: Path) -> list[SourceFile]:
-    """The files of a bank, with its record."""
+    """Return the files of a bank, with the bank's record (BANK_RECORD)."""
     files = list(files_below(folder, lambda name: name in _BANK_CACHES or name in SKIPPED_FOLDERS))
-    # The record's name begins with a dot, so that it is not among them.
+    # The record's name begins with a dot, so `files_below` leaves it out.
     record = folder / BANK_RECORD
     if record.is_file() and not record.is_symlink():
         files.append(SourceFile(BANK_RECORD, record.stat().st_size))
@@ -323,6 +343,7 @@ def _bank_files(folder: Path) -> list[SourceFile]:
 
 
 def _bank_folders(path: Path) -> list[Path]:
+    """Return the folders in `path` that have a note. Empty if `path` is not a folder."""
     entries = sorted(path.iterdir()) if path.is_dir() else ()
     folders = [entry for entry in entries if entry.is_dir() and not entry.is_symlink()]
     return [
@@ -337,8 +358,9 @@ def _is_note(name: str) -> bool:
 
 
 class _Copying:
-    """Plans to copy files into a project. If the project `is_new`, it is made later, so no file can
-    be in the way.
+    """Plan to copy files into a project.
+
+    is_new: whether the project does not exist yet, so that no file can be in the way.
     """
 
     def __init__(self, memory: MemorySession, project: str, *, is_new: bool = False):
@@ -346,35 +368,44 @@ class _Copying:
         self._project = project
         self._is_new = is_new
         self._exchange = Exchange(memory)
+        # The paths of planned notes with a permalink or id: by (`permalink`, value), (`id`, value).
         self._claimed: dict[tuple[str, str], str] = {}
+        # Planned paths by their case-folded form.
         self._paths: dict[str, str] = {}
-        self.plan = MovePlan(
-            lambda items: self._exchange.add_files(
-                project,
-                [(path, read_bytes(source)) for source, path in (item.what for item in items)],
-            )
-        )
+        self.plan = MovePlan(self._act)
+
+    def _act(self, items: Sequence[MoveAction]) -> None:
+        """Copy the files of some items."""
+        copies: list[_FileCopy] = [item.what for item in items]
+        files = [(copy.path, read_bytes(copy.source)) for copy in copies]
+        self._exchange.add_files(self._project, files)
 
     def add(self, folder: Path, files: Iterable[SourceFile], prefix: str = "") -> MovePlan:
         """Add the files of `folder` to the plan.
 
         A file that exists with the same bytes is unchanged. No file is overwritten.
+
+        prefix: put before the path of each file in the project, such as `projects/app/`.
         """
         for file in files:
             source = folder / file.path
             path = prefix + file.path
             name = f"{self._project}/{path}"
-            why = file.refused or self._refusal(source, path)
-            if why == "":
-                self.plan.items.append(MoveAction(IMPORT, name, file.size, (source, path)))
-            elif why is None:
+            refusal = file.refused or self._refusal(source, path)
+            if refusal == "":
+                copy = _FileCopy(source, path)
+                self.plan.items.append(MoveAction(IMPORT, name, file.size, copy))
+            elif refusal is None:
                 self.plan.unchanged += 1
             else:
-                self.plan.skipped.append((name, why))
+                self.plan.skipped.append((name, refusal))
         return self.plan
 
     def _refusal(self, source: Path, path: str) -> str | None:
-        """Why a file stays behind; "" when it goes, None when it is there already."""
+        """Return the reason why a file is not copied.
+
+        "" means that it is copied, None that the project has the same file already.
+        """
         try:
             hidden = path.endswith(f"/{BANK_RECORD}") or self._project == "memories"
             if path_guard.clean(path, self._project, hidden=hidden) != path:
@@ -390,7 +421,7 @@ class _Copying:
         return self._collision(path) or self._refused_note(path, data)
 
     def _difference(self, existing: bytes, data: bytes) -> str | None:
-        """The reason why `data` cannot replace `existing`. None if both are equal."""
+        """Say how a file differs from an existing one at its path. None if both are equal."""
         if not self._memory.sees(scope_of(existing)):
             return "something else is there"
         if existing == data:
@@ -398,9 +429,9 @@ class _Copying:
         return "another text is there"
 
     def _collision(self, path: str) -> str:
-        """A remark about a path that differs only in the case of its letters.
+        """Return the reason if another path differs from this one only in the case of its letters.
 
-        Empty if none exists.
+        "" if no path does.
         """
         earlier_path = self._paths.setdefault(path.casefold(), path)
         if earlier_path != path:
@@ -410,9 +441,9 @@ class _Copying:
         return ""
 
     def _refused_note(self, path: str, data: bytes) -> str:
-        """The reason why a new note stays behind: its scope, or a name that is taken.
+        """Return the reason why a new note is not copied: its scope, or a name that is taken.
 
-        Empty if it may move.
+        "" if the note is copied.
         """
         scope = scope_of(data)
         if not self._memory.sees(scope):
@@ -422,6 +453,7 @@ class _Copying:
         note = parse_note(
             data.decode("utf-8", "replace"), project=self._project, path=path, changed=EPOCH
         )
+        # (noun for people, argument of `Exchange.holder`, value)
         claims = []
         if note.own_permalink:
             claims.append(("permalink", "permalink", note.permalink))
@@ -435,7 +467,10 @@ class _Copying:
         return ""
 
     def _holder(self, noun: str, argument: str, value: str) -> str:
-        """The note that has a name already, as the caller may know it; "" for none."""
+        """Return the path of the note that has a permalink or id already. "" if no note has it.
+
+        A note that the caller may not see is "another note".
+        """
         if (noun, value) in self._claimed:
             return f"{self._project}/{self._claimed[noun, value]}"
         info = self._exchange.holder(self._project, **{argument: value})
@@ -444,6 +479,13 @@ class _Copying:
         if self._memory.sees(info.scope):
             return f"{info.project}/{info.path}"
         return "another note"
+
+
+class _FileCopy(NamedTuple):
+    """The file to copy, and its path in the project."""
+
+    source: Path
+    path: str
 
 
 def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
@@ -456,12 +498,13 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
     relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
     for relation in graph_text.relations:
         relations[relation.source].setdefault(relation.triple, relation)
-    # Entities first: no relation needs a placeholder for one
+    # Entities come first, so that no relation needs a placeholder for one.
     names = list(dict.fromkeys([*entities, *relations]))
     lacking = _Lacking(graph, names, entities)
     known_relations = {relation.triple for relation in graph.relations(set(relations))}
 
     def merge(items: Sequence[MoveAction]) -> None:
+        """Merge the entities and relations of some items into the graph."""
         contents = [item.what for item in items]
         new_relations = [content for content in contents if isinstance(content, GraphRelation)]
         new_entities = [content for content in contents if not isinstance(content, GraphRelation)]
@@ -482,9 +525,9 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
 
 
 def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str, Any]]]:
-    """The entities of a text by name, with their unknown keys.
+    """Return the entities of a text by name, each with its unknown keys.
 
-    Entities with one name are merged.
+    Entities with the same name are merged into one.
     """
     entities: dict[str, tuple[Entity, dict[str, Any]]] = {}
     for entity, other_keys in graph_text.entities:
@@ -498,7 +541,11 @@ def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str,
 
 
 class _Lacking:
-    """The parts that a graph lacks of some entities."""
+    """Find what a graph lacks of the entities that are imported.
+
+    names: all names that are imported, also of entities that only a relation names.
+    entities: the imported entities by name, each with its unknown keys.
+    """
 
     def __init__(
         self,
@@ -511,7 +558,7 @@ class _Lacking:
         self._observed = defaultdict[str, set[str]](set)
         for key, texts in zip(existing, graph.observations(existing), strict=True):
             self._observed[key.name].update(texts)
-        # Whose unknown keys would grow; a graph file keeps those in its own lines
+        # The names of entities that would gain unknown keys. A graph file stores these elsewhere.
         self._gaining = set[str]()
         if isinstance(graph, NoteGraph):
             with_keys = [key for key in existing if key.name in entities and entities[key.name][1]]
@@ -537,19 +584,20 @@ class _Lacking:
 
 _OLDER = "a newer one is here; this one is in the history"
 _OLDER_PASSING = "a newer one is here"
-# An entry with its unknown fields.
 _Incoming = tuple[Entry, dict[str, Any]]
+"""An entry of the agent-memory server, and the fields of it that we do not know."""
 
 
 def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = False) -> MovePlan:
-    """The plan for copying the entries of an agent-memory folder into notes.
+    """Plan to copy the entries of an agent-memory folder into notes.
 
-    If two entries have one key, the later `created_at` counts, as a repeated "remember" sets it. If
-    both are equal, the existing one counts.
+    If two entries have the same key, the one with the later `created_at` counts, since a repeated
+    "remember" sets it. If both are equal, the existing one counts.
 
-    skip_bad: leave out files that are not lists of entries.
+    skip_bad: whether to leave out files that are not lists of entries. Otherwise the first of them
+        raises WrongStore.
 
-    Raises WrongStore, also for such a file without `skip_bad`.
+    Raises WrongStore.
     """
     folder_at(path, "a folder of agent-memory")
     entries = NoteEntries(memory)
@@ -597,9 +645,7 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
 
 
 def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
-    """Plan one incoming entry by comparing it with the present entry that has its key. The newer
-    one counts.
-    """
+    """Plan one incoming entry. If an entry here has its key, the newer of the two counts."""
     entry, _ = incoming
     name = f"kv/{entry.namespace}/{entry.key}"
     size = len(entry.value)
@@ -611,9 +657,13 @@ def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     if _compared(present_entry) == _compared(entry):
         plan.unchanged += 1
     elif entry.created.replace(microsecond=0) <= present_entry.created.replace(microsecond=0):
-        passing = entry.expires is not None or present_entry.expires is not None
-        plan.skipped.append((name, _OLDER_PASSING if passing else _OLDER))
-        plan.items += [] if passing else [MoveAction(KEEP, name, size, incoming)]
+        # The history does not get texts of entries that expire.
+        has_end = entry.expires is not None or present_entry.expires is not None
+        if has_end:
+            plan.skipped.append((name, _OLDER_PASSING))
+        else:
+            plan.skipped.append((name, _OLDER))
+            plan.items.append(MoveAction(KEEP, name, size, incoming))
     elif is_locked:
         plan.skipped.append((name, "the one here is locked"))
     else:
@@ -621,6 +671,9 @@ def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
 
 
 def _compared(entry: Entry) -> tuple[Any, ...]:
-    """The values that equal entries share. Notes keep seconds, and milliseconds of the end."""
+    """Return the values by which entries are compared.
+
+    They have the precision that a note has: seconds, and milliseconds for the end.
+    """
     expires = entry.expires and whole_milliseconds(entry.expires)
     return entry.value, entry.created.replace(microsecond=0), expires

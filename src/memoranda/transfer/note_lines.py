@@ -1,4 +1,4 @@
-"""The notes of all projects but `categories` as JSON Lines: out, and in again.
+"""Export the notes of all projects but `categories` as JSON Lines, and import them again.
 
 A line has the note's `project` and `path`, and its text in two parts: `header`, the frontmatter as
 it is in the file, and `content`. Both together are the file, byte for byte.
@@ -37,13 +37,13 @@ def exported_notes(
     redacts: bool = False,
     secret: Callable[[], None] | None = None,
 ) -> Iterator[str]:
-    """The lines, without newlines, of the notes that the caller sees in these projects, by project
-    and path.
-
-    secret: is called for each note that seems to hold a secret.
-    redacts: whether such secrets are redacted.
+    """Yield a line, without its newline, for each note that the caller sees, by project and path.
 
     Entities of a graph file are left out: `memory graph export` writes them.
+
+    projects, scope: export only these. Empty and None export all.
+    redacts: whether texts that seem to be secrets are replaced.
+    secret: called for each note that seems to hold a secret.
     """
     exchange = Exchange(memory)
     for info in notes_of(memory, projects, scope):
@@ -63,7 +63,7 @@ def exported_notes(
 def notes_of(
     memory: MemorySession, projects: Sequence[str] = (), scope: str | None = None
 ) -> list[NoteInfo]:
-    """The notes that `exported_notes` writes."""
+    """Return the notes that `exported_notes` writes."""
     query = Query(projects=tuple(projects) or None, scope=scope, archived=False, order="path")
     infos, _ = memory.list(query, limit=0)
     exchange = Exchange(memory)
@@ -73,7 +73,7 @@ def notes_of(
 
 
 def _row(info: NoteInfo, text: str) -> dict[str, Any]:
-    """A note as the object of one line."""
+    """Return a note as the JSON object of its line."""
     body_at = split(text)[1]
     return {
         "project": info.project,
@@ -92,10 +92,10 @@ def _row(info: NoteInfo, text: str) -> dict[str, Any]:
 class _NewFile(NamedTuple):
     """The action for one line.
 
-    verb: the field of Tally that counts it.
-    project, path, data: the place and the bytes.
-    before: the existing file.
-    time: when the note was changed.
+    verb: the field of Tally that counts it: `imported`, `updated`, `unchanged` or `skipped`.
+    project, path, data: the place and the bytes of the file to write.
+    before: the existing file. None for a new one.
+    time: when the note was last changed. None if the line does not say it.
     """
 
     verb: str
@@ -107,9 +107,11 @@ class _NewFile(NamedTuple):
 
 
 class NoteImport:
-    """The import of the lines of `source` about notes of projects other than `categories`.
+    """Import the lines of `source` that are about notes. Lines about memories are ignored.
 
-    If a path exists already, the newer text stays and the other one goes to the history.
+    If a path exists already, the newer text counts, and the other one goes to the history.
+
+    skip_bad: whether to leave out bad lines. Otherwise the first one ends the import.
     """
 
     def __init__(self, memory: MemorySession, source: BinaryIO, *, skip_bad: bool = False):
@@ -121,7 +123,12 @@ class NoteImport:
     def run(
         self, tally: Tally, warn: Callable[[str], None], say: Callable[[str], None] | None = None
     ) -> None:
-        """Carry it out, or with `say` only tell what would be done. Raises BadRecord."""
+        """Carry out the import. Raises BadRecord.
+
+        tally: counts the lines that are done so far.
+        warn: called with a sentence for each line that is left out.
+        say: for a trial run: called with a sentence for each action, and nothing is written.
+        """
         batch: list[_NewFile] = []
         for number, values in self._lines():
             try:
@@ -146,7 +153,7 @@ class NoteImport:
     def _write(
         self, batch: Sequence[_NewFile], tally: Tally, say: Callable[[str], None] | None
     ) -> None:
-        """Write files of one project as one change."""
+        """Write files of one project as one change. In a trial run, only say and count them."""
         project = batch[0].project
         for new in batch:
             if say is not None:
@@ -160,7 +167,7 @@ class NoteImport:
             setattr(tally, new.verb, getattr(tally, new.verb) + 1)
 
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """(number, values) of each line that holds a note. Blank lines are not counted."""
+        """Yield the number and the values of each line about a note. Blank lines do not count."""
         number = 0
         self._source.seek(0)
         for data in iter(self._source.readline, b""):
@@ -175,7 +182,7 @@ class NoteImport:
                 yield number, json.loads(line)
 
     def _plan_line(self, values: dict[str, Any]) -> _NewFile:
-        """The action for one line. Raises InvalidInput, OutsideError."""
+        """Decide what to do with one line. Raises InvalidInput, OutsideError."""
         content = values.get("content")
         header = values.get("header") or ""
         if not isinstance(content, str) or not isinstance(header, str):
@@ -198,9 +205,10 @@ class NoteImport:
         return _NewFile(verb, project, path, data, file, time)
 
     def _place(self, project: str, path: str) -> tuple[str, str]:
-        """The place of a note. If its project does not exist, it is in a folder of project `notes`.
+        """Return the project and path at which a note is written.
 
-        Raises InvalidInput for a project that is a graph file.
+        If the project does not exist, the note goes into a folder of project `notes` with the
+        project's name. Raises InvalidInput for a project that is a graph file.
         """
         try:
             name = self._exchange.files_of(project)

@@ -1,9 +1,9 @@
-"""Open Knowledge Format 0.2: notes as a bundle of Markdown files that say where they come from, who
-confirmed them and until when they hold, and back, with no byte lost (docs/moving-in.md).
+"""Write notes as a bundle of the Open Knowledge Format 0.2, and read bundles, with no byte lost.
 
-A note that has a header keeps it as it is; what the format wants in addition to stands below a comment at
-its end, and is taken out on the way back. A note without a header, or with one that is no YAML,
-gets a separate header, in which the old one is kept as text.
+A bundle is a folder of Markdown files. Their headers say where a text comes from, who confirmed it
+and until when it is valid. A note with a header keeps the header; the further keys of the format
+come after a comment at its end, and are removed when the bundle is read. A note without a header, or
+with one that is not YAML, gets a new header, in which the old one is a text. See docs/moving-in.md.
 """
 
 from __future__ import annotations
@@ -41,7 +41,13 @@ _MOST_FILE_BYTES = 64 << 20
 
 
 class About(NamedTuple):
-    """A note as a bundle describes it: see OKF 0.2, 4 and 5. Empty values are left out."""
+    """The facts about a note in a bundle (OKF 0.2, 4 and 5). Empty ones are left out.
+
+    generated, verified: who made and who confirmed the note, and when: `{"by": …, "at": …}`.
+    status: `draft`, `stable` or `deprecated`.
+    stale_after: the moment until which the note is valid.
+    sources: where the note comes from: `{"resource": …}`.
+    """
 
     type: str
     title: str
@@ -54,7 +60,7 @@ class About(NamedTuple):
     sources: tuple[Mapping[str, str], ...] = ()
 
     def keys(self) -> dict[str, Any]:
-        """These facts as keys of a header, without project and path."""
+        """Return these facts as keys of a header, without project and path."""
         result: dict[str, Any] = {"type": self.type, "title": self.title}
         result |= {"generated": dict(self.generated)}
         if self.verified:
@@ -69,7 +75,10 @@ class About(NamedTuple):
 
 
 class Unpacked(NamedTuple):
-    """A file of a bundle as it is in a memory: `project` "" for one that came from elsewhere."""
+    """A file of a bundle as it is in a memory.
+
+    project: "" for a file that another program wrote.
+    """
 
     project: str
     path: str
@@ -77,27 +86,26 @@ class Unpacked(NamedTuple):
 
 
 def packed(data: bytes, about: About) -> bytes:
-    """A note as a document of a bundle. `unpack` makes the same bytes of it."""
+    """Turn the file of a note into a document of a bundle. `unpack` returns the same bytes again."""
     with suppress(UnicodeDecodeError):
         document = _packed_text(data.decode("utf-8"), about)
         if unpack("", document).data == data and _is_concept(document):
             return document
-    # Not text, or text that would be read in another way
+    # The file is not text, or it would be read in another way.
     return _enclosed("", "", about, {"base64": base64.b64encode(data).decode()})
 
 
 def _is_concept(document: bytes) -> bool:
+    """Whether a document has a header with a type and with our key, as the format demands."""
     yaml = split(document.decode("utf-8")).yaml
-    if yaml is not None:
-        header = _header(yaml)
-    else:
-        header = None
+    header = _header(yaml) if yaml is not None else None
     return header is not None and _META in header and bool(str(header.get("type") or "").strip())
 
 
 def _packed_text(text: str, about: About) -> bytes:
-    """A note as a document: its own header gets the keys of the format if these fit. Otherwise it
-    is enclosed.
+    """Turn a note into a document by adding keys to its header.
+
+    If that is impossible, the note gets a new header (`_enclosed`).
     """
     parts = split(text)
     if parts.yaml is None or text.startswith("\ufeff"):
@@ -109,10 +117,7 @@ def _packed_text(text: str, about: About) -> bytes:
     is_usual = closing[2].rstrip("\r") == "---" and parts.yaml.endswith("\n")
     if header is None or not is_usual or not _fits(header):
         return _enclosed(head, body, about, {})
-    if "\r\n" in head:
-        newline = "\r\n"
-    else:
-        newline = "\n"
+    newline = "\r\n" if "\r\n" in head else "\n"
     added = {key: value for key, value in about.keys().items() if key not in header}
     added[_META] = {"project": about.project, "path": about.path}
     rows = [_MARK, *(f"{key}: {_flow(value)}" for key, value in added.items())]
@@ -122,9 +127,9 @@ def _packed_text(text: str, about: About) -> bytes:
 
 
 def unpack(path: str, data: bytes) -> Unpacked:
-    """Make the note that a file of a bundle was written from.
+    """Return the note from which a file of a bundle was made.
 
-    A file that another program wrote is taken as it is.
+    A file that another program wrote stays as it is.
     """
     foreign = Unpacked("", path, data)
     try:
@@ -151,7 +156,7 @@ def unpack(path: str, data: bytes) -> Unpacked:
 
 
 def _meta(row: re.Match[str] | None) -> dict[str, Any]:
-    """The values of our row in a header. Empty if nothing is found, or if somebody changed it."""
+    """Read the values of our row in a header. Empty without it, or if somebody damaged it."""
     if row is None:
         return {}
     try:
@@ -164,7 +169,11 @@ def _meta(row: re.Match[str] | None) -> dict[str, Any]:
 
 
 def _enclosed(head: str, body: str, about: About, more_keys: Mapping[str, str]) -> bytes:
-    """A note in a separate header, in which the old one is a text."""
+    """Turn a note into a document with a new header, in which the old one is a text.
+
+    head, body: the old header and the rest of the note.
+    more_keys: further values of our row, such as a file that is not text as `base64`.
+    """
     meta = {"project": about.project, "path": about.path, "head": head, **more_keys}
     keys = about.keys() | {_META: meta}
     rows = ["---", _MARK, *(f"{key}: {_flow(value)}" for key, value in keys.items()), "---", ""]
@@ -172,11 +181,12 @@ def _enclosed(head: str, body: str, about: About, more_keys: Mapping[str, str]) 
 
 
 def _flow(value: Any) -> str:
-    """A value on one line: JSON is YAML."""
+    """Write a value in one line of YAML. JSON is YAML, too."""
     return json.dumps(value, ensure_ascii=True)
 
 
 def _header(yaml: str) -> dict[str, Any] | None:
+    """Read a header. None if it is not valid."""
     try:
         return parse(yaml)
     except ValueError:
@@ -184,24 +194,25 @@ def _header(yaml: str) -> dict[str, Any] | None:
 
 
 def _fits(header: Mapping[str, Any]) -> bool:
-    """Whether a header already uses these keys in the sense of the format."""
+    """Whether keys may be added to a header: its `type` is a text, and our key is not used."""
     kind = header.get("type", _PLAIN_TYPE)
     return isinstance(kind, str) and bool(kind.strip()) and _META not in header
 
 
 def bundle_path(project: str, path: str, taken: set[str]) -> str:
-    """Choose and reserve the path of a note in a bundle: it is added to `taken`.
+    """Choose the path of a note in a bundle, and add it to `taken`.
 
-    Names that the format reserves are avoided.
+    Names that the format reserves, such as `index.md`, are avoided.
+
+    taken: the paths that are used already, in lower case.
     """
     place = PurePosixPath(path)
     name = place.name
     stem = name.rpartition(".")[0] or name
-    if name.lower() in _RESERVED or not name.lower().endswith(".md"):
-        if name.lower() in _RESERVED:
-            name = f"{stem}-note.md"
-        else:
-            name = f"{name}.md"
+    if name.lower() in _RESERVED:
+        name = f"{stem}-note.md"
+    elif not name.lower().endswith(".md"):
+        name = f"{name}.md"
     folder = place.parent
     result = str(PurePosixPath(project, folder, name))
     number = 1
@@ -231,7 +242,7 @@ def about(memory: MemorySession, info: NoteInfo) -> About:
 
 
 def _generator(info: NoteInfo) -> str:
-    """Who made a note, as the format names it: `human:`, `process:`, or the agent with its client."""
+    """Say who made a note: `human:owner`, `process:import`, or an agent as `claude/claude-code`."""
     who = info.provenance.who
     if who == "owner":
         return "human:owner"
@@ -247,17 +258,14 @@ def _status(info: NoteInfo, is_confirmed: bool) -> str:
 
 
 def _stale_after(info: NoteInfo) -> str:
-    """The moment at which a note ends.
-
-    Empty if it does not end, or ends with a day instead of a moment.
-    """
+    """Return the moment at which a note ends. "" if it does not end, or ends with a day."""
     until = info.header.get("valid_until")
     ends = info.expires or (str(until) if until else "")
     return ends if "T" in ends else ""
 
 
 def _sources(info: NoteInfo) -> tuple[dict[str, str], ...]:
-    """Where a note is from."""
+    """Return where a note comes from: its origin, and its file in another program."""
     ref = info.header.get("source_ref")
     places = [info.provenance.origin, ref if isinstance(ref, str) else None]
     return tuple({"resource": place} for place in places if place)
@@ -266,7 +274,10 @@ def _sources(info: NoteInfo) -> tuple[dict[str, str], ...]:
 def documents(
     memory: MemorySession, projects: Sequence[str] = ()
 ) -> Iterator[tuple[str, bytes, NoteInfo]]:
-    """The files of a bundle: path, bytes, note. Without `projects`, of all notes."""
+    """Yield the path, the bytes and the note of each file of a bundle.
+
+    projects: the names of projects. Empty means all.
+    """
     names = tuple(projects) or tuple(
         project.name for project in memory.projects if project.name != TRACE_PROJECT
     )
@@ -279,7 +290,7 @@ def documents(
 
 
 def _bytes(memory: MemorySession, info: NoteInfo) -> bytes:
-    """The file of a note, byte for byte. If the note is not a file, its text."""
+    """Return the bytes of the file of a note. For a note without a file, its text."""
     try:
         return Files(memory, info.project).read(info.path).data
     except (MemorandaError, AttributeError, TypeError):
@@ -317,11 +328,11 @@ def _index(listed: Mapping[str, Iterable[tuple[str, str]]]) -> str:
 
 
 def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
-    """The plan for importing a bundle.
+    """Plan to import a bundle.
 
-    Notes of a memory return to their places if their project exists. All others go into a folder of
-    `project` with the name of the bundle. An existing file with another text stays. Raises
-    WrongStore, ProjectNotFound.
+    Notes that were written from a memory return to their places if their project exists. Other
+    files go into a folder of `project` with the name of the bundle. An existing file with another
+    text stays. Raises WrongStore, ProjectNotFound.
     """
     if not folder.is_dir():
         raise WrongStore(f"no such folder: {folder}")
@@ -357,7 +368,7 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
 
 
 def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
-    """The documents of a bundle; of our own ones the index of the root is not one."""
+    """Yield the path and bytes of each document of a bundle, without the index that we wrote."""
     for file in sorted(folder.rglob("*.md")):
         path = str(file.relative_to(folder))
         if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():

@@ -1,13 +1,13 @@
-"""A whole home in another place: `memory move-home` and `memory mirror` (docs/teams.md).
+"""Move, back up or mirror a whole home: `memory move-home`, `backup`, `mirror` (docs/teams.md).
 
-A move copies a home with its history, and proves that the copy is complete. `IntoDatabase` of
-engine/exchange.py moves it to a database. To move it to a folder, everything is copied into
+A move copies a home with its history, and proves that the copy is complete. A home is moved to a
+database by `IntoDatabase` of engine/exchange.py. To move it to a folder, everything is copied into
 `.moving` of the target, compared with the source, and renamed into place at the end. An interrupted
 move can be resumed. The source is only read.
 
-A mirror is a folder kept like the memory, byte for byte, one way. The files to copy are found by
-comparing the home with the last copy. With git, each run is one commit (`git_history.py`). Names in
-it are as in a home: `notes/Plan.md`, `projects/NAME/…`.
+A mirror is a folder that is made equal to the memory, byte for byte; changes in the mirror are lost.
+The files to copy are found by comparing the home with the last copy. With git, each run is one
+commit (`git_history.py`). Names in it are as in a home: `notes/Plan.md`, `projects/NAME/…`.
 """
 
 from __future__ import annotations
@@ -55,21 +55,31 @@ from memoranda.transfer.git_history import GitHistory
 from memoranda.transfer.moving import MIRROR, Progress
 
 MOVING = ".moving"
+"""The folder in the target of a move that has everything until the move is complete."""
+# The folder in `.moving` with the copy, and the file there that names the source of the move.
 _STAGED = "home"
-_NOTE = "move.json"
+_RECORD = "move.json"
 _LEDGER = f"{PRIVATE}/ledger.db"
+# The folder with large texts of the history. Each file is named by its SHA-256.
 _TEXTS = f"{PRIVATE}/texts/"
 DATABASE = ("postgresql://", "postgres://")
-"""How the address of a database begins."""
-_OF_THE_PLACE = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
-# Names in `.memoranda` that are not moved.
-_MADE_ANEW = ("index*.db*", "lock", "http", "ledger.db-*")
+"""The beginnings of the address of a database."""
+# Names of files of running programs. They are not moved.
+_NAMES_OF_PROGRAMS = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
+# Names in `.memoranda` that are not moved, as the new home makes these files itself.
+_DERIVED_NAMES = ("index*.db*", "lock", "http", "ledger.db-*")
 # Names in the folder of copies of a database's notes that are not moved.
-_OF_A_COPY = ("README.txt", f"{PRIVATE}/replica.json", f"{PRIVATE}/incoming", f"{PRIVATE}/erased")
+_NAMES_OF_A_COPY = (
+    "README.txt",
+    f"{PRIVATE}/replica.json",
+    f"{PRIVATE}/incoming",
+    f"{PRIVATE}/erased",
+)
 _CONFIG = "config.yaml"
+# Takes the place of the times of a ledger, so that a ledger never counts as unchanged.
 _NEVER_THE_SAME = (-1, -1)
 # Files that may name the home by its path.
-_OWN_PATHS = (_CONFIG,)
+_FILES_WITH_PATHS = (_CONFIG,)
 
 
 @dataclass(slots=True)
@@ -98,8 +108,9 @@ class HomeMoved:
 def move(
     source: str, target: str, *, dry_run: bool = False, progress: Progress | None = None
 ) -> HomeMoved:
-    """Move the home at `source` to `target`, or resume a move. Each is a folder or a database's
-    address.
+    """Move a home, or resume a move.
+
+    source, target: each is the path of a folder, or the address of a database.
 
     Raises StorageError, and InvalidInput if the move is impossible. Then the target is not a home,
     and the move can be run again.
@@ -112,52 +123,63 @@ def move(
         with open_session(_home_at(Path(source)), watch=False) as home:
             into = IntoDatabase(home, target)
             into.run(dry_run=dry_run, progress=progress)
-            sizes = len(into.digests), into.size, into.changes, into.texts
             return HomeMoved(
-                *sizes, "" if dry_run else checksum(into.digests), [], into.outside, into.left
+                files=len(into.digests),
+                bytes=into.size,
+                changes=into.changes,
+                texts=into.texts,
+                checksum="" if dry_run else checksum(into.digests),
+                outside=into.outside,
+                left=into.left,
             )
     with ExitStack() as locks:
+        memory = None
+        source_folder = Path(source)
         if source.startswith(DATABASE):
             memory = locks.enter_context(open_session(source, watch=False))
-        else:
-            memory = None
-        if memory is None:
-            place = Path(source)
-        else:
-            place = memory.home
-        return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)
+            source_folder = memory.home
+        folder_move = FolderMove(source_folder, Path(target), memory)
+        return folder_move.run(dry_run=dry_run, progress=progress)
 
 
 def back_up(memory: MemorySession, target: Path, progress: Progress | None = None) -> HomeMoved:
     """Copy the home of `memory` to `target` as it is at one moment, even while it is in use.
 
-    The copy is read again and compared. It is a home: `memory --home TARGET` opens it. Raises
-    InvalidInput when `target` is not empty, StorageError; then the backup can be run again.
+    The copy is read again and compared. It is a home: `memory --home TARGET` opens it.
+
+    Raises InvalidInput if `target` is not empty, StorageError. Then the backup can be run again.
     """
-    is_copy = memory.settings.url is not None
-    copy = FolderMove(memory.home, target, memory if is_copy else None, relocates=False)
-    return copy.run(progress=progress)
+    is_in_database = memory.settings.url is not None
+    folder_move = FolderMove(
+        memory.home, target, memory if is_in_database else None, relocates=False
+    )
+    return folder_move.run(progress=progress)
 
 
 def _home_at(place: Path) -> Path:
-    """Where the home really is. Raises InvalidInput."""
-    real = Path(os.path.realpath(user_path(place)))
-    # A home whose state is elsewhere has a configuration that says so
-    if not Layout(real).private.is_dir() and not (real / _CONFIG).is_file():
+    """Return the real path of a home, without symlinks.
+
+    Raises InvalidInput if no home is there, or if it has a change that was not completed.
+    """
+    real_path = Path(os.path.realpath(user_path(place)))
+    # A home with its state in another folder has a configuration that names the folder.
+    if not Layout(real_path).private.is_dir() and not (real_path / _CONFIG).is_file():
         raise InvalidInput(f"{place} is no memory home.")
-    if is_unfinished(Layout(real).ledger):
+    if is_unfinished(Layout(real_path).ledger):
         raise InvalidInput(
             f"{place} has a change that was not completed: run memory doctor --fix first."
         )
-    return real
+    return real_path
 
 
 class FolderMove:
-    """A move from the home at `source` to the folder `target`. Raises InvalidInput if it is
-    impossible.
+    """Move a home to a folder: copy it, check the copy, and put it into its place.
 
-    memory: the open home, for notes in a database. `source` has copies of them.
-    relocates: whether paths in the copy that named the source name the target.
+    source: the folder of the home. For notes in a database, the folder with copies of them.
+    memory: the open home, for notes in a database. None for a home in a folder.
+    relocates: whether paths in the copy that name the source are changed to name the target.
+
+    Raises InvalidInput if the move is impossible.
     """
 
     def __init__(
@@ -169,13 +191,18 @@ class FolderMove:
         relocates: bool = True,
     ):
         self._relocates = relocates
-        self.source, self.target = _home_at(source), Path(os.path.realpath(user_path(target)))
+        self.source = _home_at(source)
+        self.target = Path(os.path.realpath(user_path(target)))
         self._memory = memory
         self._layout = Layout(self.source)
+        # The folder with the copy, and the file that names the source.
         self._staged = self.target / MOVING / _STAGED
-        self._note = self.target / MOVING / _NOTE
-        self._gone = self.target / PRIVATE / f"{TEMP_PREFIX}moved"
+        self._record = self.target / MOVING / _RECORD
+        # The name of `.moving` while it is removed at the end.
+        self._finished = self.target / PRIVATE / f"{TEMP_PREFIX}moved"
+        # The SHA-256 of each copied file, by name.
         self._digests: dict[str, str] = {}
+        # The stamp of the source of everything that was copied, by name.
         self._seen: dict[str, Values] = {}
         if self.source in (self.target, *self.target.parents) or self.target in self.source.parents:
             raise InvalidInput(
@@ -187,33 +214,38 @@ class FolderMove:
             target_names = []
         except NotADirectoryError:
             target_names = [str(self.target)]
-        came_to_nothing = target_names == [MOVING] and not self._staged.exists()
-        if target_names and not came_to_nothing and not self._record_of_move():
+        # A move that was interrupted before it copied anything is not in the way.
+        has_empty_move = target_names == [MOVING] and not self._staged.exists()
+        if target_names and not has_empty_move and not self._record_of_move():
             raise InvalidInput(
                 f"{target} is not empty, nor a move from {source} that was cut off; name another one."
             )
 
     def _record_of_move(self) -> dict[str, Any]:
-        """The record of a move from this source to this target, if one began."""
-        for note in (self._note, self._gone / _NOTE):
+        """Return the record of an interrupted move from this source to this target.
+
+        It has `from`, the source, and after the check `moved`, the result. Empty without such a move.
+        """
+        for path in (self._record, self._finished / _RECORD):
             with suppress(OSError, ValueError, KeyError, TypeError):
-                row: dict[str, Any] = json.loads(note.read_bytes())
-                if row["from"] == str(self.source):
-                    return row
-                return {}
+                record: dict[str, Any] = json.loads(path.read_bytes())
+                return record if record["from"] == str(self.source) else {}
         return {}
 
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
-        """Move, or go on. Raises StorageError with everything as it was, to be run again."""
+        """Move the home, or resume an interrupted move.
+
+        If StorageError is raised, the source is as it was, and the move can be run again.
+        """
         moved = HomeMoved()
-        # The move was interrupted after the check.
-        moved_before = self._record_of_move().get("moved")
-        if moved_before:
+        result_before = self._record_of_move().get("moved")
+        # The move was interrupted after the check, so only the last step is left.
+        if result_before:
             self._finish()
-            return HomeMoved(**moved_before)
+            return HomeMoved(**result_before)
         with ExitStack() as locks:
             memory = self._memory or locks.enter_context(open_session(self.source, watch=False))
-            # Its configuration was read
+            # Opening the home read its configuration, which may name another folder for the state.
             self._layout = Layout(self.source)
             contents = Contents(memory)
             contents.wait_until_whole()
@@ -229,9 +261,10 @@ class FolderMove:
                 self._seen = {name: stamp_of(os.lstat(self._place(name))) for name in self._names()}
                 return self._count(moved)
             with storing(str(self.target)):
-                make_private(self._note.parent)
-                put_derived(self._note, json.dumps({"from": str(self.source)}).encode())
+                make_private(self._record.parent)
+                put_derived(self._record, json.dumps({"from": str(self.source)}).encode())
                 make_private(self._staged)
+                # Most is copied while the home is in use. The lock is only needed for the rest.
                 self._copy(progress)
                 self._lock_spaces(memory, locks)
                 if self._memory is not None:
@@ -241,18 +274,17 @@ class FolderMove:
                     put_reads(self._staged / _LEDGER, contents.reads())
                     self._digests[_LEDGER] = digest_of(self._staged / _LEDGER)
         with storing(str(self.target)):
-            read = dict(self._digests)
+            source_digests = dict(self._digests)
             self._forget_state()
             if self._relocates:
                 moved.rewritten = self._relocate()
-            else:
-                moved.rewritten = []
             self._check(progress)
-            moved.checksum = checksum(read)
+            moved.checksum = checksum(source_digests)
             self._count(moved)
             os.sync()
             put_derived(
-                self._note, json.dumps({"from": str(self.source), "moved": asdict(moved)}).encode()
+                self._record,
+                json.dumps({"from": str(self.source), "moved": asdict(moved)}).encode(),
             )
         self._finish()
         return moved
@@ -270,22 +302,26 @@ class FolderMove:
             locks.enter_context(space.exclusive())
 
     def _names(self) -> Iterator[str]:
-        """The names of all files, links and folders that are moved; folders end in `/`."""
+        """Yield the names of all files, links and folders that are moved.
+
+        A name is the path below the home. The names of folders end in `/`: `notes/`.
+        """
         waiting = [""]
         while waiting:
             name = waiting.pop()
-            if name:
+            is_home = name == ""
+            if not is_home:
                 yield name
-            if name == "" or name.endswith("/"):
+            if is_home or name.endswith("/"):
                 waiting += reversed(self._names_in(name))
 
     def _names_in(self, folder: str) -> list[str]:
-        """The names of what is moved of one folder, in order."""
+        """Return the names in one folder that are moved, in order."""
         names = []
         with os.scandir(self._place(folder)) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 name = folder + entry.name
-                if self._memory is not None and name in _OF_A_COPY:
+                if self._memory is not None and name in _NAMES_OF_A_COPY:
                     continue
                 if _stays(entry, folder):
                     continue
@@ -293,27 +329,31 @@ class FolderMove:
                     names.append(f"{name}/")
                 elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
                     names.append(name)
+        # A home with its state in another folder has no `.memoranda`, but its copy has.
         if not folder and self._layout.is_apart:
             names = [*(name for name in names if name != f"{PRIVATE}/"), f"{PRIVATE}/"]
         return names
 
     def _place(self, name: str) -> Path:
-        """Where a file of the source is; a folder's name may end in `/`."""
+        """Return the path of a file or folder of the source. A folder's name may end in `/`."""
         return self._layout.place(name.rstrip("/"))
 
     def _copy(self, progress: Progress | None) -> None:
-        """Copy what differs from what was seen before, and remove what is gone."""
+        """Copy everything that changed since the last call, and remove what the home has no longer.
+
+        progress: called with the work done and all work, of which copying is half. None shows none.
+        """
         names = list(self._names())
         for number, name in enumerate(names):
             with suppress(FileNotFoundError):
                 self._copy_entry(name)
             if progress is not None:
-                # The other half is the check
+                # The other half of the work is the check.
                 progress(number // 2, len(names))
         self._remove_all_but({*names})
 
     def _copy_entry(self, name: str) -> None:
-        """Copy one file, folder or symlink, unless it is as it was seen before."""
+        """Copy one file, folder or symlink, unless it is as it was at the last copy."""
         source = self._place(name)
         status = os.lstat(source)
         stamp = stamp_of(status)
@@ -327,7 +367,7 @@ class FolderMove:
             staged.unlink(missing_ok=True)
             staged.symlink_to(os.readlink(source))
         elif _is_ledger(name):
-            # The ledger may be in use, and its log has pages that the file lacks.
+            # The ledger may be in use. Its log has pages that the file does not have yet.
             copy_ledger(source, staged)
             self._digests[name] = digest_of(staged)
             stamp = Stamp(os.lstat(staged).st_size, *_NEVER_THE_SAME)
@@ -340,7 +380,7 @@ class FolderMove:
         self._seen[name] = stamp
 
     def _remove_all_but(self, kept_names: set[str]) -> None:
-        """Remove from the copy what the home does not have any more."""
+        """Remove from the copy what the home no longer has."""
         for name in self._seen.keys() - kept_names:
             del self._seen[name]
             self._digests.pop(name, None)
@@ -351,6 +391,11 @@ class FolderMove:
                     place.rmdir() if is_folder else place.unlink()
 
     def _put_file(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
+        """Write a file of the copy.
+
+        mode: its permissions.
+        changed_ns: the time of its last change, in nanoseconds since 1970.
+        """
         temp = self._staged / f"{TEMP_PREFIX}moving"
         temp.unlink(missing_ok=True)
         write_file(str(temp), data, mode=mode, durable=False)
@@ -368,24 +413,27 @@ class FolderMove:
         self._digests[_CONFIG] = sha256(data)
 
     def _relocate(self) -> list[str]:
-        """Name the target where the source named itself: folders of projects and spaces, graph
-        files in the home.
+        """Replace the path of the source by the path of the target in the copy.
+
+        The configuration and the ledgers name folders of projects, spaces and graph files. Returns
+        the names of the changed files.
         """
-        olds = {str(self.source), str(self.source).replace(os.path.expanduser("~/"), "~/", 1)}
-        anywhere = re.compile(
-            b"(%s)(?=[/\"'\\s]|$)" % b"|".join(re.escape(os.fsencode(old)) for old in olds)
+        home_prefix = os.path.expanduser("~/")
+        spellings = {str(self.source), str(self.source).replace(home_prefix, "~/", 1)}
+        source_path = re.compile(
+            b"(%s)(?=[/\"'\\s]|$)" % b"|".join(re.escape(os.fsencode(path)) for path in spellings)
         )
-        new = os.fsencode(self.target)
+        target_path = os.fsencode(self.target)
         changed = []
-        for name in _OWN_PATHS:
+        for name in _FILES_WITH_PATHS:
             if name in self._digests:
                 file = read_file(str(self._staged / name))
-                data = anywhere.sub(lambda match: new, file.data)
+                data = source_path.sub(lambda match: target_path, file.data)
                 # The configuration names the places of a database's projects like this.
                 if self._memory is not None and name == _CONFIG:
                     data = re.sub(
                         rb"(?m)(:\s*[\"']?)(?=projects/)",
-                        lambda match: match[0] + new + b"/",
+                        lambda match: match[0] + target_path + b"/",
                         data,
                     )
                 if data != file.data:
@@ -400,14 +448,15 @@ class FolderMove:
         return changed
 
     def _check(self, progress: Progress | None) -> None:
-        """Read everything again and compare it with what was read at the source. Raises
-        StorageError.
+        """Read the copy again, and compare it with what was read at the source.
+
+        Raises StorageError if something differs.
         """
         for number, (name, digest) in enumerate(self._digests.items()):
-            staged_etag = digest_of(self._staged / name)
-            if staged_etag != digest or (
-                name.startswith(_TEXTS) and staged_etag != name.rpartition("/")[2]
-            ):
+            staged_digest = digest_of(self._staged / name)
+            file_name = name.rpartition("/")[2]
+            has_wrong_name = name.startswith(_TEXTS) and staged_digest != file_name
+            if staged_digest != digest or has_wrong_name:
                 raise StorageError(
                     name, f"the copy at {self.target} is not what was read; run the move again"
                 )
@@ -415,21 +464,27 @@ class FolderMove:
                 progress(len(self._digests) + number + 1, 2 * len(self._digests))
 
     def _finish(self) -> None:
-        """Rename all that was checked into place, what makes it a home last."""
+        """Rename everything that was checked into its place.
+
+        `.memoranda` comes last, since it makes the folder a home. Then `.moving` is removed.
+        """
         with storing(str(self.target)):
             if (self.target / MOVING).exists():
                 names = os.listdir(self._staged)
                 for name in sorted(names, key=lambda name: (name == PRIVATE, name)):
                     os.rename(self._staged / name, self.target / name)
                 os.sync()
-                os.rename(self.target / MOVING, self._gone)
-            # The note goes last: without it nobody knows what the folder is
-            shutil.rmtree(self._gone / _STAGED, ignore_errors=True)
-            shutil.rmtree(self._gone)
+                os.rename(self.target / MOVING, self._finished)
+            # The record goes last: without it nobody knows what the folder is.
+            shutil.rmtree(self._finished / _STAGED, ignore_errors=True)
+            shutil.rmtree(self._finished)
 
     def _count(self, moved: HomeMoved) -> HomeMoved:
+        """Fill in the numbers of files, bytes, changes and texts, and return the result."""
         names = [name for name in self._seen if not name.endswith("/")]
-        moved.files, moved.bytes = len(names), sum(self._seen[name][0] for name in names)
+        moved.files = len(names)
+        # The first value of a stamp is the size.
+        moved.bytes = sum(self._seen[name][0] for name in names)
         ledger = self._staged / _LEDGER if self._staged.exists() else self._layout.ledger
         moved.texts = sum(name.startswith(_TEXTS) for name in names)
         if ledger.exists():
@@ -440,18 +495,18 @@ class FolderMove:
 
 
 def _stays(entry: os.DirEntry[str], folder: str) -> bool:
-    """Whether a file or folder of the home is not moved with it.
+    """Whether a file or folder of the home is not moved with the home.
 
-    Files of running programs stay, and those that the new home makes itself. Folders of such a name
-    only stay in the private folder: elsewhere they are the owner's.
+    Files of running programs stay, and files that the new home makes itself. A folder with such a
+    name stays only if it is in `.memoranda`: elsewhere it belongs to the owner.
 
-    folder: the path of the folder that holds it, below the home.
+    folder: the path below the home of the folder with the entry.
     """
     parts = folder.rstrip("/").split("/")
     if PRIVATE in parts:
-        patterns = _MADE_ANEW
+        patterns = _DERIVED_NAMES
     else:
-        patterns = _OF_THE_PLACE
+        patterns = _NAMES_OF_PROGRAMS
     if not any(fnmatch(entry.name, pattern) for pattern in patterns):
         return False
     is_file = entry.is_file(follow_symlinks=False)
@@ -459,12 +514,15 @@ def _stays(entry: os.DirEntry[str], folder: str) -> bool:
 
 
 def _is_ledger(name: str) -> bool:
-    """Whether it is the ledger of the home, or of a space in it."""
+    """Whether a name is the ledger of the home, or of a space in the home."""
     return f"/{name}".endswith(f"/{_LEDGER}")
 
 
 def checksum(digests: Mapping[str, str]) -> str:
-    """The checksum of `HomeMoved`. `digests`: SHA-256 by name."""
+    """Return the checksum of a home; see `HomeMoved`.
+
+    digests: the SHA-256 of each file, by name. Only files of projects count.
+    """
     layout = Layout(Path("/"))
     folders = (OWN, *(str(place.relative_to("/")) for place in layout.built_in.values()))
     lines = (
@@ -484,11 +542,11 @@ _FILES_SYNCED_ALONE = 64
 class Mirrored:
     """The result of a run of a mirror.
 
-    copied, removed: the files copied and removed.
-    restored: the files copied again because somebody changed them in the mirror.
-    commits: the commits that were made.
-    change: the number of the latest change.
     files: the number of files now.
+    copied, removed: the number of files that were copied and removed.
+    restored: the number of files copied again because somebody changed them in the mirror.
+    commits: the number of commits that were made.
+    change: the number of the latest change in the memory.
     left: the files that could not be listed or read. Their last copies stay.
     notices: sentences for the owner.
     """
@@ -505,12 +563,13 @@ class Mirrored:
 
 @dataclass(slots=True)
 class _State:
-    """The state of a mirror.
+    """The state of a mirror, as the last run recorded it.
 
-    change: the number of the change it shows.
-    files: name to [SHA-256, size, mtime, inode and ctime of the file it was copied from].
+    home: the home that it mirrors: a path, or an address without a password.
+    change: the number of the latest change of the memory that the mirror has.
+    files: for each name, the SHA-256, size, mtime, inode and ctime of the file that was copied.
     writing: names that an interrupted run was about to write.
-    git: whether it has commits.
+    git: whether the mirror has commits.
     """
 
     home: str
@@ -521,8 +580,9 @@ class _State:
 
 
 class Mirror:
-    """The mirror of `memory`'s home in `folder`. Raises InvalidInput for an agent, and for a folder
-    of the home.
+    """Mirror the home of `memory` in `folder`.
+
+    Raises InvalidInput for an agent, and for a folder that is in the home or contains the home.
     """
 
     def __init__(self, memory: MemorySession, folder: Path):
@@ -540,22 +600,22 @@ class Mirror:
     ) -> Mirrored:
         """Make the folder equal to the memory.
 
-        git: also commit the changes of this run. Once a mirror has commits, this is always on.
-        after_erase: what to do with the commits after an erasure in the memory. `rewrite` begins
-            them again without the erased texts, `keep` goes on with them. None refuses to commit.
+        git: whether to commit the changes of this run. Once a mirror has commits, this is always on.
+        after_erase: the way to treat earlier commits after an erasure in the memory. `rewrite`
+            begins them again without the erased texts, `keep` leaves them. None refuses to commit.
 
         Raises InvalidInput, Busy, StorageError. The next run continues.
         """
         self._contents.wait_until_whole()
         with self._locked():
             state = self._load()
-            state.git = git = git or state.git
-            history = GitHistory(self.folder, self.folder / MIRROR) if git else None
-            reached = history.change if history is not None else state.change
-            changes = self._contents.changes(reached)
+            state.git = git or state.git
+            history = GitHistory(self.folder, self.folder / MIRROR) if state.git else None
+            last_change = history.change if history is not None else state.change
+            changes = self._contents.changes(last_change)
             listed = self._contents.listed()
             mirrored = Mirrored(
-                change=changes[-1].number if changes else max(reached, state.change)
+                change=changes[-1].number if changes else max(last_change, state.change)
             )
             mirrored.left += listed.unreadable
             self._copy(state, listed, mirrored, progress)
@@ -569,21 +629,24 @@ class Mirror:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """The folder, made if need be, for one run at a time. Raises InvalidInput, StorageError."""
-        ours = self.folder / MIRROR
+        """Lock the folder for one run at a time, after making it if necessary.
+
+        Raises InvalidInput if another run has the lock or the folder has other files, StorageError.
+        """
+        state_folder = self.folder / MIRROR
         with storing(str(self.folder)):
-            if (
-                not ours.is_dir()
-                and self.folder.exists()
-                and (not self.folder.is_dir() or os.listdir(self.folder))
-            ):
-                raise InvalidInput(
-                    f"{self.folder} is not empty and no mirror; name a new or an empty folder."
-                )
-            make_private(ours)
+            is_mirror = state_folder.is_dir()
+            if not is_mirror and self.folder.exists():
+                is_empty_folder = self.folder.is_dir() and not os.listdir(self.folder)
+                if not is_empty_folder:
+                    raise InvalidInput(
+                        f"{self.folder} is not empty and no mirror; name a new or an empty folder."
+                    )
+            make_private(state_folder)
+            # Raises OutsideError if the folder is a symlink.
             open_folder(str(self.folder), MIRROR, "the mirror").close()
             try:
-                lock = lock_file(ours / "lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock = lock_file(state_folder / "lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InvalidInput(
                     f"another run mirrors to {self.folder}; wait for its end."
@@ -594,10 +657,13 @@ class Mirror:
             os.close(lock)
 
     def _load(self) -> _State:
-        """The state that the last run recorded, or an empty one."""
+        """Return the state that the last run recorded, or an empty one before the first run.
+
+        Raises StorageError for a damaged state, InvalidInput for the mirror of another home.
+        """
         home = str(self._memory.home)
         settings = self._memory.settings
-        # A space of a database, whatever machine and user see it
+        # The address of a database without user and password is the same on every machine.
         if settings.url is not None:
             parts = urlsplit(settings.url)
             where = [
@@ -646,8 +712,10 @@ class Mirror:
     def _copy(
         self, state: _State, listed: Listed, mirrored: Mirrored, progress: Progress | None
     ) -> None:
-        """Write the files that differ, and remove those that are gone. The state is saved before
-        the first file is written.
+        """Write the files that differ, and remove the files that the memory no longer has.
+
+        The state is saved before the first file is written, so that the next run knows which files
+        are copies if this run is interrupted.
         """
         changed, removed = self._differences(state, listed)
         if not changed and not removed:
@@ -671,9 +739,9 @@ class Mirror:
         state.writing = []
 
     def _differences(self, state: _State, listed: Listed) -> tuple[list[str], list[str]]:
-        """The names of the files to write, and of those to remove.
+        """Return the names of the files to write, and the names of the files to remove.
 
-        Raises InvalidInput for a file at the place of a new one that did not come from the memory.
+        Raises InvalidInput if a new file would replace one that did not come from the memory.
         """
         ours = {*state.files, *state.writing}
         changed = [
@@ -684,6 +752,7 @@ class Mirror:
                 raise InvalidInput(
                     f"{self.folder / name} is not from the memory; move it away and run this again."
                 )
+        # The copies of files in folders that cannot be read now stay.
         unread_folders = tuple(f"{folder.rstrip('/')}/" for folder in listed.unreadable)
         removed = [
             name
@@ -695,12 +764,15 @@ class Mirror:
     def _copy_file(
         self, name: str, state: _State, listed: Listed, mirrored: Mirrored, is_synced_alone: bool
     ) -> bool:
-        """Write one file. Returns whether it could be read."""
+        """Copy one file. Returns False if it could not be read.
+
+        is_synced_alone: whether to sync this file to the disk. Otherwise all are synced together.
+        """
         project, path, _ = listed.files[name]
         try:
             file = self._contents.read(project, path)
         except NotFound:
-            # It went after it was listed, by a change that the next run sees.
+            # It was removed after it was listed. The next run removes the copy.
             return False
         except MemorandaError as error:
             mirrored.left.append(f"{name} ({error})")
@@ -728,8 +800,13 @@ class Mirror:
         return False
 
     def _write(self, name: str, data: bytes, mode: int, changed_ns: int, durable: bool) -> bool:
-        """Make the copy hold `data`. Returns False when it did. Raises OutsideError at a symlink on
-        the way.
+        """Write `data` to the copy of a file. Returns False if the copy has this data already.
+
+        mode: the permissions.
+        changed_ns: the time of the last change, in nanoseconds since 1970.
+        durable: whether to sync the file to the disk.
+
+        Raises OutsideError for a symlink on the way.
         """
         parent, _, last = name.rpartition("/")
         with storing(str(self.folder / name)), self._open(parent) as folder:
@@ -749,9 +826,10 @@ class Mirror:
         return not is_there
 
     def _open(self, parent: str) -> Folder:
-        """The open folder, made if it is missing."""
+        """Open a folder of the mirror. Missing folders on the way are made."""
         parent_path = parent
         missing: list[str] = []
+        # Go up to the first folder that exists, then down again.
         while True:
             try:
                 folder = open_folder(str(self.folder), parent_path, "the mirror")
@@ -770,7 +848,7 @@ class Mirror:
         return folder
 
     def _remove(self, name: str) -> None:
-        """Remove a copy, and folders that are empty then."""
+        """Remove a copy, and the folders that become empty by that."""
         try:
             while name:
                 name, _, last = name.rpartition("/")
@@ -780,5 +858,5 @@ class Mirror:
                     else:
                         os.unlink(last, dir_fd=folder.fd)
         except (OSError, NotFound):
-            # The folder is gone, or holds more.
+            # The folder has other files, or is gone.
             return

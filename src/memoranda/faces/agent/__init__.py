@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 
 
 def toolset() -> Toolset:
-    """The toolset `agent`. What its tools take in addition to their schema: docs/format.md, Facts that
-    change.
+    """Make the toolset `agent`.
+
+    Its tools take more arguments than their schema has: see "Facts that change" in docs/format.md.
     """
     tools = declared("agent-tools.json", lambda name: partial(_run, name), contract="agent")
     return Toolset("agent", tools, instructions=text_file("agent-instructions.md").strip())
 
 
 def _run(name: str, memory: MemorySession, arguments: Arguments) -> Reply:
-    # Needs the engine, which the handshake does not
+    """Run the tool `name`."""
+    # The first call imports the engine: a server must answer the handshake quickly.
     from memoranda.faces.agent.session import (
         answer,
     )

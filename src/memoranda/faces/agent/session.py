@@ -1,6 +1,8 @@
-"""The seven agent tools, and a session: a batch of tool calls by one caller, with a context, hooks
-and events; and what a call answers as clients of these tools and of the socket see it (contract
-001, 13 and 14)."""
+"""The seven agent tools, and sessions that run batches of calls (contract 001, 13 and 14).
+
+A batch is a list of tool calls, with a prompt if the client wants a context for it. A context is
+the text of notes that fit the prompt.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,13 @@ if TYPE_CHECKING:
 
 _META_PREFIX = "memoranda/"
 _SOFT_CODES = ("invalid", "timeframe")
-# Hits looked at for a context before all of them are
-_FIRST = 50
+# Hits that are looked at first for a context. Only if they are too short, all hits are.
+_FIRST_HITS = 50
 # Characters of a hit's preview.
-_PREVIEW = 120
-# SQLite's limits end here; no home reaches it.
-_MOST = 1_000_000_000
-_GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
+_PREVIEW_CHARACTERS = 120
+# Larger limits are not numbers of SQLite. No memory has as many notes.
+_MAX_LIMIT = 1_000_000_000
+_DRAFT_FIELDS = ("category", "scope", "tags", "source", "valid_from", "valid_until")
 
 
 @dataclass(slots=True)
@@ -45,7 +47,7 @@ class Batch:
     """The calls and the prompt that a client sent.
 
     calls: each is `{"name", "params"}`. None if the client sent no calls.
-    prompt: the query for the context.
+    prompt: the query for the context. None if no context is wanted.
     """
 
     calls: list[dict[str, Any]] | None = None
@@ -76,26 +78,29 @@ class Session:
         """The text of the last `inject_context`."""
 
     def subscribe(self) -> Subscription:
-        """A queue of the events from now on; 64 wait at most, a full one drops its oldest."""
+        """Return a subscription that receives every event from now on (see Subscription)."""
         return self.registry.hooks.subscribe()
 
     def inject_context(self, query: str, max_tokens: int | None = None) -> str:
-        """Set the context: the contents of what smart search finds for `query`, best first, a line
-        break between them, at most `agent.context_chars` characters (contract 001, 14). With
-        `max_tokens` it is the best evidence for the question `query` instead, as
-        `Memory.context` gives it, of this many tokens at most. Empty when nothing is found.
-        Returns it.
+        """Set the context to the notes that fit `query` best, and return it.
+
+        It has the contents of the notes that smart search finds, best first, one below the other,
+        in at most `agent.context_chars` characters (contract 001, 14). It is "" if nothing is
+        found.
+
+        max_tokens: if given, the context is the best evidence for the question `query`, as
+            `Memory.context` returns it, in at most this many tokens.
         """
-        memory, room = self.memory, self.memory.settings.context_chars
+        memory = self.memory
+        room = memory.settings.context_chars
         if max_tokens is not None:
             self.context = memory.context_for(query, max_tokens=max_tokens)
             return self.context
         try:
-            result = memory.smart_search(query, _FIRST, use=False)
-            if (
-                result.total > len(result.best)
-                and sum(hit.note.size for hit in result.best) < 4 * room
-            ):
+            result = memory.smart_search(query, _FIRST_HITS, use=False)
+            # A size is in bytes, and a character takes up to 4 bytes.
+            may_be_too_short = sum(hit.note.size for hit in result.best) < 4 * room
+            if result.total > len(result.best) and may_be_too_short:
                 result = memory.smart_search(query, 0, use=False)
         except InvalidInput:
             # The query has nothing to look for.
@@ -120,7 +125,7 @@ class Session:
         return self.context
 
     def call(self, name: str, params: Any = None) -> Reply:
-        """Run one tool. Errors are replies, also for a tool there is not."""
+        """Run one tool. Every error becomes a reply, also for an unknown tool."""
         return call_tool(self.registry, self.memory, name, {} if params is None else params)
 
     def run(self, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -130,22 +135,21 @@ class Session:
         ends the batch: the last call returned has `error` in place of `result`. Raises InvalidInput
         before anything runs if one of them is not a call.
         """
-        planned = _read_calls(calls)
+        checked_calls = _read_calls(calls)
         results: list[dict[str, Any]] = []
         with self.registry.hooks.session():
-            for planned_call in planned:
-                reply = self.call(planned_call["name"], planned_call["params"])
-                is_over = ends_batch(reply)
+            for call in checked_calls:
+                reply = self.call(call["name"], call["params"])
+                ends_here = ends_batch(reply)
                 results.append(
-                    planned_call
-                    | ({"error": reply.text} if is_over else {"result": result_data(reply)})
+                    call | ({"error": reply.text} if ends_here else {"result": result_data(reply)})
                 )
-                if is_over:
+                if ends_here:
                     break
         return results
 
     def run_batch(self, batch: Batch) -> dict[str, Any] | list[Any]:
-        """Run a batch that is already parsed (see `run_json`)."""
+        """Run a batch that is already parsed. See `run_json` for what it returns."""
         if batch.prompt is not None:
             self.inject_context(batch.prompt)
         results = self.run(batch.calls or [])
@@ -156,15 +160,20 @@ class Session:
         return {"tool_calls": results, "context": self.context}
 
     def run_json(self, data: bytes | str) -> dict[str, Any] | list[Any]:
-        """Run what a client sent: an array of calls, or `{"prompt"?, "tool_calls"?}` (also
-        `calls`). Returns `{"tool_calls", "context"?}`; an empty list when there is neither a call
-        nor a prompt. Raises InvalidInput, before anything is run, for what cannot be read."""
+        """Run the batch in JSON that a client sent.
+
+        data: an array of calls, or an object with `tool_calls` (or `calls`) and `prompt`.
+
+        Returns `{"tool_calls": [...]}`, with `context` if there was a prompt. Without calls and
+        prompt it returns []. Raises InvalidInput, before anything is run, for an invalid batch.
+        """
         return self.run_batch(read_batch(data))
 
 
 def read_batch(data: bytes | str) -> Batch:
-    """The calls and the prompt in `data`; blank data holds none. Raises InvalidInput: `parse tool
-    calls: …`.
+    """Parse a batch in JSON (see `Session.run_json`). Blank data is an empty batch.
+
+    Raises InvalidInput with the message `parse tool calls: …`.
     """
     try:
         if data.strip():
@@ -189,19 +198,20 @@ def read_batch(data: bytes | str) -> Batch:
 
 
 def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
-    planned = []
+    """Check calls `{"name", "params"}` and complete them. Raises InvalidInput for other values."""
+    checked_calls = []
     for number, call in enumerate(calls, 1):
-        name, params = (
-            (call.get("name", ""), call.get("params"))
-            if isinstance(call, Mapping)
-            else (None, None)
-        )
+        name = None
+        params = None
+        if isinstance(call, Mapping):
+            name = call.get("name", "")
+            params = call.get("params")
         if not isinstance(name, str) or not (params is None or isinstance(params, dict)):
             raise InvalidInput(
                 f'parse tool calls: call {number} is not of the form {{"name": TEXT, "params": OBJECT}}'
             )
-        planned.append({"name": name, "params": params or {}})
-    return planned
+        checked_calls.append({"name": name, "params": params or {}})
+    return checked_calls
 
 
 def parse_json(data: bytes | str) -> Any:
@@ -214,10 +224,12 @@ def parse_json(data: bytes | str) -> Any:
 
 
 def _refuse(text: str) -> Any:
+    """Raise ValueError for `NaN`, `Infinity` or a number that is too large."""
     raise ValueError(f"{text} is no number of JSON")
 
 
 def _finite(text: str) -> float:
+    """Parse a number. Raises ValueError if it is too large for a float."""
     value = float(text)
     if math.isfinite(value):
         return value
@@ -239,12 +251,12 @@ def call_tool(registry: Registry, memory: MemorySession, name: str, arguments: A
 
 
 def ends_batch(reply: Reply) -> bool:
-    """Whether the reply is a hard error: any but those about the arguments."""
+    """Whether a reply ends its batch: every error does, except errors about the arguments."""
     return reply.is_error and (reply.data or {}).get("code", "invalid") not in _SOFT_CODES
 
 
 def result_data(reply: Reply) -> dict[str, Any]:
-    """`reply` as `{"content", "is_error", "metadata"?}`."""
+    """Return a reply as `{"content", "is_error"}`, with `metadata` if it has any."""
     meta = (reply.meta or {}).items()
     metadata = {
         key.removeprefix(_META_PREFIX): value for key, value in meta if key.startswith(_META_PREFIX)
@@ -255,7 +267,7 @@ def result_data(reply: Reply) -> dict[str, Any]:
 
 
 def tool_list(registry: Registry) -> list[dict[str, Any]]:
-    """The tools of `registry` as `{"name", "description", "schema"}`."""
+    """Return the tools of a registry, each as `{"name", "description", "schema"}`."""
     listed = []
     for tool in registry.tools.values():
         document = {
@@ -273,8 +285,9 @@ def tool_list(registry: Registry) -> list[dict[str, Any]]:
 
 
 def answer(tool: str, memory: MemorySession, arguments: Arguments) -> Reply:
-    """The reply of `tool` to arguments of the right types. Raises InvalidInput for values that are
-    wrong.
+    """Run `tool` with arguments of the right types, and return its reply.
+
+    Raises InvalidInput for wrong values.
     """
     try:
         run = function_of(tool, sys.modules[__name__])
@@ -284,9 +297,12 @@ def answer(tool: str, memory: MemorySession, arguments: Arguments) -> Reply:
         return refused(overview.complaint(error), error.code)
 
 
-def _success(value: Any, **metadata: Any) -> Reply:
-    """The reply with `value` as JSON without blanks, keys sorted, non-ASCII as it is; a text stands
-    for itself.
+def _success_reply(value: Any, **metadata: Any) -> Reply:
+    """Return the reply with `value` as compact JSON, or as it is if it is a text.
+
+    Keys are sorted, and non-ASCII characters are not escaped.
+
+    metadata: further data for the client.
     """
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
@@ -294,45 +310,50 @@ def _success(value: Any, **metadata: Any) -> Reply:
 
 
 def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
+    """Store a memory."""
     if not arguments["content"].strip():
         raise InvalidInput("content is required")
-    arguments_given = {name: arguments[name] for name in _GIVEN if name in arguments}
+    draft_fields = {name: arguments[name] for name in _DRAFT_FIELDS if name in arguments}
     old = [memory.find_memory(ref).id for ref in arguments.get("supersedes", [])]
     note = memory.write(
-        Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **arguments_given)
+        Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **draft_fields)
     )
     if note.expires:
         expires = stamp(note.expires)
     else:
         expires = ""
-    return _success(
+    return _success_reply(
         {"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id
     )
 
 
 def memory_read(memory: MemorySession, arguments: Arguments) -> Reply:
+    """Show a memory or note, as it is now or, with `as_of`, as it was then."""
     info = memory.find_any(arguments["id"])
     if "as_of" in arguments:
         info = memory.version_at(info, memory.as_of(arguments["as_of"]))
     is_named = info.project not in MEMORY_PROJECTS
     document = documents.read_note(memory, info, is_named=is_named)
-    return _success(document, provenance=info.provenance.row())
+    return _success_reply(document, provenance=info.provenance.row())
 
 
 def memory_delete(memory: MemorySession, arguments: Arguments) -> Reply:
+    """Delete a memory or note."""
     info = memory.find_any(arguments["id"], looseness=Looseness.EXACT)
     memory.delete(info)
     if info.project in MEMORY_PROJECTS:
-        return _success(f"memory {info.id} deleted")
-    return _success(f"note {home_path(info)} deleted")
+        return _success_reply(f"memory {info.id} deleted")
+    return _success_reply(f"note {home_path(info)} deleted")
 
 
 def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
-    infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MOST))
-    return _success(documents.notes(memory, infos).rows, count=len(infos))
+    """List the memories that pass the filters."""
+    infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MAX_LIMIT))
+    return _success_reply(documents.notes(memory, infos).rows, count=len(infos))
 
 
 def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
+    """List the memories that have a text and pass the filters."""
     zone = memory.settings.zone
     now = memory.clock()
     query = _query(memory, arguments).replace(
@@ -340,41 +361,52 @@ def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
         created_until=day(arguments.get("to"), "to", zone, 1, now),
     )
     infos, _ = memory.list(query.replace(contains=arguments["query"] or None), limit=0)
-    return _success(documents.notes(memory, infos).rows, count=len(infos))
+    return _success_reply(documents.notes(memory, infos).rows, count=len(infos))
 
 
 def memory_tag(memory: MemorySession, arguments: Arguments) -> Reply:
+    """Add and remove tags of a memory or note."""
     add = arguments.get("add", [])
     remove = arguments.get("remove", [])
     info = memory.find_any(arguments["id"], looseness=Looseness.CASE)
     note = memory.tag(info, add, remove)
-    return _success({"id": note.id, "tags": sorted(note.tags)})
+    return _success_reply({"id": note.id, "tags": sorted(note.tags)})
 
 
 def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
+    """Find the memories that fit a query best."""
     query = arguments["query"]
-    result = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
+    result = memory.smart_search(
+        query, min(arguments["top"], _MAX_LIMIT), _query(memory, arguments)
+    )
     results = []
-    marks = memory.validity_marks([best_hit.note for best_hit in result.best])
-    for best_hit in result.best:
-        content = content_of(memory, best_hit.note)
-        info = best_hit.note
-        hit = {name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")}
-        hit |= {
+    marks = memory.validity_marks([hit.note for hit in result.best])
+    for hit in result.best:
+        content = content_of(memory, hit.note)
+        info = hit.note
+        document = {
+            name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")
+        }
+        document |= {
             "content": content,
             "tags": list(info.tags),
-            "score": best_hit.score,
-            "matched_tokens": best_hit.matched,
+            "score": hit.score,
+            "matched_tokens": hit.matched,
         }
-        hit["preview"] = content if len(content) <= _PREVIEW else content[:_PREVIEW] + "..."
-        hit |= {"validity": marks[info.row]} if info.row in marks else {}
-        hit |= {"suspicious": list(info.suspicious)} if info.suspicious else {}
-        results.append(hit)
+        document["preview"] = (
+            content
+            if len(content) <= _PREVIEW_CHARACTERS
+            else content[:_PREVIEW_CHARACTERS] + "..."
+        )
+        document |= {"validity": marks[info.row]} if info.row in marks else {}
+        document |= {"suspicious": list(info.suspicious)} if info.suspicious else {}
+        results.append(document)
     counts = {"returned": len(results), "tokens": result.tokens, "total_scored": result.total}
-    return _success({"query": query, "results": results, **counts}, count=len(results))
+    return _success_reply({"query": query, "results": results, **counts}, count=len(results))
 
 
 def _query(memory: MemorySession, arguments: Arguments) -> Query:
+    """Return the query for the filters in the arguments of a tool."""
     filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
     if "as_of" in arguments:
         as_of = memory.as_of(arguments["as_of"])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from string import Template
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import stamp
 from memoranda.errors import (
@@ -51,20 +51,20 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("memoranda.bank")
 DUMP = "cache_memory_dump.json"
-# Failures of a language model that are kept, and that are shown.
-_FAILURES_KEPT = 100
-_FAILURES_SHOWN = 10
+# Failures that a server remembers, and that a reply shows.
+_MAX_FAILURES = 100
+_MAX_FAILURES_IN_REPLY = 10
 # Digits that tell apart two repositories of one name.
-_HASH_LENGTH = 6
+_HASH_DIGITS = 6
 _LLM_FAILED = "LLM processing failed, using fallback rule-based processing"
-# Arguments that the history of a bank keeps, by their names there.
-_JOURNALED = {
+# Arguments that are recorded in the history of a bank -> their names there.
+_JOURNAL_FIELDS = {
     "trigger_type": "trigger",
     "conversation_id": "conversation",
     "update_count": "update",
 }
-# Characters of an argument that the history of a bank keeps.
-_JOURNALED_LENGTH = 200
+# Characters of such an argument.
+_JOURNAL_CHARACTERS = 200
 _ID_RULE = (
     "A bank's id is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`; "
     "no blank or `.` first, no `..`."
@@ -92,11 +92,14 @@ _FAILED = {
 
 
 class BankError(MemorandaError):
-    """A refusal: the code of contract 003, 7, the sentence, and further data.
+    """The refusal of a call.
 
-    bank: the key of the bank it happened in. None means that the caller made a mistake. Such an
-        error does not appear in `previous_errors`, even if the bank becomes known, but in the dump
-        of debug mode.
+    code: the code of contract 003, 7.
+    details: a longer explanation than the message, or the message.
+    bank: the key of the bank that failed. None means that the caller made a mistake. It may be set
+        later.
+    is_in_replies: whether `bank` was given from the beginning. Only then does the error appear
+        in `previous_errors`; a caller's mistake appears only in the dump of debug mode.
     """
 
     def __init__(self, code: str, error: str, details: str = "", bank: str | None = None):
@@ -104,27 +107,42 @@ class BankError(MemorandaError):
         self.code = code
         self.details = details or error
         self.bank = bank
-        self.kept = bank is not None
+        self.is_in_replies = bank is not None
 
 
-def _failed(
+def _failure_of(
     tool: str, reason: str, details: str = "", code: str = "", bank: str | None = None
 ) -> BankError:
+    """Make the error of a tool. `code` is the tool's usual one if it is ""."""
     default, sentence = _FAILED[tool]
     return BankError(code or default, f"{sentence}: {reason}", details or reason, bank)
 
 
+class _RecordedFailure(NamedTuple):
+    """A failure that a server remembers.
+
+    bank: the key of the bank.
+    is_in_replies: whether `previous_errors` shows it. If not, only the dump does.
+    entry: its timestamp, description and severity.
+    """
+
+    bank: str
+    is_in_replies: bool
+    entry: dict[str, str]
+
+
 @dataclass(slots=True)
 class ServerState:
-    """The state that one server keeps of its banks in addition to the files.
+    """The state of one server in addition to the files of its banks.
 
-    Its lock is held while a call runs.
-
-    active: kind -> id of the bank activated last.
-    last: the bank activated last, of any kind.
-    loaded: (agent, bank key) -> the files read.
-    failures: (bank key, told later, entry) of the last hundred.
-    methods: how often each method chose the place of a text.
+    debug: whether updates write a dump.
+    llm: the language model that chooses files. None means that rules choose.
+    active: kind -> id of the bank that was activated last.
+    last: the kind and the id of the bank that was activated last.
+    loaded: (agent, key of the bank) -> the files as they were read last.
+    failures: the latest failures.
+    methods: (key of the bank, method) -> how often the method has chosen a file.
+    lock: held while a call runs.
     """
 
     debug: bool = False
@@ -132,41 +150,47 @@ class ServerState:
     active: dict[str, str] = field(default_factory=dict)
     last: tuple[str, str] | None = None
     loaded: dict[tuple[str | None, str], BankFiles] = field(default_factory=dict)
-    failures: deque[tuple[str, bool, dict[str, str]]] = field(
-        default_factory=lambda: deque(maxlen=_FAILURES_KEPT)
-    )
+    failures: deque[_RecordedFailure] = field(default_factory=lambda: deque(maxlen=_MAX_FAILURES))
     methods: Counter[tuple[str, str]] = field(default_factory=Counter)
     lock: RLock = field(default_factory=RLock)
 
     def load(self, bank: Bank) -> tuple[BankFiles, bool]:
-        """The bank's files as they are now, and whether they were in memory just so."""
+        """Return the files of a bank, and whether they are unchanged since they were read last."""
         loaded_files = self.loaded.get((bank.agent, bank.key))
         files = self.loaded[bank.agent, bank.key] = bank.load(loaded_files)
         return files, files is loaded_files
 
     def add_failure(
-        self, bank: str, description: str, severity: str, moment: datetime, is_told: bool = True
+        self,
+        bank: str,
+        description: str,
+        severity: str,
+        moment: datetime,
+        is_in_replies: bool = True,
     ) -> None:
-        """Remember a failure; `severity` is error, warning or info. A failure that is not told is in
-        the dump only.
+        """Remember a failure.
+
+        bank: the key of the bank.
+        severity: error, warning or info.
+        is_in_replies: see _RecordedFailure.
         """
         when = stamp(moment.replace(microsecond=0))
-        self.failures.append(
-            (bank, is_told, {"timestamp": when, "description": description, "severity": severity})
-        )
+        entry = {"timestamp": when, "description": description, "severity": severity}
+        self.failures.append(_RecordedFailure(bank, is_in_replies, entry))
 
     def failures_of(
-        self, bank: str | None, limit: int = _FAILURES_SHOWN, every: bool = False
+        self, bank: str | None, limit: int = _MAX_FAILURES_IN_REPLY, with_mistakes: bool = False
     ) -> list[dict[str, str]]:
-        """The latest failures of a bank, newest last.
+        """Return the latest failures of a bank, newest last.
 
-        With `every`, also mistakes of its callers.
+        with_mistakes: whether to include mistakes of callers, which only the dump shows.
         """
-        return [
-            dict(entry)
-            for key, is_told, entry in self.failures
-            if key == bank and (is_told or every)
-        ][-limit:]
+        entries = [
+            dict(failure.entry)
+            for failure in self.failures
+            if failure.bank == bank and (failure.is_in_replies or with_mistakes)
+        ]
+        return entries[-limit:]
 
 
 Run = Callable[[ServerState, "MemorySession", Arguments], dict[str, Any]]
@@ -179,7 +203,7 @@ def toolset(
     llm_model: str | None = None,
     llm_key: str | None = None,
 ) -> Toolset:
-    """The toolset of one server, with a state of its own.
+    """Make the toolset of one server, with a new ServerState.
 
     debug: whether a dump is written beside each updated bank.
     llm_url, llm_model: an OpenAI-compatible endpoint that may choose the file of an update that
@@ -199,8 +223,13 @@ def toolset(
 
 
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
-    """A tool with `run` behind it: data as JSON, refusals with their code. `run` itself checks
-    values the schema lists and arguments that replace each other."""
+    """Make a tool that runs `run` and replies with its data as JSON, also for errors.
+
+    Only types are checked before. `run` checks the values of enums, and arguments that may replace
+    each other.
+
+    definition: the declaration of the tool.
+    """
     name = definition["name"]
     schema = definition["inputSchema"]
     types = {
@@ -212,6 +241,7 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
 
     def answer(memory: MemorySession, arguments: Arguments) -> Reply:
+        """Run the tool, and remember its failure."""
         refused: BankError | None = None
         with state.lock:
             try:
@@ -222,7 +252,7 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
                 if isinstance(error, BankError):
                     refused = error
                 else:
-                    refused = _failed(name, _reason_of(error))
+                    refused = _failure_of(name, _reason_of(error))
                 data = {
                     "status": "error",
                     "error": str(refused),
@@ -236,7 +266,9 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
                     else:
                         severity = "error"
                     message = default_rules().redacted(str(refused))
-                    state.add_failure(refused.bank, message, severity, memory.clock(), refused.kept)
+                    state.add_failure(
+                        refused.bank, message, severity, memory.clock(), refused.is_in_replies
+                    )
         return Reply(
             json.dumps(data, ensure_ascii=False, indent=2), data, is_error=refused is not None
         )
@@ -258,41 +290,40 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
 
 
 def _reason_of(error: MemorandaError) -> str:
-    """The plain reason of an error, if it has one. Otherwise its whole sentence."""
+    """Return the `reason` of an error, if it has one, or its message."""
     return getattr(error, "reason", None) or str(error)
 
 
 def _is_bad_name(error: MemorandaError) -> bool:
-    """Whether a place cannot be used: because of its name, or because a link on its way leads
-    elsewhere.
-    """
+    """Whether an error means that a path cannot be used, because of a name or a link in it."""
     return isinstance(error, OutsideError) or (
         isinstance(error, StorageError) and error.reason in NAME_REASONS
     )
 
 
-def _missing(name: str, tool: str) -> InvalidInput:
+def _missing_error(name: str, tool: str) -> InvalidInput:
     return InvalidInput(f"Input validation error: Parameter `{name}` is required for {tool}.")
 
 
 def _check_kind(tool: str, kind: str) -> None:
+    """Raise BankError for an unknown kind of bank."""
     if kind not in banks.KINDS:
         reason = f"Invalid bank type: {kind}. Must be one of: {', '.join(banks.KINDS)}."
-        raise _failed(tool, reason, code="invalid_bank_type")
+        raise _failure_of(tool, reason, code="invalid_bank_type")
 
 
 def list_(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
-    """The banks of each kind, the one used last first."""
+    """List the banks of each kind, or of the kind asked for. The one used last comes first."""
     kind_text = arguments.get("bank_type")
     if kind_text:
         _check_kind("list", kind_text)
     kinds = (kind_text,) if kind_text else banks.KINDS
-    return {banks.FOLDERS[kind]: _banks_of(memory, kind) for kind in kinds}
+    return {banks.FOLDERS[kind]: _bank_documents(memory, kind) for kind in kinds}
 
 
-def _banks_of(memory: MemorySession, kind: str) -> list[dict[str, Any]]:
-    """The documents of the banks of a kind, the one used last first."""
-    # The engine is needed by the first call, not by the handshake
+def _bank_documents(memory: MemorySession, kind: str) -> list[dict[str, Any]]:
+    """Describe the banks of a kind, the one used last first."""
+    # The first call imports the engine: a server must answer the handshake quickly.
     from memoranda import documents
     from memoranda.engine.plain_files import Files
 
@@ -313,23 +344,25 @@ def _banks_of(memory: MemorySession, kind: str) -> list[dict[str, Any]]:
 
 
 def activate(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
-    """Open a bank, or create it: its files, and what to do with them."""
+    """Open a bank, or create it. Returns its files, and instructions on how to use them."""
     from memoranda import documents
 
     kind, id, repository = _bank_of_arguments(memory, arguments)
     bank = Bank(memory, kind, id)
     try:
+        is_detected = arguments.get("bank_id") in (None, *banks.AUTO)
         if not bank.exists():
             _create(memory, bank, repository, arguments)
-        elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
+        elif repository is not None and is_detected:
             _claim(state, memory, bank, repository)
         files, is_cached = state.load(bank)
     except MemorandaError as error:
         if _is_bad_name(error):
-            raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE) from None
-        raise _failed("activate", _reason_of(error), bank=bank.key) from None
+            raise _failure_of("activate", f"Invalid bank id: {id}", _ID_RULE) from None
+        raise _failure_of("activate", _reason_of(error), bank=bank.key) from None
+    # An error names one file: the first that cannot be read.
     for path, why in files.unreadable.items():
-        raise _unloaded(path, why, bank)
+        raise _load_error(path, why, bank)
     state.active[kind] = id
     state.last = kind, id
     count = token_count(files.texts.values())
@@ -354,7 +387,7 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
 def _create(
     memory: MemorySession, bank: Bank, repository: Repository | None, arguments: Arguments
 ) -> None:
-    """Make a bank with the files of its template. Raises MemorandaError."""
+    """Create a bank with the files of its template. Raises MemorandaError."""
     name = title_case(bank.id)
     if repository is not None:
         name = repository.name
@@ -365,12 +398,20 @@ def _create(
         name = " ".join("".join(visible).split()) or name
     info = BankInfo(name, (arguments.get("project_description") or "").strip(), repository)
     now = memory.clock()
-    # Somebody else may make it just now
-    bank.files.put(lambda: {} if bank.exists() else bank.first_files(info, now), "create")
+
+    def files_to_write() -> Puts:
+        """Return the files of the template, or nothing if another process has created the bank."""
+        if bank.exists():
+            return {}
+        return bank.first_files(info, now)
+
+    bank.files.put(files_to_write, "create")
 
 
 def _claim(state: ServerState, memory: MemorySession, bank: Bank, repository: Repository) -> None:
-    """Mark a bank as belonging to its repository. If that fails, it can still be read."""
+    """Record that a bank belongs to a repository. A failure is remembered, since the bank can be
+    read all the same.
+    """
     try:
         bank.claim(repository)
     except MemorandaError as error:
@@ -381,18 +422,19 @@ def _claim(state: ServerState, memory: MemorySession, bank: Bank, repository: Re
 def _bank_of_arguments(
     memory: MemorySession, arguments: Arguments
 ) -> tuple[str, str, Repository | None]:
-    """(kind, id, repository) that the arguments mean.
+    """Return the kind, the id and the repository of the bank that `activate` is called for.
 
-    The repository is None unless it is a code bank.
+    The repository is None unless the bank is detected by it. Raises BankError, InvalidInput.
     """
+    # Older clients send `conversation_type` for `bank_type`, and may leave out the id.
     by_alias = "bank_type" not in arguments
     kind = arguments.get("conversation_type" if by_alias else "bank_type")
     if kind is None:
-        raise _missing("bank_type", "activate")
+        raise _missing_error("bank_type", "activate")
     _check_kind("activate", kind)
     id = arguments.get("bank_id", "auto" if by_alias else None)
     if id is None:
-        raise _missing("bank_id", "activate")
+        raise _missing_error("bank_id", "activate")
     path = arguments.get("current_path")
     repository = None
     if path and (kind == "code" or (by_alias and kind == "project")):
@@ -400,13 +442,15 @@ def _bank_of_arguments(
     if repository is not None:
         kind = "code"
     if id in banks.AUTO:
-        id = _found_id(memory, arguments, kind, repository, by_alias=by_alias)
+        id = _detected_id(memory, arguments, kind, repository, by_alias=by_alias)
     if not is_bank_id(id):
-        raise _failed("activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id.")
+        raise _failure_of(
+            "activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id."
+        )
     return kind, id, repository
 
 
-def _found_id(
+def _detected_id(
     memory: MemorySession,
     arguments: Arguments,
     kind: str,
@@ -414,7 +458,10 @@ def _found_id(
     *,
     by_alias: bool,
 ) -> str:
-    """The id of a bank that the caller leaves to us. Raises BankError."""
+    """Return the id of a bank that the caller did not name. Raises BankError.
+
+    by_alias: whether the kind came as `conversation_type`.
+    """
     if kind == "global":
         return "default"
     if kind == "project":
@@ -424,29 +471,35 @@ def _found_id(
         needed = "is required to detect a project bank"
         if by_alias:
             needed = "is required for project conversations."
-        raise _failed("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
+        raise _failure_of("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
     if repository is not None:
         return _repository_bank_id(memory, repository)
     place = arguments.get("current_path") or "no current_path was given"
     message = f"No Git repository found at: {place}"
-    raise _failed("activate", message, _REPOSITORY_NEEDED, "bank_not_found")
+    raise _failure_of("activate", message, _REPOSITORY_NEEDED, "bank_not_found")
 
 
 def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
-    """The id of a repository's bank. It never belongs to another repository of the same name."""
+    """Return the id of a repository's bank.
+
+    It is the name of its folder, or the name with a digest if another repository has that bank.
+    """
     plain_id = banks.repository_id(repository.name)
     hashed = _hashed_id(plain_id, repository)
     owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain_id, hashed)}
     for id, is_own in owned.items():
         if is_own:
             return id
-    # None means that no bank has this id yet.
+    # None means that no repository is recorded for this id, so that it is free.
     return plain_id if owned[plain_id] is None else hashed
 
 
 def _hashed_id(id: str, repository: Repository) -> str:
-    """An id with a digest of the repository's place, cut so that it is still a valid id."""
-    suffix = hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
+    """Return an id with a digest of the repository's path, e.g. `my_app-3f2a9c`.
+
+    A long id is cut, so that the result is valid.
+    """
+    suffix = hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_DIGITS]
     stem = id
     while not is_bank_id(f"{stem}-{suffix}"):
         stem = stem[:-1]
@@ -454,6 +507,7 @@ def _hashed_id(id: str, repository: Repository) -> str:
 
 
 def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
+    """Return the instructions of `activate` for the model: directives, prompts and examples."""
     data = banks.bank_data("instructions")
     prompts = data["prompts"]
     git = ""
@@ -486,15 +540,15 @@ def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
 
 
 def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
-    """Write a text into a bank."""
-    kind, id = _updated_bank(state, arguments)
+    """Write a text into a file of a bank."""
+    kind, id = _bank_to_update(state, arguments)
     bank = Bank(memory, kind, id)
     try:
         bank.has_record()
         placed = _placement(state, memory, bank, arguments)
         grown = _write(state, memory, bank, placed, arguments)
     except MemorandaError as error:
-        raise _not_updated(bank, error) from None
+        raise _update_error(bank, error) from None
     data: dict[str, Any] = {
         "status": "success",
         "updated_file": placed.target,
@@ -518,15 +572,15 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
     }
 
 
-def _updated_bank(state: ServerState, arguments: Arguments) -> tuple[str, str]:
-    """(kind, id) of the bank an update is for: the one named, or the one activated last.
+def _bank_to_update(state: ServerState, arguments: Arguments) -> tuple[str, str]:
+    """Return the kind and the id of the bank to update.
 
-    Raises BankError.
+    It is the bank that the arguments name, or the one that was activated last. Raises BankError.
     """
     kind = arguments.get("bank_type")
     id = arguments.get("bank_id")
     if (kind is None) != (id is None):
-        raise _missing("bank_type" if kind is None else "bank_id", "update")
+        raise _missing_error("bank_type" if kind is None else "bank_id", "update")
     if kind is None:
         kind, id = state.last or ("auto", None)
     else:
@@ -537,31 +591,34 @@ def _updated_bank(state: ServerState, arguments: Arguments) -> tuple[str, str]:
         details = (
             "No such bank was activated on this connection. Call activate first, or name the bank."
         )
-        raise _failed("update", f"Memory bank not found: {kind}/auto", details, "bank_not_found")
+        raise _failure_of(
+            "update", f"Memory bank not found: {kind}/auto", details, "bank_not_found"
+        )
     if not is_bank_id(id):
-        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE)
+        raise _failure_of("update", f"Invalid bank id: {id}", _ID_RULE)
     return kind, id
 
 
-def _not_updated(bank: Bank, error: MemorandaError) -> BankError:
-    """The refusal of an update that failed so."""
+def _update_error(bank: Bank, error: MemorandaError) -> BankError:
+    """Convert the error of a failed update to a BankError."""
     if isinstance(error, BankError):
         error.bank = bank.key
         return error
     if isinstance(error, OutsideError):
-        return _failed("update", f"Invalid bank id: {bank.id}", _ID_RULE)
+        return _failure_of("update", f"Invalid bank id: {bank.id}", _ID_RULE)
     if isinstance(error, StorageError):
         sentence = f"Failed to synchronize with disk: {error.reason}"
         return BankError("disk_sync_failed", sentence, error.reason, bank.key)
-    return _failed("update", _reason_of(error), bank=bank.key)
+    return _failure_of("update", _reason_of(error), bank=bank.key)
 
 
 def _placement(
     state: ServerState, memory: MemorySession, bank: Bank, arguments: Arguments
 ) -> Placement:
-    """The update that the arguments ask for. If no file is named, rules or the model choose one.
+    """Return where and how to write the text of an update.
 
-    They never overrule what the caller said. Raises BankError before anything is written.
+    If the arguments name no file, rules or the language model choose one. An operation that the
+    arguments name is always used. Raises BankError if the update is impossible.
     """
     target = arguments.get("target_file") or None
     content = arguments["content"]
@@ -571,7 +628,7 @@ def _placement(
     if target:
         return Placement(target, content, operation, position)
 
-    placed = _place(state, memory, bank, content)
+    placed = _chosen_place(state, memory, bank, content)
     if arguments.get("operation"):
         placed.operation = operation
         placed.position = position
@@ -594,16 +651,18 @@ def _check_update(
             "invalid_operation", "Failed to update content: Invalid operation type", details
         )
     if target is not None and not banks.is_target(target):
-        raise _failed("update", f"Invalid target file: {target}", _TARGET_RULE)
+        raise _failure_of("update", f"Invalid target file: {target}", _TARGET_RULE)
     if not content.strip():
-        raise _failed("update", "content must not be blank")
+        raise _failure_of("update", "content must not be blank")
     if operation == "insert" and not placement.parse_position(position)[1]:
         file = target or placement.place_by_rules(bank.kind, content).target
-        raise _failed("update", f"Failed to update file: {file}", "position is required for insert")
+        raise _failure_of(
+            "update", f"Failed to update file: {file}", "position is required for insert"
+        )
 
 
-def _place(state: ServerState, memory: MemorySession, bank: Bank, content: str) -> Placement:
-    """Choose a file for content, by the language model if one is configured, or by rules."""
+def _chosen_place(state: ServerState, memory: MemorySession, bank: Bank, content: str) -> Placement:
+    """Choose a file for a text, by the language model if one is configured, otherwise by rules."""
     texts = state.load(bank)[0].texts
     placed = placement.place_by_rules(bank.kind, content)
     if state.llm is not None and not state.llm.is_off:
@@ -624,14 +683,17 @@ def _place(state: ServerState, memory: MemorySession, bank: Bank, content: str) 
 def _write(
     state: ServerState, memory: MemorySession, bank: Bank, placed: Placement, arguments: Arguments
 ) -> bool:
-    """Carry it out as one change, with a new bank's other files. Returns whether the bank became
-    large by it.
+    """Write a text as one change, with the other files of its bank if the bank is new.
+
+    Returns whether the bank has grown beyond MANY_TOKENS.
     """
     from memoranda.engine.plain_files import NotADirectory
 
-    before = after = 0
+    before = 0
+    after = 0
 
     def plan() -> Puts:
+        """Return the files to write, and count the tokens before and after."""
         nonlocal before, after
         files, _ = state.load(bank)
         puts = _puts(memory, bank, placed, files)
@@ -648,7 +710,7 @@ def _write(
             ways = {
                 way: state.methods[bank.key, way] for way in (placement.BY_LLM, placement.BY_RULES)
             }
-            failures = state.failures_of(bank.key, _FAILURES_KEPT, every=True)
+            failures = state.failures_of(bank.key, _MAX_FAILURES, with_mistakes=True)
             data = {
                 "cache": texts,
                 "metrics": metrics,
@@ -658,9 +720,9 @@ def _write(
             puts[DUMP] = (json.dumps(data, ensure_ascii=False, indent=2) + "\n", bank.read(DUMP))
         return puts
 
-    journal_fields = {key: arguments.get(name) for name, key in _JOURNALED.items()}
+    journal_fields = {key: arguments.get(name) for name, key in _JOURNAL_FIELDS.items()}
     details = {
-        key: str(value)[:_JOURNALED_LENGTH]
+        key: str(value)[:_JOURNAL_CHARACTERS]
         for key, value in journal_fields.items()
         if value not in (None, "")
     }
@@ -670,7 +732,9 @@ def _write(
         if not (isinstance(error, Exists | NotADirectory) or _is_bad_name(error)):
             raise
         if placed.category is None:
-            raise _failed("update", f"Invalid target file: {placed.target}", _TARGET_RULE) from None
+            raise _failure_of(
+                "update", f"Invalid target file: {placed.target}", _TARGET_RULE
+            ) from None
         sentence = f"Failed to process content for {placed.target}"
         raise BankError(
             "content_processing_failed", sentence, _reason_of(error), bank.key
@@ -681,8 +745,9 @@ def _write(
 
 
 def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
+    """Return the files to write for an update. `files` are the bank's present files."""
     if placed.target in files.unreadable:
-        raise _unloaded(placed.target, files.unreadable[placed.target], bank)
+        raise _load_error(placed.target, files.unreadable[placed.target], bank)
     if bank.exists():
         new_texts = {}
     else:
@@ -693,7 +758,7 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
         try:
             text = old.data.decode()
         except UnicodeDecodeError:
-            raise _unloaded(placed.target, str(NotText(placed.target)), bank) from None
+            raise _load_error(placed.target, str(NotText(placed.target)), bank) from None
     elif placed.target in new_texts:
         text = new_texts[placed.target][0]
     elif placed.operation == "insert":
@@ -706,16 +771,18 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
     return puts | {path: put for path, put in new_texts.items() if path != placed.target}
 
 
-def _unloaded(path: str, why: str, bank: Bank) -> BankError:
+def _load_error(path: str, why: str, bank: Bank) -> BankError:
+    """Return the error for a file of a bank that cannot be read."""
     return BankError("cache_load_failed", f"Failed to load bank into cache: {path}", why, bank.key)
 
 
 def parse_response(response: Any) -> dict[str, Any]:
-    """The reply of a bank tool as a dict (contract 003, 10), for clients in Python.
+    """Convert the reply of a bank tool, as a client in Python gets it, to a dict (contract 003, 10).
 
-    `response` is a list of content items (with `.text`, or dicts with `"text"`), a result with
-    `.content`, the pair (content, structured), a JSON text, or the dict itself. Raises InvalidInput
-    for anything else.
+    response: a list of content items (objects with `.text`, or dicts with `"text"`), a result with
+        `.content`, the pair (content, structured data), a JSON text, or the dict.
+
+    Raises InvalidInput for anything else.
     """
     if isinstance(response, tuple) and len(response) == 2:
         content, structured = response
@@ -738,14 +805,14 @@ def parse_response(response: Any) -> dict[str, Any]:
 
 
 def _item_text(item: Any) -> Any:
-    """The text of a content item, which is a dict or an object."""
+    """Return the text of a content item, which is a dict or an object. None if it has none."""
     if isinstance(item, dict):
         return item.get("text")
     return getattr(item, "text", None)
 
 
 def _parsed_text(text: str) -> dict[str, Any]:
-    """The object of a JSON text. Raises InvalidInput."""
+    """Parse a JSON object. Raises InvalidInput for any other text."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,6 +1,9 @@
-"""A memory bank: its id, its templates, its folder in the project `banks`, its record and its
-files; and the Git repository it may belong to, read from the files below `.git` (contract 003, 1 to
-3 and 8)."""
+"""Memory banks (contract 003, 1 to 3 and 8).
+
+A bank is a folder of Markdown files in the project `banks`, for one kind of conversation. Its
+record, `.bank.json`, has its name and the Git repository that it belongs to. Repositories are
+recognized by the files below `.git`, without running Git.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +38,14 @@ AUTO = ("", "auto")
 """Ids that ask for detection."""
 PROJECT = "banks"
 RECORD = ".bank.json"
-# A larger bank is summed up before it is handed out.
+# A reply recommends to shorten a larger bank.
 MANY_TOKENS = 6000
 # Limits of contract 003 for the ids of banks and the paths in them.
-_ID_LENGTH = 100
-_PATH_PARTS = 10
-_PATH_LENGTH = 200
+_MAX_ID_CHARACTERS = 100
+_MAX_PATH_PARTS = 10
+_MAX_PATH_CHARACTERS = 200
 # Bytes read of a file of Git.
-_MOST_BYTES = 1 << 16
+_MAX_GIT_FILE_BYTES = 1 << 16
 # A commit: 40 digits for SHA-1, 64 for SHA-256.
 _HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 # A section of Git's configuration: its name, and its subsection in quotes.
@@ -52,45 +55,49 @@ _URL = re.compile(r"\s*url\s*=\s*\"?([^\"#;\r\n]*)", re.IGNORECASE)
 # A user or a token in an address, which must not reach a note.
 _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 Puts = dict[str, "tuple[str, File | None]"]
-"""Files to write: path -> (new text, what was read there)."""
+"""Files to write: path -> (new text, the file as it was read, or None if it was missing)."""
 
 
 def is_bank_id(text: str) -> bool:
-    """Whether `text` can be a bank's id, or one part of a file's path."""
-    has_length = 0 < len(text) <= _ID_LENGTH and len(text.encode()) <= NAME_BYTES
+    """Whether `text` can be the id of a bank, or one part of the path of a file in it."""
+    has_length = 0 < len(text) <= _MAX_ID_CHARACTERS and len(text.encode()) <= NAME_BYTES
     return (
         has_length
         and text[0] not in ". "
         and ".." not in text
         and text not in SKIPPED_FOLDERS
-        and all(map(_is_allowed, text))
+        and all(map(_may_be_in_id, text))
     )
 
 
-def _is_allowed(sign: str) -> bool:
+def _may_be_in_id(sign: str) -> bool:
+    """Whether an id may have this character: a letter or digit of any script, or one of ` ._-`."""
     return sign in " ._-" or unicodedata.category(sign)[0] in "LMN"
 
 
 def is_target(path: str) -> bool:
-    """Whether `path` can be a file of a bank."""
+    """Whether `path` can be a file of a bank, e.g. `notes/today.md`."""
     parts = path.split("/")
-    fits = len(path) <= _PATH_LENGTH and len(parts) <= _PATH_PARTS
+    fits = len(path) <= _MAX_PATH_CHARACTERS and len(parts) <= _MAX_PATH_PARTS
     return fits and path.endswith(".md") and all(map(is_bank_id, parts))
 
 
 def project_id(name: str) -> str:
-    """The id a project's name means; it need not be a valid one."""
+    """Return the id for the name of a project, `my_app` for `My App`. It may be invalid."""
     return "_".join(name.lower().split())
 
 
 def repository_id(name: str) -> str:
-    """A valid id for a repository's folder; what an id cannot have becomes `_`."""
-    text = "".join(sign if _is_allowed(sign) else "_" for sign in project_id(name)).replace(
+    """Return a valid id for the folder of a repository: `c__app` for `c++app`.
+
+    Characters that an id cannot have become `_`.
+    """
+    text = "".join(sign if _may_be_in_id(sign) else "_" for sign in project_id(name)).replace(
         "..", "__"
     )
     if text[:1] in ("", "."):
         text = f"_{text[1:]}"
-    while len(text) > _ID_LENGTH or len(text.encode()) > NAME_BYTES:
+    while len(text) > _MAX_ID_CHARACTERS or len(text.encode()) > NAME_BYTES:
         text = text[:-1]
     if is_bank_id(text):
         return text
@@ -98,32 +105,37 @@ def repository_id(name: str) -> str:
 
 
 def title_case(name: str) -> str:
-    """An id or a file's stem as a title: `my_proj` -> `My Proj`."""
+    """Return an id, or the name of a file without `.md`, as a title: `My Proj` for `my_proj`."""
     words = name.replace("_", " ").replace("-", " ").split()
     return " ".join(word[:1].upper() + word[1:] for word in words)
 
 
 @cache
 def bank_data(name: str) -> dict[str, Any]:
-    """The data file `bank-NAME.toml`."""
+    """Return the data of the file `bank-NAME.toml`."""
     return tomllib.loads(text_file(f"bank-{name}.toml"))
 
 
 def template_files(kind: str) -> list[str]:
-    """The template files of a kind of bank, in their order."""
+    """Return the paths of the template files of a kind of bank, in their order."""
     return [template_file["file"] for template_file in bank_data("templates")[kind]]
 
 
 def in_order(kind: str, paths: Sequence[str]) -> list[str]:
-    """The files of a bank in the order shown: the template's files, then the others, sorted."""
+    """Return paths in the order in which replies show them.
+
+    The files of the template come first, then the others in alphabetical order.
+    """
     first = [path for path in template_files(kind) if path in paths]
     return first + sorted(path for path in paths if path not in first)
 
 
 def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
-    """The files of a new bank with their texts: `# <title>`, then each section with its sentence.
+    """Return the files of a new bank: path -> text.
 
-    The bank's own file has no title. The description of a project is the first sentence there.
+    A text is `# TITLE`, followed by sections with a sentence each. The main file, which has no
+    title in the template, gets the name of the bank. In a project bank its first sentence is the
+    description of the project.
     """
     texts = {}
     for template in bank_data("templates")[kind]:
@@ -137,13 +149,13 @@ def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository. For a linked worktree, name and root are the main repository's.
+    """A Git repository.
 
-    name: the name of its folder, as written.
-    root: its folder.
-    origin: without credentials.
-    branch: the branch, if one is checked out.
-    commit: the commit of a detached HEAD.
+    name: the name of its folder. For a linked worktree, the folder of the main repository.
+    root: the path of that folder.
+    origin: the address of the remote `origin` without credentials, or None.
+    branch: the branch that is checked out, or None.
+    commit: the first 7 digits of the commit, if it is checked out without a branch, or None.
     """
 
     name: str
@@ -164,8 +176,10 @@ class BankInfo:
 
 @dataclass(slots=True)
 class BankFiles:
-    """A bank's files in the order they are shown: texts, stamps, and those that cannot be read
-    (path -> why).
+    """The files of a bank by their paths, in the order in which replies show them.
+
+    stamps: a value for each file that changes with the file.
+    unreadable: files that cannot be read -> the reason.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -174,10 +188,15 @@ class BankFiles:
 
 
 class Bank:
-    """The bank `kind`/`id` (a valid id) as one caller sees it."""
+    """A bank as one caller sees it. It need not exist.
+
+    key: `KIND:ID`.
+    agent: the identity of the caller.
+    files: gives access to the folder of the bank.
+    """
 
     def __init__(self, memory: MemorySession, kind: str, id: str):
-        # The engine is needed by the first call, not by the handshake
+        # The first call imports the engine: a server must answer the handshake quickly.
         from memoranda.engine.plain_files import (
             Files,
         )
@@ -189,9 +208,7 @@ class Bank:
         self.files = Files(memory, PROJECT, f"{FOLDERS[kind]}/{id}")
 
     def stamps(self) -> dict[str, Stamp]:
-        """The bank's Markdown files, in the order of paths, with their stamps. Raises as
-        `Files.notes`.
-        """
+        """Return the stamps of the Markdown files by path. Raises the errors of `Files.notes`."""
         return {
             path: stamp
             for path, stamp in self.files.notes().items()
@@ -199,17 +216,18 @@ class Bank:
         }
 
     def exists(self) -> bool:
-        """Whether there is a record or a file. Raises OutsideError when the folder is a link,
-        StorageError.
+        """Whether the bank has a record or a file.
+
+        Raises OutsideError if its folder is a link, StorageError if it cannot be read.
         """
         return self.has_record() or bool(self.stamps())
 
     def has_record(self) -> bool:
-        """Whether `.bank.json` is there. Raises OutsideError when the folder is a link."""
+        """Whether `.bank.json` exists. Raises OutsideError if the folder of the bank is a link."""
         return self.files.itself(RECORD).kind != "missing"
 
     def record(self) -> dict[str, Any]:
-        """The contents of `.bank.json`, or {} if it is missing or unreadable."""
+        """Return the contents of `.bank.json`, or {} if it is missing or unreadable."""
         try:
             rows = json.loads(self.files.read(RECORD).data)
         except (MemorandaError, ValueError, RecursionError):
@@ -219,14 +237,18 @@ class Bank:
         return {}
 
     def read(self, path: str) -> File | None:
-        """A file as it is now, or None. Raises OutsideError, StorageError."""
+        """Read a file. None if it is missing. Raises OutsideError, StorageError."""
         try:
             return self.files.read(path)
         except NotFound:
             return None
 
     def load(self, files_before: BankFiles | None) -> BankFiles:
-        """All files as they are now; `files_before` itself when it still holds. Raises as `Files.notes`."""
+        """Read all Markdown files. Raises the errors of `Files.notes`.
+
+        files_before: the files as they were read last, or None. If no file has changed, this
+            object is returned.
+        """
         stamps = self.stamps()
         loaded = BankFiles()
         if (
@@ -251,23 +273,23 @@ class Bank:
         return loaded
 
     def info(self) -> BankInfo:
-        """Name and description as recorded. By default the name comes from the id."""
+        """Return the recorded name and description. Without a record, the name is made of the id."""
         name, description = (self.record().get(key) for key in ("name", "description"))
         if not isinstance(name, str) or not name:
             name = title_case(self.id)
         return BankInfo(name, description if isinstance(description, str) else "")
 
     def first_files(self, info: BankInfo, moment: datetime) -> Puts:
-        """All files of the new bank, its record last."""
+        """Return all files of a new bank. The record comes last."""
         files: Puts = {path: (text, None) for path, text in template_texts(self.kind, info).items()}
         created_at = stamp(moment.replace(microsecond=0))
         row = {"name": info.name, "description": info.description, "created_at": created_at}
         return files | {RECORD: (_record_text(row, info.repository), None)}
 
     def belongs_to(self, repository: Repository) -> bool | None:
-        """Whether the record names this repository by path or origin.
+        """Whether the record names this repository, by its path or its origin.
 
-        None if it names no repository.
+        None means that the record names no repository.
         """
         repo = self.record().get("repo")
         if not isinstance(repo, dict):
@@ -276,14 +298,19 @@ class Bank:
         return same_origin or repo.get("path") == repository.root
 
     def claim(self, repository: Repository) -> None:
-        """Record whose bank this is, where nobody did; a record that cannot be read stays as it is."""
+        """Record the repository of the bank, unless one is recorded.
+
+        A record that cannot be read is not changed.
+        """
         if self.belongs_to(repository) is not None:
             return
 
         def plan() -> Puts:
+            """Return the new record, or nothing if it must not be changed."""
             old = self.read(RECORD)
             row = self.record()
-            if row.get("repo") is not None or (old is not None and not row):
+            is_unreadable = old is not None and not row
+            if row.get("repo") is not None or is_unreadable:
                 return {}
             row = row or {"name": repository.name, "description": "", "created_at": None}
             return {RECORD: (_record_text(row, repository), old)}
@@ -291,8 +318,12 @@ class Bank:
         self.files.put(plan, "edit")
 
     def last_change(self, stamps: Iterable[Stamp]) -> str:
-        """When the newest of the files with these stamps was changed, UTC in whole seconds; for a
-        bank without files, when it was made."""
+        """Return when the newest of some files was changed, in UTC and whole seconds.
+
+        For a bank without files, return when it was created.
+
+        stamps: the stamps of the files.
+        """
         times = [file_stamp.mtime_ns for file_stamp in stamps]
         if times:
             return stamp(EPOCH + timedelta(seconds=max(times) // 1_000_000_000))
@@ -303,6 +334,7 @@ class Bank:
 
 
 def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
+    """Return the text of a record with this repository."""
     if repository is None:
         repo = None
     else:
@@ -311,35 +343,46 @@ def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
 
 
 def token_count(texts: Iterable[str]) -> int:
-    """About how many tokens some texts have: four characters each, a CJK character on its own."""
-    length = wide = 0
+    """Estimate the tokens of some texts: 1 for 4 characters, or for one Chinese character."""
+    length = 0
+    cjk_length = 0
     for text in texts:
         length += len(text)
-        wide += 0 if text.isascii() else sum(len(run) for run in runs().findall(text))
-    return (length - wide) // 4 + wide
+        # ASCII has no such characters: do not search it.
+        if not text.isascii():
+            cjk_length += sum(len(run) for run in runs().findall(text))
+    return (length - cjk_length) // 4 + cjk_length
 
 
 def find_repository(path: str) -> Repository | None:
-    """The repository that `path` (existing, links followed) is in, or None."""
+    """Return the repository that `path` is in. None if there is no repository or no such path.
+
+    Links in the path are followed.
+    """
     root = _repository_root(path)
     if root is None:
         return None
     name = os.path.basename(root)
-    git_folder = common = os.path.join(root, ".git")
+    git_folder = os.path.join(root, ".git")
+    # The folder with the configuration. Linked worktrees of a repository share it.
+    common = git_folder
     if not os.path.isdir(git_folder):
         # A file that names the folder: of a submodule, or of a linked worktree.
-        named_git_folder = _text(git_folder).partition("\n")[0].removeprefix("gitdir:").strip()
+        named_git_folder = (
+            _text_of_file(git_folder).partition("\n")[0].removeprefix("gitdir:").strip()
+        )
         if named_git_folder:
-            git_folder = common = os.path.normpath(os.path.join(root, named_git_folder))
-    shared = _text(os.path.join(git_folder, "commondir")).strip()
+            git_folder = os.path.normpath(os.path.join(root, named_git_folder))
+            common = git_folder
+    shared = _text_of_file(os.path.join(git_folder, "commondir")).strip()
     if shared:
-        # A linked worktree: the repository is that of its main folder.
+        # In a linked worktree, use the main folder of the repository.
         common = os.path.realpath(os.path.join(git_folder, shared))
-        is_usual = os.path.basename(common) == ".git"
-        if is_usual:
-            root = os.path.dirname(common)
-        else:
+        is_bare = os.path.basename(common) != ".git"
+        if is_bare:
             root = common
+        else:
+            root = os.path.dirname(common)
         name = os.path.basename(root).removesuffix(".git")
     branch, commit = _head_of(git_folder)
     return Repository(
@@ -348,7 +391,7 @@ def find_repository(path: str) -> Repository | None:
 
 
 def _repository_root(path: str) -> str | None:
-    """The nearest folder at or above `path` that holds `.git`, or None."""
+    """Return the nearest folder at or above `path` that has `.git`, or None."""
     try:
         start = Path(os.path.realpath(user_path(path)))
         if not os.path.lexists(start):
@@ -362,11 +405,8 @@ def _repository_root(path: str) -> str | None:
 
 
 def _head_of(git_folder: str) -> tuple[str | None, str | None]:
-    """(branch, commit) that is checked out.
-
-    The commit is only given without a branch; both may be None.
-    """
-    line = _text(os.path.join(git_folder, "HEAD")).partition("\n")[0]
+    """Return the branch and the commit that are checked out; see Repository."""
+    line = _text_of_file(os.path.join(git_folder, "HEAD")).partition("\n")[0]
     head = "".join(sign for sign in line if sign.isprintable()).strip()
     if head.startswith("ref:"):
         branch = head.removeprefix("ref:").strip().removeprefix("refs/heads/")
@@ -378,9 +418,12 @@ def _head_of(git_folder: str) -> tuple[str | None, str | None]:
 
 
 def _origin_of(common: str) -> str | None:
-    """The address of the remote `origin` without credentials, or None."""
+    """Return the address of the remote `origin` without credentials, or None.
+
+    common: the folder with Git's `config`.
+    """
     is_in_origin = False
-    for line in _text(os.path.join(common, "config")).splitlines():
+    for line in _text_of_file(os.path.join(common, "config")).splitlines():
         section = _SECTION.match(line)
         if section:
             is_in_origin = section[1].lower() == "remote" and section[2] == "origin"
@@ -394,8 +437,9 @@ def _origin_of(common: str) -> str | None:
     return None
 
 
-def _text(path: str) -> str:
-    """The first 64 KiB of a regular file; "" for anything else. Does not wait for a FIFO."""
+def _text_of_file(path: str) -> str:
+    """Read the first 64 KiB of a regular file. "" for anything else."""
+    # Opening a pipe would wait for a writer without O_NONBLOCK.
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
@@ -403,7 +447,7 @@ def _text(path: str) -> str:
     try:
         is_file = stat.S_ISREG(os.fstat(fd).st_mode)
         if is_file:
-            return os.read(fd, _MOST_BYTES).decode("utf-8", "replace")
+            return os.read(fd, _MAX_GIT_FILE_BYTES).decode("utf-8", "replace")
         return ""
     except OSError:
         return ""
@@ -412,5 +456,5 @@ def _text(path: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """`text` without line breaks; bytes that are not UTF-8 become `?`."""
+    """Return a path without line breaks. Bytes that are not UTF-8 become `?`."""
     return " ".join(text.encode("utf-8", "replace").decode().split("\n"))

@@ -1,5 +1,8 @@
-"""Which file of a bank a text belongs in, by a table of patterns or a language model, and how it is
-put there (contract 003, 6 and 9)."""
+"""Chooses the file of a bank for a text, and puts the text there (contract 003, 6 and 9).
+
+A file is chosen by category: by a table of patterns (bank-categories.toml), or by a language model
+whose answer is checked.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +31,16 @@ OPERATIONS = ("append", "replace", "insert")
 BY_RULES = "rule-based"
 BY_LLM = "llm"
 DEFAULT = "default"
-# Where a language model may choose files that are in no template
+# Folders in which a language model may choose files that are not in the template.
 _FREE_FOLDERS = (
     "doc/",
     "notes/",
 )
-# A longer text is a sentence, no category.
-_CATEGORY_LENGTH = 40
+# A longer text is a sentence, not a category.
+_MAX_CATEGORY_CHARACTERS = 40
 # Concepts and similar headings named for one text.
-_MOST_CONCEPTS = 10
-_MOST_SIMILAR = 3
+_MAX_CONCEPTS = 10
+_MAX_SIMILAR_HEADINGS = 3
 # A heading that says where a text goes: its signs, then its name.
 _POSITION = re.compile(r"(#{1,6})(?:[ \t]+(.*?)(?:[ \t]+#+)?)?[ \t]*")
 # Blank lines at the beginning of a block.
@@ -50,14 +53,15 @@ _LIST_OR_QUOTE_SIGNS = re.compile(r"^[\s>*+-]+")
 
 @dataclass(slots=True)
 class Placement:
-    """A text, and where it goes.
+    """A text, and where and how to write it.
 
-    target: the file of the bank.
+    target: the path of the file in the bank.
     content: the text.
-    operation, position: how it is put there.
+    operation: append, replace or insert.
+    position: the heading of the section to insert into. "" for other operations.
     category: the category that was found. None if the caller named the file.
-    confidence: from 0 to 1.
-    method: how the category was found.
+    confidence: how sure the category is, from 0 to 1.
+    method: BY_RULES or BY_LLM.
     """
 
     target: str
@@ -69,12 +73,11 @@ class Placement:
     method: str = BY_RULES
 
     def apply(self, text: str) -> str:
-        """The new text of a file that has `text` now.
+        """Return the new text of a file that has `text` now.
 
-        An inserted text goes to the end of the own text of the section `position`, before the next
-        heading of any level. `position` is a heading, with or without its `#`s. A heading with
-        exactly this text counts first, then one in another case. A missing section is added at the
-        end.
+        A text is inserted at the end of the section `position`, before the next heading of any
+        level. `position` may be `## Goals` or `Goals`. A heading in another case counts if there is
+        no exact one. A missing section is added at the end of the file.
         """
         if self.operation == "replace":
             return self.content
@@ -105,41 +108,46 @@ class Placement:
 def place_by_rules(kind: str, content: str) -> Placement:
     """Choose a file for `content` by the table of patterns.
 
-    In this order: a category's name in the title, a pattern in the title, the most hits in the
-    whole text. A name gives way to another category with several patterns in the title: `status
-    code` is not about code.
+    The title is the first line. The category is the first of these: the one whose name is in the
+    title, the first one with a pattern in the title, the one with the most hits in the whole text.
+    A name in the title gives way to a category with more hits there: `status code` is not about
+    code.
     """
     title = (
         next((line.strip() for line in content.splitlines() if line.strip()), "")
         .lstrip("#")
         .strip()
     )
-    hits = _hits(title)
+    hits = _category_hits(title)
     category_in_title = next(
         (name for name in hits if _compiled(rf"\b{name}\b").search(title)), None
     )
     best_category = max(hits, key=hits.__getitem__)
     if category_in_title is not None:
         own_hits = max(hits[category_in_title], 1)
-        category, confidence = (
-            (category_in_title, 1.0)
-            if hits[best_category] <= own_hits
-            else (best_category, hits[best_category] / (own_hits + hits[best_category]))
-        )
-    elif first := next((name for name in hits if hits[name]), None):
-        category = first
+        best_hits = hits[best_category]
+        if best_hits <= own_hits:
+            category = category_in_title
+            confidence = 1.0
+        else:
+            category = best_category
+            confidence = best_hits / (own_hits + best_hits)
+    elif any(hits.values()):
+        category = next(name for name in hits if hits[name])
         confidence = 0.9
     else:
-        counts = _hits(content)
+        counts = _category_hits(content)
         best = max(counts, key=counts.__getitem__)
         total = sum(counts.values())
-        category, confidence = (best, counts[best] / total) if total else (DEFAULT, 0.0)
+        category = best if total else DEFAULT
+        confidence = counts[best] / total if total else 0.0
     targets = bank_data("categories")["targets"][kind]
     target = targets.get(category, targets[DEFAULT])
     return Placement(target, content, category=category, confidence=round(confidence, 2))
 
 
-def _hits(text: str) -> dict[str, int]:
+def _category_hits(text: str) -> dict[str, int]:
+    """Count the matches of each category's patterns in a text."""
     return {
         name: sum(len(pattern.findall(text)) for pattern in patterns)
         for name, patterns in category_patterns().items()
@@ -148,7 +156,7 @@ def _hits(text: str) -> dict[str, int]:
 
 @cache
 def category_patterns() -> dict[str, list[re.Pattern[str]]]:
-    """All categories in their order, `default` apart, with their patterns."""
+    """Return the patterns of each category except `default`, in the order of the table."""
     rows = bank_data("categories")["category"]
     return {row["name"]: list(map(_compiled, row["patterns"])) for row in rows}
 
@@ -159,7 +167,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
-    """The placement as data, with the bank's files that are related to its text."""
+    """Return a placement as data for the log, with the files and headings related to its text.
+
+    texts: the files of the bank.
+    """
     text = placed.content
     same_category = category_patterns().get(placed.category or "", ())
     related_files = []
@@ -170,10 +181,10 @@ def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> di
         "timestamp": stamp(moment.replace(microsecond=0)),
         "category": placed.category,
         "confidence": placed.confidence,
-        "concepts": _concepts_in(text)[:_MOST_CONCEPTS],
+        "concepts": _concepts_in(text)[:_MAX_CONCEPTS],
         "relationships": {
             "related_files": related_files,
-            "similar_content": _similar_headings(text, texts)[:_MOST_SIMILAR],
+            "similar_content": _similar_headings(text, texts)[:_MAX_SIMILAR_HEADINGS],
             "referenced_files": [path for path in texts if path in text],
         },
         "processing_method": placed.method,
@@ -187,7 +198,7 @@ def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> di
 
 
 def _concepts_in(text: str) -> list[str]:
-    """The words in `text` that mean a category, each once, in order."""
+    """Return the words in `text` that match a category's pattern, without duplicates."""
     hits = []
     for patterns in category_patterns().values():
         for pattern in patterns:
@@ -196,7 +207,7 @@ def _concepts_in(text: str) -> list[str]:
 
 
 def _similar_headings(text: str, texts: Mapping[str, str]) -> list[str]:
-    """The headings of a bank's files that share words with `text`, most words first."""
+    """Return the headings of a bank's files that share words with `text`, most words first."""
     own_words = set(words(text))
     shared_words: dict[str, int] = {}
     for other_text in texts.values():
@@ -209,8 +220,11 @@ def _similar_headings(text: str, texts: Mapping[str, str]) -> list[str]:
 def place_by_llm(
     endpoint: Endpoint, kind: str, texts: Mapping[str, str], content: str
 ) -> Placement:
-    """Where the model puts `content`. Raises NoAnswer when it cannot be asked or its answer breaks
-    a rule.
+    """Let a language model choose a file for `content`.
+
+    Raises NoAnswer if it cannot be asked, or if its answer breaks a rule (see `_checked_answer`).
+
+    texts: the files of the bank.
     """
     excerpts = dict.fromkeys(
         [*template_files(kind), *(path for path in texts if path.startswith(_FREE_FOLDERS))]
@@ -227,7 +241,11 @@ def place_by_llm(
 
 
 def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: str) -> Placement:
-    """The placement an answer means. Raises ValueError for one that must not be followed."""
+    """Convert the answer of a model to a placement.
+
+    Raises ValueError for an answer that must not be followed: it names a file elsewhere, or it
+    leaves out lines of the text.
+    """
     if not isinstance(answer, dict):
         raise ValueError("it is no object")
     for key in ("target_file", "operation", "content", "category"):
@@ -239,9 +257,9 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
     is_ours = target in template_files(kind) or target.startswith(_FREE_FOLDERS)
     if not is_target(target) or not is_ours:
         raise ValueError("its target_file is none of this bank")
-    if not category or len(category) > _CATEGORY_LENGTH or not category.isprintable():
+    if not category or len(category) > _MAX_CATEGORY_CHARACTERS or not category.isprintable():
         raise ValueError("its category is no name")
-    if not _lines(content) <= _lines(text):
+    if not _distinct_lines(content) <= _distinct_lines(text):
         raise ValueError("it leaves out lines of the text")
     if has_surrogate(text):
         raise ValueError("its content is no valid text")
@@ -251,35 +269,43 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
 
 
 def _safe_operation(answer: Mapping[str, Any], text_before: str) -> tuple[str, str]:
-    """The operation and position of a model's answer.
+    """Return the operation and the position of a model's answer.
 
-    It becomes `append` if the operation is impossible or would lose lines of the file.
+    The operation becomes `append` if it is impossible or would lose lines of the file.
+
+    text_before: the text of the file.
     """
     operation = answer["operation"]
     position = answer.get("position")
     if operation == "insert" and _names_section(position):
         return "insert", str(position)
-    if operation == "replace" and _lines(text_before) <= _lines(answer["content"]):
+    if operation == "replace" and _distinct_lines(text_before) <= _distinct_lines(
+        answer["content"]
+    ):
         return "replace", ""
     return "append", ""
 
 
 def _names_section(position: Any) -> bool:
-    """Whether a position is a heading."""
+    """Whether a position in a model's answer is the text of a heading."""
     if not isinstance(position, str) or has_surrogate(position):
         return False
     return bool(parse_position(position)[1])
 
 
 def _confidence_in(answer: Mapping[str, Any]) -> float:
-    """The confidence of an answer, from 0 to 1; 0.5 for one that gives none."""
+    """Return the confidence in a model's answer, from 0 to 1. It is 0.5 if the answer has none."""
     share = answer.get("confidence")
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
         return 0.5
     return round(float(share), 2)
 
 
-def _lines(text: str) -> set[str]:
+def _distinct_lines(text: str) -> set[str]:
+    """Return the lines of a text without signs of lists and quotes, and without blank lines.
+
+    A line that has only such signs, as `---`, is returned as it is.
+    """
     return {
         _LIST_OR_QUOTE_SIGNS.sub("", line).strip() or line.strip()
         for line in text.splitlines()
@@ -288,17 +314,16 @@ def _lines(text: str) -> set[str]:
 
 
 def append_block(text: str, block: str) -> str:
-    """`text` with `block` at its end after one empty line; it ends with exactly one line break."""
+    """Add a block at the end of a text, after an empty line. The result ends with one line break."""
     newline, block = breaks(text or block, block)
     before = text.rstrip("\r\n")
     return (before + 2 * newline if before else "") + block.rstrip("\r\n") + newline
 
 
 def _section_named(headings: Sequence[Heading], level: int, name: str) -> Heading | None:
-    """The first heading with exactly this text, or else the first in another case. None if none
-    matches.
+    """Return the first heading with exactly this text, or the first one in another case, or None.
 
-    level: the level of the heading; 0 means any.
+    level: the level of the heading. 0 means any.
     """
     fitting = [
         heading
@@ -314,7 +339,10 @@ def _section_named(headings: Sequence[Heading], level: int, name: str) -> Headin
 
 
 def parse_position(position: str) -> tuple[int, str]:
-    """(level or 0, text on one line) of the heading a position names; the text may be empty."""
+    """Return the level and the text of a heading: (2, "Goals") for `## Goals`.
+
+    The level is 0 for a position without `#`. The text may be "".
+    """
     line = " ".join(position.split())
     match = _POSITION.fullmatch(line)
     if match:
@@ -323,6 +351,7 @@ def parse_position(position: str) -> tuple[int, str]:
 
 
 def _without_blank_end(text: str) -> str:
+    """Return a text without the line break and the blank lines at its end."""
     end = text.find("\n", len(text.rstrip(" \t\r\n")))
     if end < 0:
         return text

@@ -33,24 +33,28 @@ def toolset(
     reply_chars: int = 80_000,
     open_graph: Callable[[MemorySession, str], Graph] | None = None,
 ) -> Toolset:
-    """The tools and resources of the graph.
+    """Make the tools and resources of the graph.
 
-    like: a preset (`thoughtbox`, `server-memory`): contract 002, 1, 7 and 8.
-    reply_chars: the longest text of a reply, in characters. 0 means no limit.
-    open_graph: (memory, project) -> the graph. By default it is kept in notes.
+    like: the preset whose names and replies to use: `thoughtbox` or `server-memory` (contract 002,
+        1, 7 and 8). None means our own.
+    reply_chars: the largest number of characters of a reply. 0 means no limit.
+    open_graph: returns the graph of a project. None means that the graph is kept in notes.
     """
 
     def graph_of(memory: MemorySession, project: str = GRAPH_PROJECT) -> Graph:
+        """Return the graph of a project."""
         from memoranda.engine import graphs
 
         return (open_graph or graphs.open_graph)(memory, project)
 
     def read(memory: MemorySession) -> str:
+        """Return the text of the resource."""
         from memoranda.faces.graph.entity_tools import whole_graph
 
         return whole_graph(graph_of(memory))
 
     def run(name: str, reads: bool, memory: MemorySession, arguments: Arguments) -> Reply:
+        """Run the tool `name`. `reads` says that it changes nothing."""
         from memoranda.faces.graph import entity_tools
 
         form = entity_tools.Form(None if like is None else 2, reply_chars)
@@ -60,49 +64,40 @@ def toolset(
             if not reads:
                 reply: Reply = answer(graph, arguments, form)
                 return reply
-            # Never half of another's call
+            # Read one state of the graph, not a half of another caller's change.
             return graph.at_once(lambda: answer(graph, arguments, form))
         except MemorandaError as error:
             return _refuse(error)
 
     data = json.loads(text_file("graph-tools.json"))
     tools = []
-    for tool_or_memory in data["tools"]:
-        name, (reads, destroys, repeats) = tool_or_memory["name"], tool_or_memory["hints"]
-        properties = tool_or_memory["properties"] | (
-            data["paging"] if tool_or_memory.get("paged") else {}
-        )
-        if like != "server-memory":
-            properties |= {"project": data["project"]}
-        schema: dict[str, Any] = {"type": "object", "properties": properties}
-        if "required" in tool_or_memory:
-            schema["required"] = tool_or_memory["required"]
+    for row in data["tools"]:
+        name = row["name"]
+        reads, destroys, repeats = row["hints"]
         hints = {
             "readOnlyHint": reads,
             "destructiveHint": destroys,
             "idempotentHint": repeats,
             "openWorldHint": False,
         }
-        tool_name = (
-            name if like == "server-memory" else PREFIX + name,
-            tool_or_memory["description"],
-            schema,
-        )
-        title = name.replace("_", " ").title()
-        output = data["outputs"][tool_or_memory["output"]]
         tools.append(
             Tool(
-                *tool_name,
+                name if like == "server-memory" else PREFIX + name,
+                row["description"],
+                _schema(row, data, like),
                 partial(run, name, reads),
-                title,
-                hints,
-                output,
+                title=name.replace("_", " ").title(),
+                annotations=hints,
+                output_schema=data["outputs"][row["output"]],
                 contract="graph",
                 refuse=_refuse,
-                **flags_of(tool_or_memory),
+                **flags_of(row),
             )
         )
-    shown_at = [(THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph")]
+    # The same resource under the addresses of the servers that we can replace.
+    addresses = [(THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph")]
+    if like == "server-memory":
+        addresses = addresses[1:]
     resources = [
         Resource(
             uri,
@@ -111,13 +106,31 @@ def toolset(
             DESCRIPTION,
             "application/json",
             read,
-            lambda tool_or_memory: graph_of(tool_or_memory).version(),
+            lambda memory: graph_of(memory).version(),
         )
-        for uri, name in (shown_at[1:] if like == "server-memory" else shown_at)
+        for uri, name in addresses
     ]
     return Toolset("graph", tools, "" if like else text_file("recalled.md"), resources=resources)
 
 
+def _schema(row: dict[str, Any], data: dict[str, Any], like: str | None) -> dict[str, Any]:
+    """Return the schema of the arguments of a tool.
+
+    row: the declaration of the tool.
+    data: the whole file of declarations, with the properties that several tools share.
+    like: see `toolset`.
+    """
+    properties = dict(row["properties"])
+    if row.get("paged"):
+        properties |= data["paging"]
+    if like != "server-memory":
+        properties |= {"project": data["project"]}
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if "required" in row:
+        schema["required"] = row["required"]
+    return schema
+
+
 def _refuse(error: MemorandaError) -> Reply:
-    """Errors are text alone (contract 002, 3)."""
+    """Return the reply for an error, which is only text (contract 002, 3)."""
     return Reply(str(error), is_error=True)

@@ -1,12 +1,13 @@
 """The nine tools of the graph, and their bounded replies: contract 002, 1, 2 and 4.
 
-In our own toolset (no `Form.indent`) a call that did less than it was asked says so in a second
-text; the first is the contract's.
+In our own toolset (no `Form.indent`), a call that did less than it was asked gets a hint: a second
+text after the text that the contract fixes.
 
-An answer is one sequence: each entity, followed by the relations that touch it and no earlier
-entity. Relations that touch no entity come last. The relations of an entity are ordered by the
-place of their source and then by a digest, not by the place inside the source. So a cursor stays
-valid when others are added or deleted in between.
+A long answer is cut into pages. Its items come in one order: each entity is followed by the
+relations that touch it but no earlier entity. Relations that touch no entity of the answer come
+last; they are called unattached. The relations of an entity are ordered by their source and then by
+a digest of their contents. So a cursor, which names the last item shown, stays valid when items are
+added or deleted.
 """
 
 from __future__ import annotations
@@ -31,30 +32,35 @@ from memoranda.text.unicode import flat
 
 WARNINGS = "memoranda/warnings"
 # Names in an error before "and N more".
-_SHOWN = 10
-# Names for which near ones are looked up.
-_GUESSED = 3
-# Names a hint lists; misspelled names it looks for; entities among which it looks.
-_SEARCHED = 5000
-# Entities whose observations are read together
-_BATCH = 200
-# Characters of a page beside its items and its cursor
-_FRAME = 200
+_MAX_LISTED_NAMES = 10
+# Misspelled names for which a hint looks for similar ones.
+_MAX_MISSPELLED_NAMES = 3
+# A larger graph is not searched for similar names.
+_MAX_SEARCHED_ENTITIES = 5000
+# Entities whose observations are read together.
+_BATCH_ENTITIES = 200
+# Characters of a page without its items and its cursor.
+_FRAME_CHARACTERS = 200
 _CURSOR_PER_CHARACTER = (
     # Bytes of a cursor per character it holds: at most 12 as JSON, a third more in base64.
     16
 )
-# Characters an entity or a relation takes at least
-_LEAST_ITEM = 30
+# An entity or a relation takes at least this many characters.
+_MIN_ITEM_CHARACTERS = 30
 Data = dict[str, Any]
 Position = list[int | str]
-"""A key that orders the relations of one entity, whatever else comes or goes."""
+"""The order of an entity, or of a relation among the relations of one entity.
+
+It does not change when other items are added or deleted.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How replies look: JSON indented by this many blanks (None = compact), at most `most` characters
-    (0 = any).
+    """The form of replies, which are JSON.
+
+    indent: the number of blanks by which JSON is indented. None means compact JSON.
+    most: the largest number of characters. 0 means no limit.
     """
 
     indent: int | None = None
@@ -62,64 +68,73 @@ class Form:
 
     @property
     def teaches(self) -> bool:
-        """Whether a second text may say what was not done: not in the presets, whose replies are
-        fixed.
-        """
+        """Whether replies may have a hint. In presets (with `indent`) replies are fixed."""
         return self.indent is None
 
     def text(self, value: Any) -> str:
-        """`value` as JSON, other alphabets raw."""
+        """Return `value` as JSON. Letters of other alphabets are not escaped."""
         if self.indent is None and "pydantic_core" not in sys.modules:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        # Loaded in servers only. It is three times as fast.
+        # Servers have this module loaded. It is three times as fast.
         from pydantic_core import to_json
 
         return to_json(value, indent=self.indent).decode()
 
     def size(self, value: Any) -> int:
-        """About how many characters `value` takes as an item of a list of the reply, never fewer."""
+        """Estimate the characters that `value` takes in a list of the reply. Never too few."""
         text = self.text(value)
         if self.indent is None:
             return len(text) + 2
+        # An item of a list is two levels deep, which indents each of its lines.
         return len(text) + 2 + 2 * self.indent * (text.count("\n") + 1)
 
 
 def relations_data(relations: Iterable[GraphRelation]) -> list[Data]:
-    """Relations as replies hold them."""
+    """Return relations in the form that replies have them."""
     return [documents.entity_relation(relation) for relation in relations]
 
 
 class _Item(NamedTuple):
-    """An entity of the sequence, or a relation with its position and the number of the entity it
-    comes with.
+    """An entity or a relation of an answer.
+
+    number: the number of the entity, or of the entity that the relation follows.
+    data: the item as replies have it.
+    relation, position: None for an entity.
+    is_unattached: whether it is a relation that touches no entity of the answer.
     """
 
     number: int
     data: Data
     relation: GraphRelation | None = None
     position: Position | None = None
-    in_rest: bool = False
+    is_unattached: bool = False
 
 
 class _Cursor(NamedTuple):
-    """The last item shown: its entity's `order`, or in a ranking the digests of all entities
-    `seen`; the position of its relation; whether that touches no entity."""
+    """The last item of a page, after which the next page begins.
+
+    order: the order of the item's entity. None in a ranked answer.
+    position: the position of the item if it is a relation, otherwise None.
+    is_unattached: see _Item.
+    seen: in a ranked answer, the digests of all entities up to the item's. Otherwise None.
+    """
 
     order: Position | None
     position: Position | None
-    in_rest: bool
+    is_unattached: bool
     seen: list[str] | None = None
 
     def text(self) -> str:
+        """Return the cursor as text: its fields as JSON in base64."""
         text = json.dumps(list(self), separators=(",", ":"))
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     @classmethod
     def read(cls, text: str) -> _Cursor:
-        """Raises InvalidInput for a text we never wrote."""
+        """Read a cursor from its text. Raises InvalidInput for any other text."""
         try:
             data = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
-            order, position, in_rest, seen_digests = json.loads(data)
+            order, position, is_unattached, seen_digests = json.loads(data)
         except (ValueError, TypeError, RecursionError):
             raise InvalidInput("Invalid cursor") from None
         for part in (order, position, seen_digests):
@@ -128,16 +143,19 @@ class _Cursor(NamedTuple):
                 and all(isinstance(number_or_text, int | str) for number_or_text in part)
             ):
                 raise InvalidInput("Invalid cursor")
-        if not isinstance(in_rest, bool) or (order is None) == (seen_digests is None):
+        # Exactly one of them says where the last page ended.
+        has_one_place = (order is None) != (seen_digests is None)
+        if not isinstance(is_unattached, bool) or not has_one_place:
             raise InvalidInput("Invalid cursor")
-        return cls(order, position, in_rest, seen_digests)
+        return cls(order, position, is_unattached, seen_digests)
 
 
 class GraphReply:
-    """All entities and relations of one answer, in order. Raises InvalidInput for an invalid
-    cursor.
+    """Cuts an answer into pages. Raises InvalidInput for an invalid cursor.
 
-    arguments: the part of them that the caller asks for (contract 002, 4).
+    keys: the entities of the answer, in order.
+    relations: the relations of the answer.
+    arguments: the arguments of the call, which choose a page (contract 002, 4).
     """
 
     def __init__(
@@ -148,25 +166,28 @@ class GraphReply:
         arguments: Arguments,
         form: Form,
     ):
-        self._graph, self._keys, self._relations, self._form = graph, list(keys), relations, form
-        self._ranked: bool = arguments.get("ranked", False)
-        self._limit: int | None = arguments.get("limit", 20 if self._ranked else None)
+        self._graph = graph
+        self._keys = list(keys)
+        self._relations = relations
+        self._form = form
+        self._is_ranked: bool = arguments.get("ranked", False)
+        self._limit: int | None = arguments.get("limit", 20 if self._is_ranked else None)
         self._offset: int = arguments.get("offset", 0)
         self._first_observation: int = arguments.get("observationOffset", 0)
-        self._observations: int | None = arguments.get("observationLimit")
+        self._observation_limit: int | None = arguments.get("observationLimit")
         self._cursor = (
             _Cursor.read(arguments["cursor"]) if arguments.get("cursor") is not None else None
         )
-        # The ranking may have changed since
+        # The ranking may have changed since the last page: entities that were shown come first.
         if self._cursor is not None and self._cursor.seen is not None:
-            places = {digest: place for place, digest in enumerate(self._cursor.seen)}
-            self._keys.sort(key=lambda key: places.get(_digest(key), len(places)))
+            ranks = {digest: rank for rank, digest in enumerate(self._cursor.seen)}
+            self._keys.sort(key=lambda key: ranks.get(_digest(key), len(ranks)))
 
     def data(self) -> tuple[Data, str]:
-        """The reply's data, and its text."""
-        plain_data = self._plain_data()
-        if plain_data is not None:
-            return plain_data
+        """Return the data of the reply, and its text."""
+        whole_answer = self._whole_answer()
+        if whole_answer is not None:
+            return whole_answer
         totals = {"totalEntities": len(self._keys), "totalRelations": len(self._relations)}
         if self._limit == 0:
             data: Data = {"entities": [], "relations": [], **totals}
@@ -174,21 +195,24 @@ class GraphReply:
             data = self._page(totals)
         return data, self._form.text(data)
 
-    def _plain_data(self) -> tuple[Data, str] | None:
-        """A small answer as it is, without totals; None if it is asked for in parts or too large."""
+    def _whole_answer(self) -> tuple[Data, str] | None:
+        """Return the whole answer and its text, without totals.
+
+        None if it is too large, or if the caller asks for a page.
+        """
         most_characters = self._form.most or math.inf
         is_first_part = self._limit is None and not self._offset and self._cursor is None
-        least_size = _LEAST_ITEM * (len(self._keys) + len(self._relations))
-        if self._ranked or not is_first_part or least_size > most_characters:
+        min_characters = _MIN_ITEM_CHARACTERS * (len(self._keys) + len(self._relations))
+        if self._is_ranked or not is_first_part or min_characters > most_characters:
             return None
         entities = list[Data]()
         used = 0
-        for part in self._entities(0):
-            # It is found not to fit before all is read
+        for part in self._entity_batches(0):
+            # Stop reading as soon as the answer cannot fit.
             if used > most_characters:
                 return None
             entities += part
-            if len(part) == _BATCH:
+            if len(part) == _BATCH_ENTITIES:
                 observations = chain.from_iterable(entity["observations"] for entity in part)
                 used += sum(map(len, observations))
         data: Data = {"entities": entities, "relations": relations_data(self._relations)}
@@ -197,16 +221,19 @@ class GraphReply:
             return None
         return data, text
 
-    def _entities(self, start: int) -> Iterator[list[Data]]:
-        """The entities from `start` on with the observations asked for, in batches."""
+    def _entity_batches(self, start: int) -> Iterator[list[Data]]:
+        """Yield the entities from the number `start` on in batches, as replies have them.
+
+        They have the observations that the caller asks for.
+        """
         first = self._first_observation
-        count = self._observations
+        count = self._observation_limit
         if count is None:
             end = None
         else:
             end = first + count
-        for batch_start in range(start, len(self._keys), _BATCH):
-            part = self._keys[batch_start : batch_start + _BATCH]
+        for batch_start in range(start, len(self._keys), _BATCH_ENTITIES):
+            part = self._keys[batch_start : batch_start + _BATCH_ENTITIES]
             batch = list[Data]()
             for (_, name, kind, _, project), texts in zip(
                 part, self._graph.observations(part), strict=True
@@ -221,16 +248,17 @@ class GraphReply:
             yield batch
 
     def _page(self, totals: Data) -> Data:
-        """The items from the cursor on that fit into a reply, and the cursor of the next page if
-        there is one.
+        """Return the page after the cursor, with the cursor of the next page if there is one.
+
+        totals: the numbers of all entities and relations, which are part of the page.
         """
-        room = self._form.most - _FRAME if self._form.most else math.inf
+        room = self._form.most - _FRAME_CHARACTERS if self._form.most else math.inf
         limit = math.inf if self._limit is None else self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
         last: _Item | None = None
         next_keys: Data = {}
-        for item in self._sequence():
+        for item in self._items_from_start():
             size = self._form.size(item.data)
             if self._form.most:
                 cursor_size = self._cursor_size(item, room - size)
@@ -253,7 +281,10 @@ class GraphReply:
         return {"entities": entities, "relations": relations_data(relations), **totals, **next_keys}
 
     def _shorten_entity(self, entity: Data, room: float) -> Data:
-        """An entity too large for a page: it has the first observations that fit, at least one."""
+        """Cut an entity that is too large for a page to the first observations that fit, at least one.
+
+        room: the number of characters.
+        """
         texts = entity["observations"]
         count = entity.get("observationCount", len(texts))
         short = {**entity, "observations": [], "observationCount": count}
@@ -268,10 +299,12 @@ class GraphReply:
         return entity
 
     def _cursor_size(self, item: _Item, room: float) -> int:
-        """The number of characters of the cursor after `item`, or a higher number if that surely
-        fits into `room`.
+        """Return the characters of the cursor after `item`, or an estimate that is not too low.
+
+        The estimate is enough if it fits into `room` characters: a cursor is slow to make.
         """
-        if self._ranked:
+        if self._is_ranked:
+            # A digest with its quotes and comma takes 20 characters in base64.
             return 20 * (item.number + 2) + 400
         if self._keys:
             order = self._keys[item.number].order
@@ -283,42 +316,49 @@ class GraphReply:
         return len(self._cursor_after(item))
 
     def _cursor_after(self, item: _Item) -> str:
+        """Return the text of the cursor after an item."""
         order: Position | None = list(self._keys[item.number].order) if self._keys else []
         seen_digests = None
-        if self._ranked:
+        if self._is_ranked:
             order = None
             seen_digests = [_digest(key) for key in self._keys[: item.number + 1]]
-        return _Cursor(order, item.position, item.in_rest, seen_digests).text()
+        return _Cursor(order, item.position, item.is_unattached, seen_digests).text()
 
-    def _sequence(self) -> Iterator[_Item]:
-        """The items from the cursor or the offset on."""
+    def _items_from_start(self) -> Iterator[_Item]:
+        """Yield the items from the cursor or the offset on."""
         cursor = self._cursor
-        begin, has_item = self._begin()
-        in_rest = cursor is not None and cursor.in_rest
-        # Else the entity of the cursor's item is gone, and its relations with it
-        resumes = has_item or in_rest
+        begin, has_item = self._start_after_cursor()
+        is_unattached = cursor is not None and cursor.is_unattached
+        # If the entity of the cursor's item was deleted, its relations were deleted, too.
+        resumes = has_item or is_unattached
         position = cursor.position if cursor is not None and resumes else None
-        if in_rest:
-            # Later entities are not part of this answer
+        if is_unattached:
+            # All entities were shown: later ones are new and not part of this answer.
             del self._keys[begin:]
         relations_number = len(self._keys)
         groups = self._relations_by_entity()
-        if not in_rest:
+        if not is_unattached:
             if resumes:
-                yield from _items(groups, begin - 1, relations_number, position)
-            for number, entity in enumerate(chain.from_iterable(self._entities(begin)), begin):
+                yield from _relation_items(groups, begin - 1, relations_number, position)
+            for number, entity in enumerate(
+                chain.from_iterable(self._entity_batches(begin)), begin
+            ):
                 yield _Item(number, entity)
-                yield from _items(groups, number, relations_number)
-        yield from _items(groups, relations_number, relations_number, position if in_rest else None)
+                yield from _relation_items(groups, number, relations_number)
+        yield from _relation_items(
+            groups, relations_number, relations_number, position if is_unattached else None
+        )
 
-    def _begin(self) -> tuple[int, bool]:
-        """How many entities come before the next one, and whether the last of them is the cursor's.
+    def _start_after_cursor(self) -> tuple[int, bool]:
+        """Return the number of the next entity, and whether the entity before it is the cursor's.
 
-        Raises InvalidInput for a cursor of another answer.
+        The second value is False if the cursor's entity was deleted. Raises InvalidInput for a
+        cursor of another kind of answer.
         """
         cursor = self._cursor
         if cursor is None:
             return self._offset, False
+        # The entities that were shown come first: their number is the number of the next entity.
         if cursor.seen is not None:
             seen_digests = set(cursor.seen)
             begin = sum(_digest(key) in seen_digests for key in self._keys)
@@ -327,11 +367,15 @@ class GraphReply:
         try:
             begin = sum(key.order <= order for key in self._keys)
         except TypeError:
+            # The order is of another kind of graph: texts are compared with numbers.
             raise InvalidInput("Invalid cursor") from None
         return begin, bool(begin) and self._keys[begin - 1].order == order
 
     def _relations_by_entity(self) -> dict[int, list[GraphRelation]]:
-        """The relations by the number of the first entity they touch; last those that touch none."""
+        """Group the relations by the number of the first entity that they touch.
+
+        Unattached relations are under the number of entities.
+        """
         numbers: dict[str, int] = {}
         for number, key in enumerate(self._keys):
             numbers.setdefault(key.name, number)
@@ -344,14 +388,18 @@ class GraphReply:
         return groups
 
 
-def _items(
+def _relation_items(
     groups: Mapping[int, Sequence[GraphRelation]],
     number: int,
     relations_number: int,
     after: Position | None = None,
 ) -> list[_Item]:
-    """The relations that come with entity `number` of `relations_number`, or with none, in the order of the
-    sequence.
+    """Return the relations that follow an entity, in order.
+
+    groups: see `_relations_by_entity`.
+    number: the number of the entity, or `relations_number` for the unattached relations.
+    relations_number: the number of entities.
+    after: only relations after this position. None means all.
     """
     items = []
     group = groups.get(number, ())
@@ -360,7 +408,7 @@ def _items(
             "\0".join(relation.triple).encode("utf-8", "surrogatepass"), digest_size=12
         ).hexdigest()
         position = [*relation.order[:-1], digest]
-        if after is None or _place(position) > _place(after):
+        if after is None or _comparable(position) > _comparable(after):
             items.append(
                 _Item(
                     min(number, relations_number - 1),
@@ -370,21 +418,25 @@ def _items(
                     number == relations_number,
                 )
             )
-    return sorted(items, key=lambda item: _place(item.position or []))
+    return sorted(items, key=lambda item: _comparable(item.position or []))
 
 
-def _place(position: Position) -> list[tuple[bool, int | str]]:
-    """A key to compare positions by: one in a file begins with a digest, one in notes with a time."""
+def _comparable(position: Position) -> list[tuple[bool, int | str]]:
+    """Return a key for comparing positions, whose parts may be numbers or texts.
+
+    In notes a position begins with a time, in a file with a digest.
+    """
     return [(isinstance(part, str), part) for part in position]
 
 
 def _digest(key: EntityKey) -> str:
+    """Return a short text that identifies an entity in a cursor."""
     name = f"{key.project or ''}\0{key.name}\0{key.order}"
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Answers with the entities that were new, as they were stored."""
+    """Create entities. The reply has the entities that did not exist yet."""
     entities = [
         Entity(entity["name"], entity["entityType"], tuple(entity["observations"]))
         for entity in arguments["entities"]
@@ -396,7 +448,7 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     new = {entity["name"] for entity in created}
     existing_names = [entity.name for entity in entities if entity.name not in new]
     if form.indent is None and form.most and len(form.text(created)) > form.most:
-        # The caller knows what they say
+        # Leave out the observations, which the caller has just sent.
         created = [{**entity, "observations": []} for entity in created]
         created = created[: form.most // max(map(form.size, created))]
     hint = ""
@@ -409,12 +461,13 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+    """Create relations. The reply has the relations that did not exist yet."""
     created = relations_data(graph.create_relations(_relations(arguments)))
     return Reply(form.text(created), {"relations": created})
 
 
 def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Answers with what each entity did not say before."""
+    """Add observations to entities. The reply has the observations that were new."""
     additions = [
         (addition["entityName"], addition["contents"]) for addition in arguments["observations"]
     ]
@@ -468,35 +521,37 @@ def _deleted(noun: str, hint: str) -> Reply:
 
 
 def _why_not_deleted(graph: Graph, arguments: Arguments) -> str:
-    """How many of the things to delete are there, when not all of them are."""
+    """Return the hint that some of the things to delete do not exist, or "" if all do.
+
+    For example: `1 of 2 deleted: no such entity.`
+    """
+    # Triples of relations, names of entities, or pairs of an entity's name and an observation.
     asked_keys: set[Any]
     if "relations" in arguments:
         kind = "relation"
         names = [row["from"] for row in arguments["relations"]]
         asked_keys = {relation.triple for relation in _relations(arguments)}
-        remaining_triples = asked_keys & {
-            relation.triple for relation in graph.relations(set(names))
-        }
+        existing_keys = asked_keys & {relation.triple for relation in graph.relations(set(names))}
     elif "entityNames" in arguments:
         kind = "entity"
         names = arguments["entityNames"]
         asked_keys = set(names)
-        remaining_triples = {key.name for key in graph.named(names)}
+        existing_keys = {key.name for key in graph.named(names)}
     else:
         kind = "observation"
         names = [row["entityName"] for row in arguments["deletions"]]
         asked_keys = set()
         for row in arguments["deletions"]:
             asked_keys.update((row["entityName"], text) for text in row["observations"])
-        remaining_triples = asked_keys & _observations_of(graph, names)
-    if len(remaining_triples) == len(asked_keys):
+        existing_keys = asked_keys & _observation_pairs(graph, names)
+    if len(existing_keys) == len(asked_keys):
         return ""
-    why = f"{len(remaining_triples)} of {len(asked_keys)} deleted: no such {kind}."
+    why = f"{len(existing_keys)} of {len(asked_keys)} deleted: no such {kind}."
     return f"{why} {_misspelled(graph, names)}".strip()
 
 
-def _observations_of(graph: Graph, names: Sequence[str]) -> set[tuple[str, str]]:
-    """The observations of these entities, each with its entity's name."""
+def _observation_pairs(graph: Graph, names: Sequence[str]) -> set[tuple[str, str]]:
+    """Return the pairs (name of the entity, observation) of these entities."""
     keys = graph.named(names)
     pairs: set[tuple[str, str]] = set()
     for key, texts in zip(keys, graph.observations(keys), strict=True):
@@ -505,11 +560,14 @@ def _observations_of(graph: Graph, names: Sequence[str]) -> set[tuple[str, str]]
 
 
 def _misspelled(graph: Graph, names: Iterable[str]) -> str:
-    """A hint about names that are close to names of entities. Empty if none exist."""
+    """Return a hint such as `Did you mean "Ana", not "Anna"?`, or "" if no name is similar."""
     unique_names = list(dict.fromkeys(names))
     known_names = {key.name for key in graph.named(unique_names)}
-    missing = [name for name in unique_names if name not in known_names][:_GUESSED]
-    if not missing or len(keys := graph.keys()) > _SEARCHED:
+    missing = [name for name in unique_names if name not in known_names][:_MAX_MISSPELLED_NAMES]
+    if not missing:
+        return ""
+    keys = graph.keys()
+    if len(keys) > _MAX_SEARCHED_ENTITIES:
         return ""
     guesses = [
         f"{_list_of_names(nearest)}, not {_list_of_names([name])}?"
@@ -522,11 +580,12 @@ def _misspelled(graph: Graph, names: Iterable[str]) -> str:
 
 
 def _list_of_names(names: Sequence[str]) -> str:
-    if len(names) > _SHOWN:
-        count_of_others = f" and {len(names) - _SHOWN} more"
+    """Return names for a sentence: `"a", "b" and 3 more`."""
+    if len(names) > _MAX_LISTED_NAMES:
+        count_of_others = f" and {len(names) - _MAX_LISTED_NAMES} more"
     else:
         count_of_others = ""
-    return ", ".join(f'"{flat(name[:80])}"' for name in names[:_SHOWN]) + count_of_others
+    return ", ".join(f'"{flat(name[:80])}"' for name in names[:_MAX_LISTED_NAMES]) + count_of_others
 
 
 def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
@@ -537,11 +596,12 @@ def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
 
 
 def read_graph(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """The whole graph, or a page of it."""
+    """Return the whole graph, or a page of it."""
     return _reply(graph, graph.keys(), graph.relations(), arguments, form)
 
 
 def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+    """Find the entities that match a query, and their relations. `ranked` puts the best first."""
     query = arguments["query"]
     if arguments.get("ranked"):
         keys = graph.ranked(query)
@@ -595,14 +655,20 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def _reached(
     relation: GraphRelation, names: set[str], direction: str, types: list[str] | None
 ) -> list[str]:
-    """The ends a relation of these types leads to from `names` in a direction."""
+    """Return the entities that a relation leads to from one of `names`.
+
+    For `a -> b` and the names {a}: `b` with the direction `out` or `both`, nothing with `in`.
+
+    types: the types of relations to follow. None means all.
+    """
     if types is not None and relation.type not in types:
         return []
+    ends = []
     if direction != "in" and relation.source in names:
-        ends = [relation.target]
-    else:
-        ends = []
-    return ends + ([relation.source] if direction != "out" and relation.target in names else [])
+        ends.append(relation.target)
+    if direction != "out" and relation.target in names:
+        ends.append(relation.source)
+    return ends
 
 
 def _reply(
@@ -613,13 +679,14 @@ def _reply(
     form: Form,
     hint: str = "",
 ) -> Reply:
+    """Return the page of an answer that the arguments ask for, with the graph's warnings."""
     data, text = GraphReply(graph, keys, relations, arguments, form).data()
     warnings = graph.warnings()
     return Reply(text, data, meta={WARNINGS: warnings} if warnings else None, hint=hint)
 
 
 def whole_graph(graph: Graph) -> str:
-    """The graph as its resources show it: all of it, indented (contract 002, 7)."""
+    """Return the whole graph as indented JSON, as its resources show it (contract 002, 7)."""
     return graph.at_once(
         lambda: GraphReply(graph, graph.keys(), graph.relations(), {}, Form(2, 0)).data()[1]
     )

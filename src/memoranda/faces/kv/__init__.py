@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 
 class JsonFolder:
-    """The callers' entries, kept in the JSON files of an agent-memory folder. Close it when the
-    last call is done.
+    """Returns a caller's entries from the JSON files of an agent-memory folder.
+
+    It may be passed to `toolset` as `kept_in`. Call `close` after the last call.
     """
 
     def __init__(self, folder: str):
         self._folder = folder
+        # Opened by the first call.
         self._place: JsonEntryFolder | None = None
 
     def __call__(self, memory: MemorySession) -> Entries:
-        # Needs the engine, which the handshake does not
         from memoranda.engine.json_entries import (
             JsonEntryFolder,
         )
@@ -39,15 +40,15 @@ class JsonFolder:
         return self._place.entries(memory)
 
     def close(self) -> None:
-        """Add the recalls counted to the files."""
+        """Write into the files how often entries were read."""
         if self._place is not None:
             self._place.fold()
 
 
 def toolset(kept_in: Callable[[MemorySession], Entries] | None = None) -> Toolset:
-    """The toolset `kv`.
+    """Make the toolset `kv`.
 
-    kept_in: gives the place of a caller's entries. By default they are notes.
+    kept_in: returns a caller's entries. None means that entries are notes.
     """
     tools = declared(
         "kv-tools.json", lambda name: partial(_run, name, kept_in), contract="kv", refuse=_refuse
@@ -61,6 +62,7 @@ def _run(
     memory: MemorySession,
     arguments: Arguments,
 ) -> Reply:
+    """Run the tool `name` on the caller's entries."""
     from memoranda.engine.entries import NoteEntries
     from memoranda.faces.kv.entry_tools import answer
 
@@ -68,6 +70,7 @@ def _run(
 
 
 def _refuse(error: InvalidInput) -> Reply:
+    """Return the reply for arguments that do not fit."""
     from memoranda.faces.kv.entry_tools import LIMIT
 
     return Reply(str(error)[:LIMIT], is_error=True)

@@ -27,15 +27,14 @@ VALUE_BYTES = 10 * 1024 * 1024
 LONGEST_TTL = 100_000_000_000
 """Seconds; later expiry times would have years of five digits."""
 # Characters of a value in a list.
-_SHOWN = 500
-# Characters of a text that is shown by its beginning, and in a reply where even that would be too
-# long.
-_SHOWN_TIGHT = 100
+_VALUE_CHARACTERS = 500
+# Characters of a value in a list if even one item with _VALUE_CHARACTERS would be too long.
+_TIGHT_VALUE_CHARACTERS = 100
 _MARK = "... [TRUNCATED at {} chars]"
-# Room for the mark that says that a value was cut.
-_MARK_ROOM = 30
-# More results than any reply has room for
-_MOST_RESULTS = 400
+# Characters kept free for _MARK.
+_MARK_CHARACTERS = 30
+# More results than any reply has room for.
+_MAX_RESULTS = 400
 
 # The fields that contract 004 shows of an entry found by a search.
 _RESULT_KEYS = ("namespace", "key", "value", "created_at", "access_count")
@@ -44,13 +43,13 @@ Fields = Mapping[str, Any]
 
 
 class KvRefused(MemorandaError):
-    """An argument no entry can have."""
+    """An argument that no entry can have, e.g. an empty key."""
 
     code = "invalid"
 
 
 def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
-    """The reply of `tool` to arguments of the right types."""
+    """Run `tool` with arguments of the right types, and return its reply, also for errors."""
     form = arguments["format"]
     try:
         run = function_of(tool, sys.modules[__name__])
@@ -64,10 +63,11 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
 
 
 def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
+    """Store a value under a key."""
     key = _key(arguments)
     namespace = _namespace(arguments)
     if arguments["value"]:
-        ttl = _natural(arguments, "ttl_seconds")
+        ttl = _non_negative(arguments, "ttl_seconds")
     else:
         ttl = 0
     entry = entries.put(*checked_arguments(namespace, key, arguments["value"], ttl))
@@ -80,15 +80,19 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
         "expires_in": f"{ttl}s" if ttl else "never",
         "expires_at": entry.expires and milliseconds(entry.expires),
     }
-    return _success(fields, form)
+    return _success_text(fields, form)
 
 
 def checked_arguments(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
-    """The arguments for `Entries.put`. Raises Refused for values that cannot be stored."""
-    _key({"key": key}), _name("Namespace", namespace)
+    """Return the arguments for `Entries.put`. Raises KvRefused for values that cannot be stored.
+
+    ttl: the time to live in seconds. 0 means for ever.
+    """
+    _key({"key": key})
+    _name("Namespace", namespace)
     if not value:
         raise KvRefused("Value must not be empty")
-    size = len(_unicode("Value", value).encode())
+    size = len(_valid_text("Value", value).encode())
     if size > VALUE_BYTES:
         raise KvRefused(f"Value is too long ({size} bytes, at most {VALUE_BYTES})")
     if ttl > LONGEST_TTL:
@@ -97,9 +101,10 @@ def checked_arguments(namespace: str, key: str, value: str, ttl: int) -> tuple[s
 
 
 def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
+    """Show the value of a key, or as much of it as fits from `offset` on."""
     key = _key(arguments)
     namespace = _namespace(arguments)
-    offset = _natural(arguments, "offset")
+    offset = _non_negative(arguments, "offset")
     entry = entries.get(namespace, key)
     if offset and offset >= len(entry.value):
         raise KvRefused(
@@ -112,9 +117,9 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
     remaining_size = size - offset
 
     def text(shown_characters: int) -> str:
-        """The reply with this many characters of the value from `offset` on, and how to go on."""
+        """Return the reply with this many characters of the value from `offset` on."""
         if shown_characters == size:
-            return _wording_of(fields, form)
+            return _text_of(fields, form)
         end = offset + shown_characters
         is_cut = shown_characters < remaining_size
         if is_cut and form != "json":
@@ -128,48 +133,58 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
             **paging,
             "next_offset": end if is_cut else None,
         }
-        return _wording_of(part, form)
+        return _text_of(part, form)
 
-    if remaining_size <= LIMIT and len(whole_reply := text(remaining_size)) <= LIMIT:
-        return whole_reply
-    return _longest(min(remaining_size - 1, LIMIT), text)
+    # Do not build a reply that must be too long.
+    if remaining_size <= LIMIT:
+        whole_reply = text(remaining_size)
+        if len(whole_reply) <= LIMIT:
+            return whole_reply
+    return _longest_text(min(remaining_size - 1, LIMIT), text)
 
 
 def memory_forget(entries: Entries, arguments: Arguments, form: str) -> str:
+    """Delete a key."""
     key = _key(arguments)
     namespace = _namespace(arguments)
     entries.remove(namespace, key)
     message = f"Deleted '{key}' from namespace '{namespace}'"
-    return _success({"message": message, "key": key, "namespace": namespace}, form)
+    return _success_text({"message": message, "key": key, "namespace": namespace}, form)
 
 
 def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
+    """Find entries with the words of a query."""
     query = arguments["query"]
     if not query.strip():
         raise KvRefused("Query must not be empty")
-    _unicode("Query", query)
-    limit = _natural(arguments, "limit")
-    offset = _natural(arguments, "offset")
+    _valid_text("Query", query)
+    limit = _non_negative(arguments, "limit")
+    offset = _non_negative(arguments, "offset")
     if "namespace" in arguments:
         namespace = _namespace(arguments)
     else:
         namespace = None
-    matching_entries, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
+    matching_entries, total = entries.search(query, namespace, min(limit, _MAX_RESULTS), offset)
     results = []
     for entry in matching_entries:
         document = documents.entry(entry)
         result = {name: document[name] for name in _RESULT_KEYS}
-        results.append(result | {"value": _cut_value(entry.value, _SHOWN)})
-    fields = {"query": _cut_value(query, _SHOWN), "total_matches": total, "returned": len(results)}
+        results.append(result | {"value": _cut_value(entry.value, _VALUE_CHARACTERS)})
+    fields = {
+        "query": _cut_value(query, _VALUE_CHARACTERS),
+        "total_matches": total,
+        "returned": len(results),
+    }
     if namespace is None:
-        damaged = _damaged(entries)
+        damaged = _unreadable_field(entries)
     else:
         damaged = {}
     return _list_reply({**fields, **damaged}, "results", Listed(results, total), offset, form)
 
 
 def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
-    offset = _natural(arguments, "offset")
+    """List the namespaces with their numbers of entries."""
+    offset = _non_negative(arguments, "offset")
     tallies = entries.namespaces()
     items = []
     for tally in tallies[offset:]:
@@ -178,29 +193,29 @@ def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) ->
             {"namespace": tally.namespace, "total_entries": sum(counts.values()), **counts}
         )
     listed = Listed(items, len(tallies))
-    fields = {"namespace_count": len(tallies), **_damaged(entries)}
+    fields = {"namespace_count": len(tallies), **_unreadable_field(entries)}
     return _list_reply(fields, "namespaces", listed, offset, form)
 
 
-def _damaged(entries: Entries) -> Fields:
-    """A field that names the namespaces left out because they cannot be read; none when all of them
-    can.
-    """
+def _unreadable_field(entries: Entries) -> Fields:
+    """Return a field with the namespaces that cannot be read, or {} if all can."""
     if entries.unreadable:
         return {"unreadable": ", ".join(entries.unreadable)}
     return {}
 
 
 def memory_clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
+    """Delete all entries of a namespace."""
     if not arguments["namespace"].strip():
         raise KvRefused("Namespace must not be empty")
     namespace = _namespace(arguments)
     count = entries.clear(namespace)
     message = f"Cleared {count} entries from namespace '{namespace}'"
-    return _success({"message": message, "namespace": namespace, "deleted_count": count}, form)
+    return _success_text({"message": message, "namespace": namespace, "deleted_count": count}, form)
 
 
 def memory_stats(entries: Entries, arguments: Arguments, form: str) -> str:
+    """Show the numbers and the size of all entries."""
     totals = entries.stats()
     if totals.size:
         power = min((totals.size.bit_length() - 1) // 10, 4)
@@ -216,9 +231,9 @@ def memory_stats(entries: Entries, arguments: Arguments, form: str) -> str:
         "storage_path": totals.place,
         "free_tier_limit": 1000,
         "pro_tier_limit": "unlimited",
-        **_damaged(entries),
+        **_unreadable_field(entries),
     }
-    return _success(fields, form)
+    return _success_text(fields, form)
 
 
 def _key(arguments: Arguments) -> str:
@@ -232,33 +247,39 @@ def _namespace(arguments: Arguments) -> str:
 
 
 def _name(noun: str, text: str) -> str:
-    if len(_unicode(noun, text)) > NAME_CHARACTERS:
+    """Return a key or namespace. Raises KvRefused, naming it `noun`, if it is too long."""
+    if len(_valid_text(noun, text)) > NAME_CHARACTERS:
         raise KvRefused(f"{noun} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
     return text
 
 
-def _unicode(noun: str, text: str) -> str:
+def _valid_text(noun: str, text: str) -> str:
+    """Return a text. Raises KvRefused, naming it `noun`, if it has lone surrogates."""
     if has_surrogate(text):
         raise KvRefused(f"{noun} is not valid Unicode text")
     return text
 
 
-def _natural(arguments: Arguments, name: str) -> int:
-    """A number of the arguments that must not be negative, or 0."""
+def _non_negative(arguments: Arguments, name: str) -> int:
+    """Return the argument `name`, 0 if it is missing. Raises KvRefused if it is negative."""
     value = arguments.get(name, 0)
     if value < 0:
         raise KvRefused(f"{name} must not be negative")
     return value
 
 
-def _success(fields: Fields, form: str) -> str:
-    text = _wording_of(fields, form)
+def _success_text(fields: Fields, form: str) -> str:
+    """Return a reply with these fields. If it is too long, its values are cut."""
+    text = _text_of(fields, form)
     if len(text) <= LIMIT:
         return text
-    return _wording_of({name: _cut_value(value, _SHOWN) for name, value in fields.items()}, form)
+    return _text_of(
+        {name: _cut_value(value, _VALUE_CHARACTERS) for name, value in fields.items()}, form
+    )
 
 
-def _wording_of(fields: Fields, form: str) -> str:
+def _text_of(fields: Fields, form: str) -> str:
+    """Return fields as JSON (`form` is `json`) or as Markdown: `**key:** value`, one a line."""
     if form == "json":
         return json.dumps({**fields, "status": "ok"}, indent=2)
     lines = ["## ✅ Success"]
@@ -276,39 +297,47 @@ def _wording_of(fields: Fields, form: str) -> str:
 
 
 def _shown_value(name: str, value: Any) -> str:
+    """Return a field for Markdown. Only the value of an entry may have several lines."""
     if name == "value":
         return str(value)
     return flat(str(value))
 
 
 def _cut_value(value: Any, most_characters: int) -> Any:
+    """Cut a text that is too long, and mark it as cut. Other values are returned as they are."""
     if not isinstance(value, str) or len(value) <= most_characters:
         return value
-    return value[: most_characters - _MARK_ROOM] + _MARK.format(most_characters)
+    return value[: most_characters - _MARK_CHARACTERS] + _MARK.format(most_characters)
 
 
 def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: str) -> str:
-    """The reply with a list: as many whole items as fit, and how to go on. `returned`, if a field,
-    counts them.
+    """Return a reply with as many whole items of a list as fit, and the offset of the next ones.
+
+    fields: other fields of the reply. A field `returned` is set to the number of items.
+    name: the field of the list.
     """
 
     def text(part: Listed) -> str:
+        """Return the reply with this part of the list."""
         counted = {"returned": len(part)} if "returned" in fields else {}
         cut_keys = {"truncated": True, "next_offset": part.next} if part.next is not None else {}
-        return _wording_of({**fields, **counted, name: part.rows, **cut_keys}, form)
+        return _text_of({**fields, **counted, name: part.rows, **cut_keys}, form)
 
-    # An item too long on its own would never be passed
+    # A caller could never get past an item that does not fit alone.
     if listed.rows and len(text(listed.first(1, offset))) > LIMIT:
-        shortened = {key: _cut_value(value, _SHOWN_TIGHT) for key, value in listed.rows[0].items()}
+        shortened = {
+            key: _cut_value(value, _TIGHT_VALUE_CHARACTERS) for key, value in listed.rows[0].items()
+        }
         listed = Listed([shortened, *listed.rows[1:]], listed.total)
     whole_reply = text(listed)
     if len(whole_reply) <= LIMIT:
         return whole_reply
-    return _longest(len(listed) - 1, lambda size: text(listed.first(size, offset)))
+    return _longest_text(len(listed) - 1, lambda size: text(listed.first(size, offset)))
 
 
-def _longest(highest: int, text: Callable[[int], str]) -> str:
-    """`text(size)` for the greatest size up to `highest` that is within the limit; it grows with the
-    size.
+def _longest_text(highest: int, text: Callable[[int], str]) -> str:
+    """Return `text(size)` for the largest size up to `highest` whose text is within LIMIT.
+
+    text: makes a text that is the longer the larger the size is.
     """
     return text(longest(highest, lambda size: len(text(size)), LIMIT))

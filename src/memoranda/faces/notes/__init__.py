@@ -10,7 +10,7 @@ from memoranda.faces.notes import read_tools, replies, write_tools
 from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Run, Toolset, declared, function_of
 
-# Arguments that Basic Memory's clients send and that change nothing.
+# Arguments that clients of Basic Memory send. Those with None are accepted and ignored.
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
     "project_id": {"type": "string"},
@@ -21,9 +21,13 @@ _COMMON: dict[str, Any] = {
 
 
 def toolset(agents_may_add_projects: bool = True) -> Toolset:
-    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1."""
+    """Make the toolset `notes`, with its prompts and its resource template.
+
+    agents_may_add_projects: whether `create_memory_project` adds projects (contract 000b, 1).
+    """
 
     def run(name: str) -> Run:
+        """Return the function of a tool."""
         function = function_of(name, write_tools, read_tools)
         if name == "create_memory_project":
             function = partial(function, allowed=agents_may_add_projects)

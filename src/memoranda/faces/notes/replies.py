@@ -1,8 +1,9 @@
-"""Wording and bounds of the note tools' replies: pages of lists, notes as data and as lines
-(contract 000b, 7); the two prompts and the resource template (contract 000b, 9)."""
+"""The common parts of all note tools' replies: pages of lists, warnings and the longest text
+(contract 000b, 7); also their two prompts and their resource template (contract 000b, 9)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import Template as TextTemplate
@@ -34,25 +35,27 @@ if TYPE_CHECKING:
 # Characters of a reply: more would crowd out a model's context.
 TEXT_LIMIT = 20_000
 ROOM = 17_000
-"""Characters the entries of one reply may take; the rest is for its head, its foot and warnings."""
+"""Characters that the entries of a reply may take. Its first and last lines and its warnings need
+the remaining ones of TEXT_LIMIT."""
 # Warnings of one reply, and the characters of each.
-_WARNINGS = 5
-_WARNING = 300
-# Characters of an error; of a longer one the middle goes.
-_ERROR = 2500
-# Characters of a prompt, and the notes it quotes.
-_PROMPT_LIMIT = 8000
+_MAX_WARNINGS = 5
+_WARNING_CHARACTERS = 300
+# Characters of an error. A longer one is cut in the middle, since its end says what to do.
+_ERROR_CHARACTERS = 2500
+_ERROR_END_CHARACTERS = 500
+# Characters of a prompt, the notes it quotes, and the observations of each.
+_PROMPT_CHARACTERS = 8000
 _PROMPT_NOTES = 8
 _PROMPT_OBSERVATIONS = 3
-_FRAME = "7d"
-# Values a completion has at most
-_COMPLETIONS = 100
-# An offset the index still counts to
-_LAST_ROW = 2**62
+_DEFAULT_TIMEFRAME = "7d"
+# Values of a completion.
+_MAX_COMPLETIONS = 100
+# Larger offsets are not numbers of SQLite.
+_MAX_OFFSET = 2**62
 
 
 def whole(args: Arguments, name: str, least: int, most: int | None = None) -> int:
-    """The whole number `args[name]`, lowered to `most`. Raises InvalidInput below `least`."""
+    """Return the argument `name`, lowered to `most` (None = any). Raises InvalidInput below `least`."""
     value = args[name]
     if value < least:
         raise InvalidInput(f"Parameter `{name}` must be {least} or more; got {value}.")
@@ -63,28 +66,34 @@ def whole(args: Arguments, name: str, least: int, most: int | None = None) -> in
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a list is asked for: `number` from 1, `size` entries."""
+    """The part of a list that a caller asks for: page `number`, from 1, of `size` entries each."""
 
     number: int
     size: int
 
     @classmethod
     def of(cls, args: Arguments, most: int) -> Page:
-        """The page `args` asks for, its size lowered to `most`. Raises InvalidInput below 1."""
+        """Make the page that the arguments ask for, with at most `most` entries.
+
+        Raises InvalidInput for a page or a size below 1.
+        """
         return cls(whole(args, "page", 1), whole(args, "page_size", 1, most))
 
     @property
     def offset(self) -> int:
-        """How many entries come before this page."""
-        return min((self.number - 1) * self.size, _LAST_ROW)
+        """The number of entries before this page."""
+        return min((self.number - 1) * self.size, _MAX_OFFSET)
 
     @property
     def end(self) -> int:
-        """How many entries there are up to the end of this page."""
+        """The number of entries up to the end of this page."""
         return self.offset + self.size
 
     def part(self, rows: Sequence[Document], total: int, *, is_lower_bound: bool = False) -> Listed:
-        """The rows of this page as a part of the list."""
+        """Return the rows of this page as a part of a list.
+
+        total: the number of all rows, or of the rows known by now if `is_lower_bound`.
+        """
         return Listed.part(rows, total, self.offset, is_lower_bound=is_lower_bound)
 
     def fit(
@@ -94,8 +103,15 @@ class Page:
         as_json: bool,
         asked_size: int | None = None,
     ) -> tuple[Page, Listed, list[str]]:
-        """This page with the rows of `listed` and their `lines`, or a shorter one when they exceed
-        ROOM. `asked_size` is how many rows the page should have, when not all of them are given."""
+        """Shorten this page until its entries fit into ROOM.
+
+        Returns the page, its rows and its lines.
+
+        listed, lines: the entries of this page as data and as text.
+        as_json: whether the reply is JSON.
+        asked_size: the number of entries that the page should have, if `lines` has fewer. None
+            means that `lines` has all.
+        """
         fitted = listed.fit(lengths(listed.rows, lines, as_json), ROOM, self.offset)
         if len(fitted) >= (asked_size or len(lines)):
             page = self
@@ -104,22 +120,29 @@ class Page:
         return page, listed.first(page.size, self.offset), lines[: page.size]
 
     def shorter(self, count: int) -> Page:
-        """A page of at most `count` entries with the same first one. Its size divides the offset,
-        so that the following pages miss nothing."""
+        """Return a page that begins at the same entry and has at most `count` entries.
+
+        Its size divides the offset, so that the next pages of that size miss nothing: from entry
+        20 on, a page of at most 7 entries is page 5 with the size 5.
+        """
         size = next(n for n in range(count, 0, -1) if self.offset % n == 0)
         return Page(self.offset // size + 1, size)
 
     def data(self, listed: Listed) -> dict[str, Any]:
-        """The keys every list of this face carries beside its rows (contract 000b, 7)."""
+        """Return the keys that a reply with a list has in addition to its rows (contract 000b, 7)."""
         more = listed.is_lower_bound or self.offset + len(listed) < listed.total
         return {"total": listed.total, "page": self.number, "page_size": self.size, "more": more}
 
     def foot(self, listed: Listed) -> str:
-        """The line that says what is shown and how to get the next page; "" when everything is."""
+        """Return the last line of a list, e.g. `Shown: 1-10 of 25. Next: page=2, page_size=10.`
+
+        "" if the page has the whole list.
+        """
         total = listed.total
         if not listed.rows:
             if total:
-                return f"Nothing on page {self.number}. Last page: {-(-total // self.size)}."
+                last_page = math.ceil(total / self.size)
+                return f"Nothing on page {self.number}. Last page: {last_page}."
             return ""
         if len(listed) == total:
             return ""
@@ -133,8 +156,9 @@ class Page:
 
 
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
-    """The length of each entry in the reply's text: of its line, or of its JSON if that is the
-    text.
+    """Return the characters that each entry takes in the text of a reply.
+
+    entries, rows: the entries as data and as text. With `as_json` the data are the text.
     """
     if as_json:
         return [len(compact(entry)) + 1 for entry in entries]
@@ -142,8 +166,11 @@ def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: boo
 
 
 def body_of(memory: MemorySession, info: NoteInfo, *, is_listed: bool = True) -> tuple[str, str]:
-    """The note's text below its frontmatter, as it is on disk now, and its checksum. In a list no
-    access is counted, and what cannot be read is as it was last seen."""
+    """Read a note from disk. Return its text below the frontmatter, and its checksum.
+
+    is_listed: whether the note is one of a list. The note is then not counted as used, and if it
+        cannot be read, its text comes from the index.
+    """
     try:
         note = memory.read(info, count=not is_listed)
     except CannotRead:
@@ -155,13 +182,17 @@ def body_of(memory: MemorySession, info: NoteInfo, *, is_listed: bool = True) ->
 
 
 def answering(run: Run, shows_warnings: bool = True) -> Run:
-    """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text.
-    Without `shows_warnings` they are in the data only: the text is about one note. `run` sees
-    `as_json` in its arguments."""
+    """Wrap a tool so that its replies have warnings, a bounded text, and JSON if asked for.
+
+    The tool gets `as_json` in its arguments, for `output_format: "json"`.
+
+    shows_warnings: whether the text has the warnings, too. Otherwise only the data has them.
+    """
 
     def answer(memory: MemorySession, args: Arguments) -> Reply:
+        """Run the tool, and complete its reply."""
         args["as_json"] = args.pop("output_format", "text") == "json"
-        reply = _asked(run, memory, args)
+        reply = _reply_of(run, memory, args)
         data = dict(reply.data or {})
         own_warnings = data.get("warnings", [])
         listed = [*own_warnings, *shown_warnings(_warnings_about(memory, args.get("project")))]
@@ -174,19 +205,20 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         if len(text) + len(end) > TEXT_LIMIT:
             text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
         if reply.is_error:
-            # The remedy stands at its end
-            if len(text) > _ERROR:
-                text = f"{text[: _ERROR - 500]} … {text[-500:]}"
+            # The remedy is at the end of an error.
+            if len(text) > _ERROR_CHARACTERS:
+                begin = text[: _ERROR_CHARACTERS - _ERROR_END_CHARACTERS]
+                text = f"{begin} … {text[-_ERROR_END_CHARACTERS:]}"
             data["error"] = text + end
         return Reply(text + end, data, reply.is_error, hint=reply.hint)
 
     return answer
 
 
-def _asked(run: Run, memory: MemorySession, args: Arguments) -> Reply:
-    """The reply of a tool. An error of ours becomes an error reply.
+def _reply_of(run: Run, memory: MemorySession, args: Arguments) -> Reply:
+    """Run a tool. A MemorandaError becomes an error reply.
 
-    In `args`, `project_id` is replaced by the name of the project.
+    The argument `project_id` is replaced by the name of the project.
     """
     try:
         identity = args.pop("project_id", "")
@@ -194,7 +226,7 @@ def _asked(run: Run, memory: MemorySession, args: Arguments) -> Reply:
             args["project"] = _project_of_id(memory, identity)
         return run(memory, args)
     except OutsideError as error:
-        # An address alone does not tell its project.
+        # An error about an address does not know its project.
         project = error.project or short(args.get("project") or memory.default_project)
         return error_reply(OutsideError(error.path, project))
     except MemorandaError as error:
@@ -202,7 +234,7 @@ def _asked(run: Run, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _project_of_id(memory: MemorySession, identity: str) -> str:
-    """The name of the project with an id. Raises ProjectNotFound."""
+    """Return the name of the project with an id. Raises ProjectNotFound."""
     names = [project.name for project in memory.projects]
     for name in names:
         if project_id(name) == identity.strip().lower():
@@ -211,58 +243,56 @@ def _project_of_id(memory: MemorySession, identity: str) -> str:
 
 
 def _warnings_about(memory: MemorySession, project: str | None) -> Sequence[ProjectWarning]:
-    """The warnings for a call about a project, None for all: the trouble of others is not its own."""
+    """Return the warnings that matter to a call about a project. None means all projects."""
     if not project:
         return memory.warnings
     return [warning for warning in memory.warnings if warning.is_about(project)]
 
 
 def project_id(name: str) -> str:
-    """The id a project has in other programs' arguments: the same in every process."""
+    """Return the id of a project, which other programs use for its name. It depends only on the name."""
     from uuid import NAMESPACE_URL, uuid5
 
     return str(uuid5(NAMESPACE_URL, f"memory://{name}"))
 
 
 def shown_warnings(warnings: Sequence[str]) -> list[str]:
-    """The warnings a reply carries: the first few, each on one line."""
-    more = len(warnings) - _WARNINGS
+    """Return the first few warnings, each shortened to one line, and how many more there are."""
+    more = len(warnings) - _MAX_WARNINGS
     if more > 0:
         rest = [f"{more} more warnings; `memory doctor` lists them."]
     else:
         rest = []
-    return [short(warning, _WARNING) for warning in warnings[:_WARNINGS]] + rest
+    return [short(warning, _WARNING_CHARACTERS) for warning in warnings[:_MAX_WARNINGS]] + rest
 
 
 def warning_lines(warnings: list[str]) -> str:
-    """The lines below a reply's text that carry these warnings; "" for none."""
+    """Return the lines with warnings below the text of a reply, or "" without warnings."""
     if warnings:
         return "\n" + "".join(f"\nWarning: {warning}" for warning in warnings)
     return ""
 
 
 def _continue_conversation(memory: MemorySession, args: dict[str, str]) -> str:
-    """One message with the best notes for `topic`, or the latest ones. Raises TimeframeError."""
+    """Make a prompt with the best notes on `topic`, or the latest notes. Raises TimeframeError."""
     topic, timeframe_given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
-    frame = timeframe_given or _FRAME
+    frame = timeframe_given or _DEFAULT_TIMEFRAME
     hits = _search(memory, topic, frame)
     if topic:
         order_word = "best"
     else:
         order_word = "latest"
     opening = f"{counted(hits)} changed in the time frame {frame}, the {order_word} first:"
-    # An older note on the topic is better than none
+    # An older note on the topic is better than no note.
     if topic and not hits and not timeframe_given:
         hits = _search(memory, topic, "")
-        opening = (
-            f"Nothing changed in the last {_FRAME}; {counted(hits, 'older note')}, the best first:"
-        )
+        opening = f"Nothing changed in the last {_DEFAULT_TIMEFRAME}; {counted(hits, 'older note')}, the best first:"
     if topic:
         about = f' with "{short(topic, 200)}"'
     else:
         about = ""
     searched = f" in the time frame {frame}"
-    return _message(
+    return _prompt_text(
         memory,
         "notes-continue.md",
         hits,
@@ -273,7 +303,7 @@ def _continue_conversation(memory: MemorySession, args: dict[str, str]) -> str:
 
 
 def _search_knowledge_base(memory: MemorySession, args: dict[str, str]) -> str:
-    """One message with the hits for `query`. Raises InvalidInput without one, TimeframeError."""
+    """Make a prompt with the hits for `query`. Raises InvalidInput if it is empty, TimeframeError."""
     query, frame = ((args.get(name) or "").strip() for name in ("query", "timeframe"))
     if not query:
         raise InvalidInput('Parameter `query` must be a text; got "".')
@@ -284,7 +314,7 @@ def _search_knowledge_base(memory: MemorySession, args: dict[str, str]) -> str:
     else:
         searched = ""
     opening = f"{counted(hits)} found{searched}, the best first:"
-    return _message(
+    return _prompt_text(
         memory,
         "notes-search.md",
         hits,
@@ -296,8 +326,9 @@ def _search_knowledge_base(memory: MemorySession, args: dict[str, str]) -> str:
 
 
 def _search(memory: MemorySession, text: str, frame: str) -> Hits:
-    """The best notes for `text`, the latest without; only those changed in the time frame, if one
-    is given.
+    """Find the best notes for `text`, or the latest notes if it is "".
+
+    frame: only notes changed in this time frame, e.g. `7d`. "" means all.
     """
     query = parse(text, now=memory.clock(), zone=memory.settings.zone)
     if frame:
@@ -308,11 +339,17 @@ def _search(memory: MemorySession, text: str, frame: str) -> Hits:
     return memory.search(query.replace(after=after), limit=_PROMPT_NOTES, vetted=True)
 
 
-def _message(memory: MemorySession, name: str, hits: Hits, opening: str, **words: str) -> str:
+def _prompt_text(memory: MemorySession, name: str, hits: Hits, opening: str, **words: str) -> str:
+    """Fill in the text of a prompt with as many notes as fit.
+
+    name: the file of the text.
+    opening: the sentence before the notes.
+    words: values for other placeholders.
+    """
     if not hits:
         return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
     frame = TextTemplate(text_file(name))
-    room = _PROMPT_LIMIT - len(frame.substitute(words, found=opening, notes=""))
+    room = _PROMPT_CHARACTERS - len(frame.substitute(words, found=opening, notes=""))
     zone = memory.settings.zone
     blocks = [
         note_section(hit, memory.observations(hit.note)[:_PROMPT_OBSERVATIONS], zone)
@@ -325,11 +362,16 @@ def _message(memory: MemorySession, name: str, hits: Hits, opening: str, **words
 def _complete(
     memory: MemorySession, variable: str, beginning: str, other_names: dict[str, str]
 ) -> list[str]:
-    """Projects by the beginning of their names; permalinks, without the project given, by theirs."""
+    """Complete the variable `project` by names of projects, and `path` by permalinks.
+
+    With a project, permalinks are given without its name.
+
+    other_names: the variables that already have a value.
+    """
     if variable == "project":
         names = [match.name for match in memory.projects]
         return [name for name in names if name.casefold().startswith(beginning.casefold())][
-            :_COMPLETIONS
+            :_MAX_COMPLETIONS
         ]
     if variable != "path":
         return []
@@ -337,11 +379,11 @@ def _complete(
     if not any(match.name.casefold() == project.casefold() for match in memory.projects):
         if project:
             return []
-        return permalinks(memory, beginning, _COMPLETIONS)
+        return permalinks(memory, beginning, _MAX_COMPLETIONS)
     name = memory.project(project).name
     try:
         query = Query(projects=(name,), address=f"{beginning}*", order="address")
-        matches, _ = memory.list(query, limit=_COMPLETIONS)
+        matches, _ = memory.list(query, limit=_MAX_COMPLETIONS)
     except (InvalidInput, OutsideError):
         # An invalid address has no completion.
         return []

@@ -35,24 +35,26 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.notes import Stored
 
-# Notes named whose links changed.
-_SHOWN = 20
+# Paths named before "and N more".
+_MAX_LISTED_PATHS = 20
 _STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
-# Operations that make a missing note.
-_ADDING = ("append", "prepend")
+# Operations that create a missing note.
+_CREATING_OPERATIONS = ("append", "prepend")
 _SECTION_EDITS: dict[str, Callable[[str, str], edits.Edit]] = {
     "replace_section": edits.ReplaceSection,
     "insert_before_section": edits.InsertBeforeSection,
     "insert_after_section": edits.InsertAfterSection,
 }
-_GIVEN = ("tags", "metadata", "valid_from", "valid_until", "supersedes", "file_name")
-_OWNERS = "adding projects is left to the owner. Ask them to run: memory project add NAME FOLDER"
+_DRAFT_FIELDS = ("tags", "metadata", "valid_from", "valid_until", "supersedes", "file_name")
+_OWNERS_ONLY = (
+    "adding projects is left to the owner. Ask them to run: memory project add NAME FOLDER"
+)
 
 
 def write_note(memory: MemorySession, args: Arguments) -> Reply:
     """Create a note, or replace one with `overwrite`."""
     draft = _draft(memory, args)
-    stored = _store(memory, draft, args)
+    stored = _store_draft(memory, draft, args)
     note = stored.note
     if stored.created:
         action = "created"
@@ -73,7 +75,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         "tags": list(note.tags),
     }
     if stored.created:
-        data |= _warned(memory, note.project, note.path)
+        data |= _folder_warning(memory, note.project, note.path)
     counts = [f"{name or 'without category'} {count}" for name, count in observations.items()]
     relations = [f"{states[state]} {words}" for state, words in _STATES.items() if states[state]]
     summary = {
@@ -82,32 +84,37 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         "tags": short(", ".join(note.tags), 1000),
     }
     rows = [f"{name}: {text}" for name, text in summary.items() if text]
-    contradiction = _contradiction(memory, note)
+    contradiction = _contradiction_data(memory, note)
     data |= contradiction
     rows += contradiction.values()
-    return Reply(lines(*_changed(action, note), *rows), data)
+    return Reply(lines(*_changed_lines(action, note), *rows), data)
 
 
 def _observation_counts(note: Note) -> dict[str, int]:
-    """How many observations of each category a note has, most first; "" for those without one.
+    """Count a note's observations by category, most first, e.g. `{"fact": 3, "": 1}`.
 
-    A category is spelled as it is first written.
+    "" counts observations without a category. A category in several spellings has its first one.
     """
-    spelled: dict[str, str] = {}
+    first_spelling: dict[str, str] = {}
     names = [observation.category or "" for observation in note.observations]
-    return dict(Counter(spelled.setdefault(name.casefold(), name) for name in names).most_common())
+    categories = [first_spelling.setdefault(name.casefold(), name) for name in names]
+    return dict(Counter(categories).most_common())
 
 
-def _contradiction(memory: MemorySession, note: Note) -> dict[str, str]:
-    """The keys that say which older note a note just written contradicts; {} for none."""
+def _contradiction_data(memory: MemorySession, note: Note) -> dict[str, str]:
+    """Return the part of a reply that says which older note a new note contradicts, or {}."""
     pair = written_over(memory, note)
     if pair is None:
         return {}
     return {"contradicts": f"{otherwise(memory, pair)} The user is asked which of the two holds."}
 
 
-def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
-    """Store the draft. Raises NothingToReplace, Taken, and as `store`."""
+def _store_draft(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
+    """Store a draft with the arguments of write_note.
+
+    Raises NothingToReplace if a checksum is given for a missing note, Taken if the path belongs to
+    a file that the caller cannot change, and the other errors of `MemorySession.store`.
+    """
     checksum = args.get("expected_checksum")
     overwrite = args["overwrite"]
     try:
@@ -117,13 +124,14 @@ def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
             raise
         raise NothingToReplace(error.identifier, error.project) from None
     except Exists as error:
-        if overwrite or not _is_there(memory, draft.project, error.path):
-            # The caller cannot change a file that is no note, or another agent's
+        if overwrite or not _sees_note(memory, draft.project, error.path):
+            # The path belongs to another agent's note or to another kind of file. Advice to
+            # overwrite it would be useless.
             raise Taken(error.path, error.permalink) from None
         raise
 
 
-def _is_there(memory: MemorySession, project: str, path: str) -> bool:
+def _sees_note(memory: MemorySession, project: str, path: str) -> bool:
     """Whether the caller sees a note at this path."""
     try:
         memory.find((project, path))
@@ -132,7 +140,12 @@ def _is_there(memory: MemorySession, project: str, path: str) -> bool:
     return True
 
 
-def _changed(action: str, note: Note, detail: str = "") -> list[str]:
+def _changed_lines(action: str, note: Note, detail: str = "") -> list[str]:
+    """Return the first lines of a reply about a changed note.
+
+    action: `created`, `updated` or `edited`.
+    detail: added to the heading, e.g. ` (append)`.
+    """
     where = {
         "project": note.project,
         "file_path": note.path,
@@ -145,23 +158,32 @@ def _changed(action: str, note: Note, detail: str = "") -> list[str]:
     ]
 
 
-def _warned(memory: MemorySession, project: str, path: str, notes: int = 1) -> dict[str, Any]:
-    """Warn of a folder with the project's name that a call made by putting its `notes` at `path`:
-    addresses begin with that name, paths do not. {} for other calls.
+def _folder_warning(
+    memory: MemorySession, project: str, path: str, notes: int = 1
+) -> dict[str, Any]:
+    """Return a warning if a call has created a folder with the name of its project, or {}.
+
+    The caller probably wrote an address (`project/note`) for a path, which begins in the project.
+
+    path: the new path of the note or folder.
+    notes: the number of notes that the call has put there.
     """
     folder, _, rest = path.partition("/")
     if folder.casefold() != project.casefold() or not rest:
         return {}
     entries_there = memory.directory(project, glob=folder, limit=0).entries
-    if not any(entry.path == folder and entry.notes == notes for entry in entries_there):
+    # A folder with more notes existed before.
+    is_new_folder = any(entry.path == folder and entry.notes == notes for entry in entries_there)
+    if not is_new_folder:
         return {}
     warning = f"Paths begin inside project {project}, so this is in a folder {folder} of it. If you meant {flat(rest)}"
     return {"warnings": [f'{warning}, call move_note with destination_path="{flat(rest)}".']}
 
 
 def _path(args: Arguments, name: str) -> str:
-    """A parameter that takes a path. Raises InvalidInput for an address, which would become a
-    folder `memory:`.
+    """Return the argument `name`, which must be a path. "" if it is missing.
+
+    Raises InvalidInput for an address (`memory://…`), which would become a folder `memory:`.
     """
     path: str = args.get(name, "")
     if path.startswith("memory://"):
@@ -173,23 +195,27 @@ def _path(args: Arguments, name: str) -> str:
 
 
 def _draft(memory: MemorySession, args: Arguments) -> Draft:
+    """Make the draft of a note from the arguments of write_note. Raises InvalidInput."""
     project = memory.project(args.get("project") or memory.default_project).name
     folder = relative(_path(args, "directory"), project)
     kind = _note_type(args)
     title = args["title"].strip()
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
-    arguments = {name: args[name] for name in _GIVEN if name in args}
+    arguments = {name: args[name] for name in _DRAFT_FIELDS if name in args}
     draft = Draft(
         args["content"], project=project, folder=folder, title=title, type=kind, **arguments
     )
     if project == CATEGORY_PROJECT:
-        _make_memory(draft, folder, kind)
+        _set_category(draft, folder, kind)
     return draft
 
 
 def _note_type(args: Arguments) -> str | None:
-    """The type of a note. None keeps the type that its content names. Raises InvalidInput."""
+    """Return the argument `note_type`. None, for `note`, keeps a type that the content names.
+
+    Raises InvalidInput for a type that is not one line.
+    """
     kind: str = args["note_type"]
     if not kind.isprintable():
         raise InvalidInput(
@@ -198,9 +224,14 @@ def _note_type(args: Arguments) -> str | None:
     return None if kind == "note" else kind
 
 
-def _make_memory(draft: Draft, folder: str, kind: str | None) -> None:
-    """Give a draft for the project of memories its category. Raises InvalidInput."""
-    _take_header(draft)
+def _set_category(draft: Draft, folder: str, kind: str | None) -> None:
+    """Set the category of a draft in the project of memories, where each folder is a category.
+
+    Raises InvalidInput for a folder that is not a category.
+
+    kind: the type of the note, which may also be a category.
+    """
+    _move_header_into(draft)
     draft.category = folder or draft.category or (kind if kind in CATEGORIES else None)
     if folder and folder not in CATEGORIES:
         names = ", ".join(CATEGORIES)
@@ -209,9 +240,10 @@ def _make_memory(draft: Draft, folder: str, kind: str | None) -> None:
         )
 
 
-def _take_header(draft: Draft) -> None:
-    """Make the header of a memory's content its own: pinned, category, tags, an end. A memory has
-    one header, and its content is text.
+def _move_header_into(draft: Draft) -> None:
+    """Move the values of a frontmatter in the draft's text into the draft.
+
+    A memory has one frontmatter, which is made from the draft. Its text must not begin with another.
     """
     front, body_at = split(draft.text)
     try:
@@ -233,13 +265,13 @@ def _take_header(draft: Draft) -> None:
 
 
 def edit_note(memory: MemorySession, args: Arguments) -> Reply:
-    """Apply one operation; `append` and `prepend` make a missing note."""
+    """Apply one operation to a note. `append` and `prepend` create a missing note."""
     operation = args["operation"]
     changed = memory.edit(
         args["identifier"],
-        _edit_asked_for(args),
+        _edit_of(args),
         checksum=args.get("expected_checksum"),
-        create=operation in _ADDING,
+        create=operation in _CREATING_OPERATIONS,
         project=args.get("project"),
     )
     note = changed.note
@@ -256,23 +288,26 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
         data["updated_links"] = changed.updated
     if changed.broken:
         data["broken_links"] = changed.broken
-    contradiction = _contradiction(memory, note)
+    contradiction = _contradiction_data(memory, note)
     data |= contradiction
     text = lines(
-        *_changed(action, note, f" ({operation})"),
-        "" if changed.created else _edit_result(args, changed.edited),
+        *_changed_lines(action, note, f" ({operation})"),
+        "" if changed.created else _edit_line(args, changed.edited),
         *_links_lines(changed.updated, changed.broken),
         *contradiction.values(),
     )
     return Reply(text, data)
 
 
-def _edit_asked_for(args: Arguments) -> edits.Edit:
-    """The edit that an operation means. Raises InvalidInput where its place is not named."""
+def _edit_of(args: Arguments) -> edits.Edit:
+    """Return the edit that the arguments of edit_note describe.
+
+    Raises InvalidInput if the text or the section to change is missing.
+    """
     operation = args["operation"]
     content = args["content"]
     section = args.get("section", "")
-    if operation in _ADDING:
+    if operation in _CREATING_OPERATIONS:
         return _addition(operation, section.strip(" \t"), content)
     if operation == "find_replace":
         find = args.get("find_text", "")
@@ -292,14 +327,14 @@ def _edit_asked_for(args: Arguments) -> edits.Edit:
 
 
 def _addition(operation: str, section: str, content: str) -> edits.Edit:
-    """The edit for `append` or `prepend`, to the section if one is named, or to the whole note."""
+    """Return the edit for `append` or `prepend`. Without a `section` ("") it is for the whole note."""
     if operation == "append":
         return edits.AppendToSection(section, content) if section else edits.Append(content)
     return edits.InsertAfterSection(section, content) if section else edits.Prepend(content)
 
 
-def _edit_result(args: Arguments, edited: edits.Edited) -> str:
-    """Describe an edit in one line."""
+def _edit_line(args: Arguments, edited: edits.Edited) -> str:
+    """Return the line that says what an edit changed, e.g. `added: 2 lines at line 7`."""
     operation = args["operation"]
     if operation == "find_replace":
         count = plural(edited.count, "occurrence")
@@ -313,18 +348,23 @@ def _edit_result(args: Arguments, edited: edits.Edited) -> str:
 
 
 def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
-    """Say how links to moved or renamed notes changed."""
+    """Return the lines about links to a moved or renamed note.
+
+    updated: paths of the notes whose links were changed.
+    broken: paths of the notes whose links no longer lead to it.
+    """
     rows = []
     if updated:
-        rows.append(f"Links updated in: {_listed(updated)}")
+        rows.append(f"Links updated in: {_path_list(updated)}")
     if broken:
-        rows.append(f"Links that no longer lead there, in: {_listed(broken)}")
+        rows.append(f"Links that no longer lead there, in: {_path_list(broken)}")
     return rows
 
 
 def with_destination(args: Arguments) -> Arguments:
-    """Replace `destination_folder` in `args` by `destination_path` with a final `/`, which keeps
-    the name.
+    """Replace the older argument `destination_folder` in `args` by `destination_path`.
+
+    The path ends in `/`, which means that the note keeps its name in that folder.
     """
     folder = args.pop("destination_folder", None)
     if isinstance(folder, str) and args.get("destination_path") is None:
@@ -352,7 +392,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
                 _note(memory, args, "move"), destination, follow=follow, update_links=update_links
             )
     except Exists as error:
-        # Here it is the destination, whatever is there
+        # The error of the engine advises to overwrite a note, which move_note cannot do.
         raise Exists(error.path) from None
     paths = {"old_path": moved.old_path, "new_path": moved.new_path}
     data = {
@@ -363,7 +403,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         "broken_links": moved.broken,
     }
     data |= {"updated_links": moved.updated} if moved.updated else {}
-    data |= _warned(memory, moved.project, moved.new_path, moved.notes)
+    data |= _folder_warning(memory, moved.project, moved.new_path, moved.notes)
     if is_folder:
         permalink = ""
     else:
@@ -387,7 +427,7 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
         noun_phrase = (
             f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}"
         )
-        noun_phrase = f"{noun_phrase}: {_listed(deleted.paths)}"
+        noun_phrase = f"{noun_phrase}: {_path_list(deleted.paths)}"
     else:
         deleted = memory.delete(_note(memory, args, "delete"))
         noun_phrase = f"{flat(deleted.paths[0])} from {deleted.project}"
@@ -409,8 +449,11 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
-    """The note; a folder named without `is_directory` gets its own answer. Raises NotFound,
-    InvalidInput.
+    """Find the note that the arguments name.
+
+    Raises NotFound, or InvalidInput if they name a folder without `is_directory`.
+
+    verb: `move` or `delete`. A note to delete must be named exactly.
     """
     identifier = args["identifier"]
     project = args.get("project")
@@ -433,6 +476,10 @@ def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
 
 
 def _folder(memory: MemorySession, args: Arguments) -> tuple[str, str]:
+    """Return the project and the path of the folder that the arguments name.
+
+    Raises InvalidInput for the root of a project.
+    """
     name = args["identifier"]
     project, folder = folder_named(memory, name, args.get("project"))
     if not folder:
@@ -442,26 +489,33 @@ def _folder(memory: MemorySession, args: Arguments) -> tuple[str, str]:
     return project, folder
 
 
-def _listed(paths: list[str]) -> str:
-    more = len(paths) - _SHOWN
-    return short(", ".join(paths[:_SHOWN]), 4000) + (f" and {more:,} more" if more > 0 else "")
+def _path_list(paths: list[str]) -> str:
+    """Return paths for a sentence: `a.md, b.md and 3 more`."""
+    more = len(paths) - _MAX_LISTED_PATHS
+    return short(", ".join(paths[:_MAX_LISTED_PATHS]), 4000) + (
+        f" and {more:,} more" if more > 0 else ""
+    )
 
 
 def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
-    """Every project with its folder and how many notes the caller sees in it."""
+    """List the projects, each with its folder and the number of notes that the caller sees."""
     entries = []
     rows = []
     for project in documents.projects(memory, memory.projects):
         row = f"{project['name']}: {plural(project['notes'], 'note')}, {flat(project['path'])}"
         rows.append(f"{row} (default)" if project["default"] else row)
-        habits = _habits(memory, project["name"])
+        habits = _folder_habits(memory, project["name"])
         rows += [f"  {name.replace('_', ' ')}: {value}" for name, value in habits.items()]
         entries.append(project | habits)
     return Reply(lines("# Projects", *rows), {"projects": entries})
 
 
-def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
-    """Tell an agent about a folder that people keep with another program."""
+def _folder_habits(memory: MemorySession, project: str) -> dict[str, Any]:
+    """Return how an agent should write in a project that people keep with another program.
+
+    For a vault of Obsidian: `{"kept_with": "Obsidian", "notes_of_days": "daily/YYYY-MM-DD"}`, for
+    example. {} for other projects.
+    """
     conventions = conventions_of(memory, project)
     access = memory.access_to(project)
     daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
@@ -477,17 +531,21 @@ def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
 
 
 def _link_words(link_paths: str) -> str:
+    """Describe the links of a project whose links are Markdown. `link_paths` is "" for [[links]]."""
     if not link_paths:
         return ""
     return f"[name](path.md), {link_paths} paths; a [[name]] you write becomes one"
 
 
 def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bool = True) -> Reply:
-    """Add a folder as a project; refused when the owner keeps that to themselves."""
+    """Add a folder as a project. Raises ProjectRefused if only the owner may do that.
+
+    allowed: whether agents may add projects.
+    """
     name = args["project_name"]
     folder = args["project_path"]
     if not allowed:
-        raise ProjectRefused(short(folder), _OWNERS)
+        raise ProjectRefused(short(folder), _OWNERS_ONLY)
     try:
         project, action = memory.add_project(name, folder, args["set_default"])
     except Exists:
@@ -521,7 +579,7 @@ def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bo
 
 
 def delete_project(memory: MemorySession, args: Arguments) -> Reply:
-    """Take a project off the list; its files stay."""
+    """Remove a project from the memory. Its files stay."""
     project = memory.project(args["project_name"])
     if project.built_in:
         raise InvalidInput(

@@ -1,5 +1,7 @@
-"""The notes of project `graph` as entities and relations, by exact name and in their order
-(contract 002).
+"""Queries for the notes of project `graph` as entities and relations (contract 002).
+
+Entities have exact names and an order: by the time of creation, then by path. A *placeholder* is an
+entity that only occurs in relations. It has no kind.
 """
 
 from __future__ import annotations
@@ -21,16 +23,22 @@ from memoranda.note.links import without_suffix
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note
 
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
-# The name a link's target means in the graph, as `target_name` says it.
+# The SQL for `target_name`.
 _TARGET = f"iif(l.project is null or lower(l.project) = '{GRAPH_PROJECT}', l.target, l.project || '::' || l.target)"
-# Between texts: no text of an index holds a lone surrogate.
+# Separates texts. No text in an index contains a lone surrogate.
 _SEPARATOR = "\udfff"
-# How many entities' relations to look through in memory, in the time of one lookup in the index.
-_LOOKED_THROUGH = 100
+# One name is looked up in the index in the time in which memory searches the relations of this many
+# entities.
+_ENTITIES_PER_LOOKUP = 100
 
 
 class EntityRow(NamedTuple):
-    """One entity, or a placeholder (`kind` None); `created` in microseconds since 1970."""
+    """One entity or placeholder.
+
+    note: the row of its note.
+    created: in microseconds since 1970.
+    kind: None for a placeholder.
+    """
 
     note: int
     created: int
@@ -46,7 +54,11 @@ class EntityRow(NamedTuple):
 
 
 def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
-    """Store what a note of project `graph` says. Expects a transaction; `row` is the note's."""
+    """Store a note of project `graph` as an entity. Expects to run inside a transaction.
+
+    row: the row of the note.
+    created: in microseconds since 1970.
+    """
     if note.header.get("placeholder") is True:
         kind = None
     else:
@@ -64,15 +76,16 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     insert(db, "entity", [entity])
 
 
-# The cached part of an entity or a placeholder: key, scope, text (None: a placeholder) and
-# relations.
+# A cached entity: key, scope, text in lower case (None for a placeholder) and relations.
 _Known = tuple[EntityKey, str, str | None, list[GraphRelation]]
 Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
 
 
 class EntityMemory:
-    """Every entity of one index, in order, with what it says in lower case; once asked for, every
-    relation.
+    """A cache of all entities of an index in order and, once they are needed, of all relations.
+
+    version: the version of the index that the cache has. None at first.
+    entities: all entities without placeholders, in order.
     """
 
     def __init__(self) -> None:
@@ -91,7 +104,7 @@ class EntityMemory:
         self._scoped: list[tuple[str, str]] = []
 
     def follow(self, db: sqlite3.Connection) -> None:
-        """Take up what has changed in the index. Expects a snapshot."""
+        """Bring the cache up to date with the index. Expects to run inside a snapshot."""
         if self.version == (now := version(db)):
             return
         last = max(self._by_seq, default=0)
@@ -121,7 +134,7 @@ class EntityMemory:
         self.version = now
 
     def holding(self, text: str) -> list[EntityKey]:
-        """The entities whose texts hold `text`, in lower case; in order."""
+        """Return the entities whose texts contain `text`, which is in lower case, in order."""
         matches = []
         if self.entities and _SEPARATOR not in text:
             position = self._texts.find(text)
@@ -159,7 +172,7 @@ class EntityMemory:
         return self._relations
 
     def relations_at(self, db: sqlite3.Connection, names: set[str]) -> list[GraphRelation]:
-        """Those with at least one end among `names`, in order."""
+        """Return the relations with at least one end among `names`, in order."""
         relations = self.relations(db)
         return [
             relations[place]
@@ -167,7 +180,7 @@ class EntityMemory:
         ]
 
     def visible(self, entities: list[Ordered], viewer: str | None) -> list[Ordered]:
-        """The entities, or relations, that are in notes the viewer sees."""
+        """Return the entities or relations that are in notes which the viewer sees."""
         hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
         if hidden:
             return [entity for entity in entities if entity.order[1] not in hidden]
@@ -175,30 +188,31 @@ class EntityMemory:
 
 
 class EntityQueries(Queries):
-    """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
+    """Reads the entities of one index. `viewer` is the agent that asks, None the owner.
 
-    Once a process has asked for every entity, or for the relations of very many, they stay in
-    memory and are brought up to date when the index has changed.
+    Once a process has read all entities, or all relations, they are cached and kept up to date.
     """
 
     def _memory(self) -> EntityMemory:
+        """Return the cache of all entities, up to date."""
         memory = held(self._db, EntityMemory)
         with snapshot(self._db):
             memory.follow(self._db)
         return memory
 
     def all(self, viewer: str | None) -> list[EntityKey]:
-        """Every entity, in order; its `handle` is the row of its note."""
+        """Return all entities in order. The `handle` of each is the row of its note."""
         memory = self._memory()
         return memory.visible(memory.entities, viewer)
 
     def matching(self, text: str, viewer: str | None) -> list[EntityKey]:
-        """The entities whose name, type or a single observation holds `text`, all in lower case; in
-        order.
+        """Return the entities whose name, type or a single observation contains `text`, in order.
+
+        text: in lower case. It is compared with everything in lower case.
         """
         memory = self._memory()
         candidates = memory.holding(text)
-        # Two observations may hold it together
+        # The cache separates observations by line breaks, so two of them may match together.
         if "\n" in text:
             observations = self.observations([key.handle for key in candidates])
             candidates = [
@@ -212,7 +226,7 @@ class EntityQueries(Queries):
         return memory.visible(candidates, viewer)
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
-        """Entities and placeholders of exactly these names, in order."""
+        """Return the entities and placeholders with exactly these names, in order."""
         wanted_names = set(names)
         sql = f"select {_ENTITY} from note_fold f join entity e on e.note = f.note where f.fold in ({{marks}})"
         rows = map(EntityRow._make, self._among(sql, {key(name) for name in wanted_names}))
@@ -222,8 +236,8 @@ class EntityQueries(Queries):
         return sorted(visible.values(), key=lambda row: (row.created, row.path))
 
     def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
-        """The observations of the entities in these notes, by note."""
-        # One row and one parse are faster than many
+        """Return the observations of the entities in these notes, by the row of the note."""
+        # One result row, parsed once, is faster than many.
         sql = (
             "select '[' || group_concat(note) || ']', '[' || group_concat(observations) || ']'"
             " from entity where note in (select value from json_each(?))"
@@ -232,22 +246,23 @@ class EntityQueries(Queries):
         return dict(zip(json.loads(rows or "[]"), json.loads(texts or "[]"), strict=True))
 
     def relations(self, viewer: str | None) -> list[GraphRelation]:
-        """Every relation, in order."""
+        """Return all relations in order."""
         memory = held(self._db, EntityMemory)
         return memory.visible(memory.relations(self._db), viewer)
 
     def relations_at(self, names: set[str], viewer: str | None) -> list[GraphRelation]:
-        """The relations with at least one end among `names`, in order."""
+        """Return the relations with at least one end among `names`, in order."""
         memory = held(self._db, EntityMemory)
-        if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.version == version(
-            self._db
-        ):
+        is_memory_faster = len(memory.entities) < _ENTITIES_PER_LOOKUP * len(names)
+        if is_memory_faster and memory.version == version(self._db):
             return memory.visible(memory.relations_at(self._db, names), viewer)
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
-        among = "e.note in (select note from note_fold where fold in ({marks}))"
-        rows = self._linked("entity e cross join link l on l.note = e.note", among, folds, viewer)
-        # A note with several keys may be in several batches
+        condition = "e.note in (select note from note_fold where fold in ({marks}))"
+        rows = self._linked(
+            "entity e cross join link l on l.note = e.note", condition, folds, viewer
+        )
+        # A set, since a note with several keys may be in several batches
         touching = {row for row in rows if row.source in names}
         rows = self._linked(
             "link l cross join entity e on e.note = l.note", "l.fold in ({marks})", ends, viewer
@@ -256,12 +271,16 @@ class EntityQueries(Queries):
         return sorted(touching, key=attrgetter("order"))
 
     def _linked(
-        self, origin: str, among: str, keys: Collection[str], viewer: str | None
+        self, origin: str, condition: str, keys: Collection[str], viewer: str | None
     ) -> list[GraphRelation]:
-        """The relations of `origin` for which `among` holds."""
+        """Return the relations that a condition selects and that the viewer sees.
+
+        origin: the joined tables `entity e` and `link l`.
+        condition: SQL with `{marks}` where `keys` are listed.
+        """
         sql = (
             f"select e.created, e.path, l.position, e.name, {_TARGET}, l.type from {origin}"
-            f" where l.item = 1 and {seen_by('e.scope', '?')} and {among}"
+            f" where l.item = 1 and {seen_by('e.scope', '?')} and {condition}"
         )
         return [
             GraphRelation(source, target, kind, (created, path, position))
@@ -285,18 +304,20 @@ class EntityQueries(Queries):
         )
 
     def titled(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
-        """The rows of a project's notes with exactly one of these titles."""
+        """Return the rows of a project's notes with exactly one of these titles."""
         return self._exactly("n.title", "note_fold", project, names, viewer)
 
     def linking(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
-        """The rows of a project's notes with a link written as one of these names."""
+        """Return the rows of a project's notes with a link written exactly as one of these names."""
         return self._exactly("f.target", "link", project, names, viewer)
 
     def _exactly(
         self, text: str, table: str, project: str, names: Iterable[str], viewer: str | None
     ) -> list[int]:
-        """The rows whose `text` is one of `names`, found in `table` by the folded key all spellings
-        share.
+        """Return the rows of a project's notes for which an SQL expression is one of `names`.
+
+        text: the expression.
+        table: `note_fold` or `link`, where the notes are found by the keys of the names.
         """
         wanted_names = set(names)
         sql = (
@@ -311,18 +332,23 @@ class EntityQueries(Queries):
         )
 
     def last_created(self) -> int:
-        """The latest `created` of all entities and placeholders, or 0."""
+        """Return the latest time of creation of all entities and placeholders, 0 without any.
+
+        It is in microseconds since 1970.
+        """
         return self._db.execute("select max(created) from entity").fetchone()[0] or 0
 
     def version(self, viewer: str | None) -> tuple[int, int]:
-        """A value that changes with the part of the graph that `viewer` sees."""
+        """Return a value that changes if the part of the graph changes that `viewer` sees."""
         visibility = seen_by("scope", ":viewer")
         sql = f"select count(*), coalesce(max(seq), 0) from entity where {visibility}"
         return self._db.execute(sql, {"viewer": viewer}).fetchone()
 
 
 def target_name(target: str, project: str | None) -> str:
-    """The name a target means in the graph; one in another project is told by its project too."""
+    """Return the name that a link's target has in the graph: `Anna`, or `work::Anna` for a note in
+    project `work`.
+    """
     if project is None or project.casefold() == GRAPH_PROJECT:
         return target
     return f"{project}::{target}"

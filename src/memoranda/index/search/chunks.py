@@ -438,7 +438,7 @@ class ChunkReading:
     def _chunks_of(self, text: NoteText) -> list[Chunk]:
         """Cut a note into chunks, without scores.
 
-        Of a very long note, only the passages in `text.spans` are cut, up to _MAX_NOTE_CHARACTERS.
+        For a very long note, only the passages in `text.spans` are cut, up to _MAX_NOTE_CHARACTERS.
         """
         note = self._features.get(text.row)
         if note is not None and not note.is_long:

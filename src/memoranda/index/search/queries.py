@@ -536,7 +536,7 @@ class SearchContext:
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
         """Read the texts of these notes, in no particular order.
 
-        Of a long text, only some passages are to be read (`NoteText.spans`): the passages with all
+        In a long text, only some passages are to be read (`NoteText.spans`): the passages with all
         terms, else the passages with any term, else the first.
         """
         note_texts: list[NoteText] = []

@@ -114,7 +114,7 @@ class _WordLookup:
     def words(self, question: Question) -> list[Word]:
         """Return the words of a question that some note contains, with their notes and weights.
 
-        Of very many words, only the rarest are returned.
+        From very many words, only the rarest are returned.
         """
         texts = _likely_rare(question)
         speakers = self.context.speakers(texts)

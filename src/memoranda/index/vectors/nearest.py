@@ -161,7 +161,7 @@ class Vectors:
     def part(self, limit: int, *, anew: bool = False) -> int:
         """Cut notes into passages, at most `limit` of them. Returns how many passages were added.
 
-        anew: look at all notes, not only at those added since the last call.
+        anew: look at all notes, not only at notes added since the last call.
 
         Runs inside a transaction.
         """

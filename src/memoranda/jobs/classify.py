@@ -403,7 +403,8 @@ class Examples:
             weights = {}
             squares = 0.0
             for feature, count in features.items():
-                weights[feature] = weight = (1 + log(count)) * self._rarity[feature]
+                weight = (1 + log(count)) * self._rarity[feature]
+                weights[feature] = weight
                 squares += weight * weight
             length = sqrt(squares) or 1.0
             for feature, weight in weights.items():

@@ -102,7 +102,7 @@ def evidence_pairs(lower_text: str) -> set[str]:
 
 
 def name_words(text: str) -> tuple[dict[str, str], set[str]]:
-    """Find the words of a text with a capital, and those of them that are surely names.
+    """Find the words of a text with a capital, and which of them are surely names.
 
     `Tea for Anna Berg` has `{"tea": "Tea", "anna": "Anna", "berg": "Berg"}`. Sure names are `anna`
     and `berg`, since inside a sentence only names have a capital. Wikilinks, weekdays and months

@@ -784,11 +784,12 @@ class _File(NamedTuple):
             for sentence_value in ([value] if isinstance(value, str) else value)
         ]
         accepted = []
-        room = INSTRUCTIONS_CHARACTERS
+        characters_left = INSTRUCTIONS_CHARACTERS
         for sentence in sentences:
-            if sentence and room > 0:
-                accepted.append(sentence[:room])
-                room -= len(accepted[-1]) + 1
+            if sentence and characters_left > 0:
+                accepted.append(sentence[:characters_left])
+                # A blank is put between two sentences.
+                characters_left -= len(accepted[-1]) + 1
         is_cut = sum(map(len, sentences)) > sum(map(len, accepted))
         warning = f"memory_tool.instructions is longer than {INSTRUCTIONS_CHARACTERS:,} characters and was cut"
         return tuple(accepted), [warning] if is_cut else []

@@ -1,5 +1,7 @@
-"""config.yaml as a text. A plain file is read without the YAML library. Changes are made line by
-line, so all other lines stay as they are.
+"""Read and change the text of config.yaml.
+
+A plain file is read without the YAML library, to save time. A change replaces single lines, so that
+all other lines and comments stay as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from memoranda.errors import ConfigFileError
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The keys and values of the file at `path`; none if it does not exist. Raises ConfigError."""
+    """Read the keys and values of a file. Empty if it does not exist. Raises ConfigError."""
     text = _text(path)
     if text:
         return parse(path, text)
@@ -22,19 +24,20 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def stored_value(rows: dict[str, Any], key: str) -> Any:
-    """The value of a key such as `daemon.interval` in the rows of a file, or None if it is not set."""
+    """Return the value of a key such as `daemon.interval`. None if it is not set.
+
+    rows: the keys and values of a file.
+    """
     value: Any = rows
     for part in key.split("."):
-        if isinstance(value, dict):
-            value = value.get(part)
-        else:
-            value = None
+        value = value.get(part) if isinstance(value, dict) else None
     return value
 
 
 def _text(path: Path) -> str:
+    """Read the text of a file. "" if it does not exist. Raises ConfigError."""
     try:
-        # Reading a pipe would never end
+        # Reading a pipe would never end.
         if path.name == "config.yaml" and path.exists() and not path.is_file():
             raise ConfigFileError(path, "it is no regular file; remove it")
         return path.read_text(encoding="utf-8-sig")
@@ -46,13 +49,13 @@ def _text(path: Path) -> str:
 
 
 def parse(path: Path, text: str) -> dict[str, Any]:
-    """The keys and values of a configuration text.
+    """Read the keys and values of a configuration text. Raises ConfigError.
 
-    `path` is named in errors. Raises ConfigError.
+    path: the file, for errors.
     """
-    plain = read_plain(text)
-    if plain is not None:
-        return plain
+    rows_of_plain_text = read_plain(text)
+    if rows_of_plain_text is not None:
+        return rows_of_plain_text
     import yaml
 
     try:
@@ -66,6 +69,7 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     return rows or {}
 
 
+# A line of a plain file: `section:`, `  key: word`, `  key: 12`, `  key: 1h30m`, a comment, or blank.
 _LINE = (
     r"(?:([A-Za-z_][\w-]*):"
     r"|  ([A-Za-z_][\w-]*): (?:([A-Za-z/~][\w/.~-]*)|(0|[1-9][0-9]{0,15})|((?:[0-9]+[smhd])+))"
@@ -76,10 +80,10 @@ _YAML_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
 
 
 def read_plain(text: str) -> dict[str, Any] | None:
-    """The keys and values of a text that has only sections of plain values. None for any other
-    text.
+    """Read a text that has only sections of plain values. None for any other text.
 
-    This avoids the import of the YAML library, which takes 30 ms.
+    `daemon:` and the line `  interval: 1h` give `{"daemon": {"interval": "1h"}}`. This avoids the
+    import of the YAML library, which takes 30 ms.
     """
     rows: dict[str, Any] = {}
     section: str | None = None
@@ -104,14 +108,14 @@ def read_plain(text: str) -> dict[str, Any] | None:
 
 
 def _means_other(word: str | None) -> bool:
-    """Whether YAML reads `word` as something else than a text or a truth value of our spelling."""
+    """Whether YAML reads a word as a value that is neither a text nor `true` or `false`."""
     if word is None or word in ("true", "false"):
         return False
     return word.lower() in _YAML_WORDS
 
 
 def _plain_value(word: str | None, number: str | None, span: str | None) -> Any:
-    """The value of one of the three forms that a line of `_LINE` can have."""
+    """Return the value of a line of `_LINE`, of which one of the three groups is set."""
     if number:
         return int(number)
     if span:
@@ -122,9 +126,11 @@ def _plain_value(word: str | None, number: str | None, span: str | None) -> Any:
 
 
 def change(path: Path, changes: Mapping[str, Any]) -> str:
-    """Set entries `section.key` in the text of the configuration file at `path`; None removes one.
+    """Return the text of a configuration file with some keys set. Other lines and comments stay.
 
-    All other lines and comments stay. Raises ConfigError if the file cannot be read as YAML.
+    changes: the new values by `section.key`. None removes a key.
+
+    Raises ConfigError if the file cannot be read as YAML.
     """
     import yaml
 
@@ -146,14 +152,17 @@ def change(path: Path, changes: Mapping[str, Any]) -> str:
 
 
 def _without_empty(rows: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a file that have a value."""
+    """Leave out the keys of a file that have no value."""
     return {key: value for key, value in rows.items() if value not in (None, {})}
 
 
 def _first_beginning(
     lines: Sequence[str], numbers: Iterable[int], beginnings: tuple[str, ...]
 ) -> int | None:
-    """The first of these line numbers whose line begins with one of `beginnings`."""
+    """Return the first of these line numbers whose line begins with one of `beginnings`.
+
+    None if no line does.
+    """
     for number in numbers:
         if lines[number].startswith(beginnings):
             return number
@@ -161,7 +170,7 @@ def _first_beginning(
 
 
 def _change_line(lines: list[str], section: str, key: str, value: Any) -> None:
-    """Set, add or remove (None) the line of `key` in a block mapping named `section`."""
+    """Set or add the line of a key in the lines of a section. The value None removes the line."""
     new_lines = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
     top = _first_beginning(lines, range(len(lines)), (f"{section}:",))
     if top is None:
@@ -185,21 +194,25 @@ def _change_line(lines: list[str], section: str, key: str, value: Any) -> None:
 
 
 def _nested_lines(lines: list[str], top: int) -> list[int]:
-    """The numbers of the lines below the key at line `top` that hold a key or value."""
+    """Return the numbers of the lines of a section, without comments and blank lines.
+
+    top: the number of the line with the section's name.
+    """
     nested = []
-    for at in range(top + 1, len(lines)):
-        if lines[at][0] not in " \t#\n\r":
+    for number in range(top + 1, len(lines)):
+        # A line that is not indented begins the next section.
+        if lines[number][0] not in " \t#\n\r":
             break
-        text = lines[at].strip()
+        text = lines[number].strip()
         if text and not text.startswith("#"):
-            nested.append(at)
+            nested.append(number)
     return nested
 
 
 def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
-    """Set nested keys in `rows`; a value of None removes the key.
+    """Set nested keys in the keys and values of a file. Missing sections are added.
 
-    Sections on the way are created.
+    changes: the new values, by the path of the key: `("daemon", "interval")`. None removes a key.
     """
     for (*sections, last), value in changes.items():
         inner = rows
@@ -216,9 +229,7 @@ def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
 
 
 def _scalar(value: Any) -> str:
-    """A value as a YAML scalar. It is quoted as JSON, which YAML reads, unless it is safe without
-    quotes.
-    """
+    """Write a value as YAML in one line. It is quoted as JSON unless it is safe without quotes."""
     import json
 
     is_plain = isinstance(value, str) and re.fullmatch(r"[A-Za-z/~][\w/.~-]*", value)
@@ -228,7 +239,10 @@ def _scalar(value: Any) -> str:
 
 
 def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str:
-    """The same for files written in another style. Raises ConfigError."""
+    """Do the work of `change` for files of any style, with the YAML library. Raises ConfigError.
+
+    changes: see `_set`.
+    """
     from memoranda.note.frontmatter import round_trip
 
     try:

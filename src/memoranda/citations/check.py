@@ -1,4 +1,4 @@
-"""Check the code that notes cite, and say whether it changed since: `src/app.py:10 is gone`."""
+"""Check the code that notes cite, and say whether it changed since: `app/main.go:10 is gone`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CitedNote(NamedTuple):
         return self.verdict.state in (State.CHANGED, State.GONE)
 
     def sentence(self) -> str:
-        """Say the state of the cited code in words: `src/app.py:10 changed since`."""
+        """Say the state of the cited code in words: `app/main.go:10 changed since`."""
         state = self.verdict.state
         if state is State.GONE:
             return f"{self.citation} is gone"

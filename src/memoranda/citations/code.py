@@ -1,6 +1,6 @@
 """Find out whether code that a note cites is still the same, moved, changed or gone.
 
-A note may cite `src/app.py:10-20`. Git says what these lines were on the day of the note, and they
+A note may cite `app/main.go:10-20`. Git says what these lines were on the day of the note, and they
 are looked for in the present file. Git's answers are kept, so that the next check costs one `stat`
 for each file.
 """
@@ -46,7 +46,7 @@ class State(Enum):
 class Verdict(NamedTuple):
     """The state of cited code.
 
-    now: its present place, such as `src/new.py:12-22`. "" if it did not move.
+    now: its present place, such as `app/new.go:12-22`. "" if it did not move.
     """
 
     state: State

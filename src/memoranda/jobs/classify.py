@@ -212,7 +212,7 @@ class Classifier:
         return replace(elected, is_doubtful=not is_confirmed)
 
     def _nearest_in_meaning(self, text: str, excluded_category: str | None) -> list[Neighbour]:
-        """Return the examples that are nearest in meaning, without those of one category.
+        """Return the examples that are nearest in meaning, except for one category.
 
         Empty without a model, before `learn` has run, and for a text that the model cannot read.
         """
@@ -403,7 +403,8 @@ class Examples:
             weights = {}
             squares = 0.0
             for feature, count in features.items():
-                weights[feature] = weight = (1 + log(count)) * self._rarity[feature]
+                weight = (1 + log(count)) * self._rarity[feature]
+                weights[feature] = weight
                 squares += weight * weight
             length = sqrt(squares) or 1.0
             for feature, weight in weights.items():
@@ -437,7 +438,7 @@ class Examples:
 
 @cache
 def examples() -> Examples:
-    """Read the sentences of examples.txt. A line `[habits]` begins those of a category."""
+    """Read the sentences of examples.txt. A line `[habits]` begins the sentences of a category."""
     rows = list[tuple[str, str]]()
     category = ""
     for line in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines():

@@ -534,8 +534,8 @@ def load_report(home: Path) -> Report | None:
 def report_seen_by(memory: MemorySession, report: Report) -> Report:
     """Leave out of a report the rows about memories that the caller may not see.
 
-    A memory that was merged into a visible one is visible. The counts are those of the visible
-    rows.
+    A memory that was merged into a visible one is visible. Only visible rows are
+    counted.
     """
     # The owner sees everything.
     if memory.agent is None:

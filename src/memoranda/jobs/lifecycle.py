@@ -249,8 +249,8 @@ def plan_upgrade_of(
 ) -> Action | None:
     """Plan `memory upgrade ID`. None if the memory is organized in this category already.
 
-    category: the category to use. None lets the classifier choose, or keeps that of an organized
-        memory.
+    category: the category to use. None lets the classifier choose for a memory in the
+        inbox, and changes nothing for others.
     set_by: who chose the category by hand, as the header will say.
     """
     if category is None:

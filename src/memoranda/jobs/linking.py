@@ -102,7 +102,7 @@ def evidence_pairs(lower_text: str) -> set[str]:
 
 
 def name_words(text: str) -> tuple[dict[str, str], set[str]]:
-    """Find the words of a text with a capital, and those of them that are surely names.
+    """Find the words of a text with a capital, and which of them are surely names.
 
     `Tea for Anna Berg` has `{"tea": "Tea", "anna": "Anna", "berg": "Berg"}`. Sure names are `anna`
     and `berg`, since inside a sentence only names have a capital. Wikilinks, weekdays and months
@@ -320,7 +320,7 @@ class _Pairs:
 def phrases(content: str, pairs: Iterable[str]) -> list[str]:
     """Join pairs of Han characters to the longest pieces of a text that they make.
 
-    `他喝绿茶` has with the pairs `喝绿` and `绿茶` the phrase `喝绿茶`. No pair is used twice.
+    With the pairs `喝绿` and `绿茶`, the text `他喝绿茶` has the phrase `喝绿茶`. No pair is used twice.
     """
     given_pairs = set(pairs)
     pieces = [""]

@@ -329,7 +329,7 @@ def _method(settings: Settings) -> str:
 
 
 def _message(contents: Sequence[str]) -> str:
-    """Return the text of a notification: that of a single reminder, or the number of several."""
+    """Return the text of a notification: the single reminder, or the number of several."""
     if len(contents) > 1:
         return f"You have {len(contents)} reminder(s)"
     # No argument of a process can hold a NUL

@@ -341,7 +341,7 @@ class _MemoryText:
 def _may_be_same(subject: frozenset[str], words: frozenset[str]) -> bool:
     """Whether a paragraph may be about a subject, once the words of its time are left out.
 
-    words: the words of the paragraph, with those of its time. At most 16 words may be of the time.
+    words: the words of the paragraph, its time included. A time has at most 16 words.
     """
     if subject and subject <= words:
         return True

@@ -861,12 +861,15 @@ def _observed(
     """
     if observation.get("id") is None:
         return f"claude-mem {noun}", "it has no id"
-    tags = [noun, *filter(None, (observation.get("project"),)), *_tags(observation.get("concepts"))]
+    tags = [noun]
+    if observation.get("project"):
+        tags.append(str(observation["project"]))
+    tags += _tags(observation.get("concepts"))
     text = "\n".join(str(line).strip() for line in lines if line and str(line).strip())
     moment = _time(observation.get("created_at_epoch")) or _time(observation.get("created_at"))
     category = _CATEGORIES.get(str(observation.get("type")).lower(), "knowledge")
     return Exported(
-        f"{noun}:{observation['id']}", text, moment, tags=tuple(map(str, tags)), category=category
+        f"{noun}:{observation['id']}", text, moment, tags=tuple(tags), category=category
     )
 
 

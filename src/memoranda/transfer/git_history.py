@@ -112,6 +112,7 @@ class GitHistory:
         if is_on_branch and head == known.head:
             return
         if is_on_branch and self._is_of_killed_run(head):
+            # Record the commit now. Its message names the number of its latest change.
             trailer = f"--format=%(trailers:key={_CHANGE},valueonly)"
             change = self._ask("log", "-1", trailer, head) or known.change
             self._settle(_Commits(head, int(change)))

@@ -30,7 +30,7 @@ async def all_parts(page, path, row):
 
 
 async def test_the_history_of_a_note(web, page, monkeypatch):
-    monkeypatch.setattr(note, "_HISTORY", 4)
+    monkeypatch.setattr(note, "_CHANGES_PER_PAGE", 4)
     written = web.memory.write(Draft("word 0", project="notes", title="Long"))
     for number in range(9):
         web.memory.edit(written.id, FindReplace(f"word {number}", f"word {number + 1}"))
@@ -46,7 +46,7 @@ async def test_the_history_of_a_note(web, page, monkeypatch):
 
 
 async def test_a_session_of_an_agent(web, page, monkeypatch):
-    monkeypatch.setattr(agents, "_MOST_ROWS", 4)
+    monkeypatch.setattr(agents, "_CHANGES_PER_PAGE", 4)
     claude = web.memory.as_caller("claude", "mcp", client="c 1", session="s1")
     for number in range(10):
         claude.write(Draft(f"text {number}", project="notes", title=f"Note {number}"))
@@ -66,7 +66,7 @@ async def test_the_notes_of_a_day(web, page, monkeypatch):
 
 
 async def test_what_an_agent_got(web, page, monkeypatch):
-    monkeypatch.setattr(used, "_SHOWN", 3)
+    monkeypatch.setattr(used, "_ROWS_PER_PAGE", 3)
     read = web.memory.write(Draft("x", project="notes", title="Read often"))
     for number in range(8):
         log_of(web.memory).add(web.now, "claude", "search_notes", f"words {number}", [read.id])

@@ -62,7 +62,7 @@ async def test_links_of_each_name_are_counted_where_they_really_lead(web, page, 
     # Her own link, that of Bob, and of the day, whose two links to her are one relation
     assert "Ann 3 links" in shown
     assert "Bob one link" in shown
-    monkeypatch.setattr(people, "_EDGES", 2)
+    monkeypatch.setattr(people, "_MAX_LINKS", 2)
     assert "Ann 2 links or more" in plain(await page.see("/page/people"))
 
 

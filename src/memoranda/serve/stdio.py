@@ -208,7 +208,7 @@ class StdioTransport:
         self._post(self._all_written.set)
 
     def _post(self, call: Callable[..., None], *data: bytes) -> None:
-        """Have the event loop call a function."""
+        """Have the event loop call a function with `data`. Callable from any thread."""
         try:
             self._loop.call_soon_threadsafe(call, *data)
         except RuntimeError:

@@ -155,7 +155,7 @@ class CallQueue:
                 self._upkeep_task = asyncio.create_task(self._look_after())
 
     def _run_timed(self, call: Callable[[MemorySession], T]) -> T:
-        """Run a call, and record since when it runs, for those that wait behind it."""
+        """Run a call, and record when it began, so that a waiting call can see how long it takes."""
         self._call_began = time.monotonic()
         try:
             with waits_until(self._ended):

@@ -1,6 +1,6 @@
-"""The page: a person's view of the memory in the browser, and `/api`, the same as JSON
-(docs/page.md).
+"""Shows the memory to a person in a browser, and to programs as JSON below `/api` (docs/page.md).
 
-`visit.py` lets a request in, runs a view and makes the answer. Each other module has views, named
-in `routes.py`.
+A view is a function that answers the requests for one address. `routes.py` names the view of each
+address, `visit.py` checks a request and runs its view. Most other modules have the views of one
+page.
 """

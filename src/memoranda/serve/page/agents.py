@@ -1,4 +1,7 @@
-"""Agents: who is here, what each of them wrote, used and may do; tokens; what may be paused."""
+"""Shows the page of agents: a card for each, with its changes, its clients and whether it is here.
+
+From there an agent can be paused, its changes undone, and a token revoked.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
+from math import ceil
 from typing import Any
 
 from starlette.responses import Response
@@ -23,22 +27,23 @@ from memoranda.serve.page.change_rows import Row, RowWriter, is_machinery, is_up
 from memoranda.serve.page.shell import PRESENT
 from memoranda.serve.page.visit import HOME, Visit
 
+# Days of which a card shows the changes.
 _DAYS = 30
 LATELY = timedelta(days=_DAYS)
-# How far back everything an agent did can be taken back at once.
+# The periods of which all changes of an agent can be undone at once.
 _SPANS = {
     "1 hour": timedelta(hours=1),
     "1 day": timedelta(days=1),
     "1 week": timedelta(weeks=1),
 }
-# Changes of an agent that its card tells.
-_LATEST = 2
-# Changes of a session that its page shows.
-_MOST_ROWS = 100
-# Changes that are listed before they are taken back.
-_MOST_UNDONE = 60
+# Changes of an agent that its card describes.
+_CHANGES_ON_CARD = 2
+# Changes of a session on one page.
+_CHANGES_PER_PAGE = 100
+# Changes that are listed before they are undone.
+_MAX_LISTED_UNDOS = 60
 # Height of the largest bar of a card, in units of its picture.
-_HIGHEST = 24
+_BAR_HEIGHT = 24
 
 
 @dataclass
@@ -46,9 +51,13 @@ class AgentCard:
     """An agent with all its clients.
 
     name: the agent's name. None means the owner.
-    words: how often it learned, changed or forgot something.
-    days: its changes on each of the last days, the oldest first.
+    clients: the names of its clients.
+    words: how many changes it made, by LEARNED, CHANGED and FORGOT.
+    sessions: the ids of its sessions.
+    days: the number of its changes on each of the last days, the oldest first.
     latest: its latest changes.
+    last: the stamp of its last change or call. "" if there was none lately.
+    today: how many notes it wrote today.
     """
 
     name: str | None
@@ -64,13 +73,13 @@ class AgentCard:
 
     @property
     def bars(self) -> list[int]:
-        """The heights of the bars of its days; a day with any change has one that can be seen."""
-        highest = max(self.days) or 1
-        return [-(-_HIGHEST * number // highest) for number in self.days]
+        """The heights of the bars of its days. A day with any change has a bar of at least 1."""
+        most_changes = max(self.days) or 1
+        return [ceil(_BAR_HEIGHT * changes / most_changes) for changes in self.days]
 
 
 def show(visit: Visit) -> Response:
-    """All agents that wrote lately, or are connected, and the tokens."""
+    """Show the agents that wrote lately, are connected or are paused, and the tokens."""
     state = visit.request.app.state
     now = visit.now
     return visit.html(
@@ -83,6 +92,7 @@ def show(visit: Visit) -> Response:
 
 
 def _cards(visit: Visit) -> list[AgentCard]:
+    """Return the cards of all agents to show, the last active one first."""
     memory = visit.memory
     now = visit.now
     cards: dict[str | None, AgentCard] = {}
@@ -103,7 +113,7 @@ def _cards(visit: Visit) -> list[AgentCard]:
 
 
 def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now: datetime) -> None:
-    """Add the latest changes of each agent to its card. Changes of upkeep are left out."""
+    """Add the changes of the last days to the cards of their agents, without upkeep."""
     latest: dict[str | None, list[Change]] = {}
     for change in memory.log(limit=0, since=now - LATELY):
         if is_machinery([change]) or is_upkeep([change]):
@@ -111,34 +121,37 @@ def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now:
         card = cards.setdefault(change.agent, AgentCard(change.agent))
         _add_change(card, change, now)
         own_changes = latest.setdefault(change.agent, [])
-        if len(own_changes) < _LATEST:
+        if len(own_changes) < _CHANGES_ON_CARD:
             own_changes.append(change)
-    _tell_latest(memory, cards, latest)
+    _add_latest(memory, cards, latest)
 
 
 def _add_change(card: AgentCard, change: Change, now: datetime) -> None:
-    by = change.by or {}
+    """Count a change on the card of its agent."""
+    author = change.by or {}
     card.last = max(card.last, change.time)
     card.words[word_of(change)] += 1
-    if by.get("session"):
-        card.sessions.add(by["session"])
-    _add_client(card, by.get("client") or change.face or "")
-    # Days of 24 hours, so that the last bar is what happened until now
-    age = (now - parse_stamp(change.time)).days
-    if 0 <= age < _DAYS:
-        card.days[_DAYS - 1 - age] += 1
+    if author.get("session"):
+        card.sessions.add(author["session"])
+    _add_client(card, author.get("client") or change.face or "")
+    # A day is the 24 hours before a time of day like `now`, so the last bar ends now.
+    age_days = (now - parse_stamp(change.time)).days
+    if 0 <= age_days < _DAYS:
+        card.days[_DAYS - 1 - age_days] += 1
 
 
 def _add_client(card: AgentCard, client: str) -> None:
+    """Add the name of a client to a card, if it is new there."""
     if client and client not in card.clients:
         card.clients.append(client)
 
 
-def _tell_latest(
+def _add_latest(
     memory: MemorySession,
     cards: dict[str | None, AgentCard],
     latest: dict[str | None, list[Change]],
 ) -> None:
+    """Add rows of the latest changes to the cards of their agents."""
     all_changes = list(chain.from_iterable(latest.values()))
     writer = RowWriter(memory, all_changes)
     for name, changes in latest.items():
@@ -146,7 +159,7 @@ def _tell_latest(
 
 
 def pause(visit: Visit) -> Response:
-    """Pause an agent, or let it go on."""
+    """Pause an agent if the field `do` is "pause", otherwise let it go on."""
     name = visit.text("agent")
     if not name:
         raise InvalidInput("Say which agent.")
@@ -155,7 +168,10 @@ def pause(visit: Visit) -> Response:
 
 
 def undo_since(visit: Visit) -> Response:
-    """Take back everything an agent did within a time, as one change; ask first."""
+    """Undo everything that an agent did in the last hour, day or week, as one change.
+
+    Without the field `sure`, ask whether to do so.
+    """
     memory = visit.memory
     name = visit.text("agent")
     span = visit.text("span")
@@ -168,12 +184,12 @@ def undo_since(visit: Visit) -> Response:
             for change in memory.log(limit=0, agent=name, since=since)
             if change.undoes is None
         ]
-        writer = RowWriter(memory, changes[:_MOST_UNDONE])
+        writer = RowWriter(memory, changes[:_MAX_LISTED_UNDOS])
         return visit.html(
             "undo_since.html",
             agent=name,
             span=span,
-            rows=[writer.row(change) for change in changes[:_MOST_UNDONE]],
+            rows=[writer.row(change) for change in changes[:_MAX_LISTED_UNDOS]],
             total=len(changes),
         )
     memory.undo_changes_of(name, since)
@@ -181,16 +197,14 @@ def undo_since(visit: Visit) -> Response:
 
 
 def session(visit: Visit) -> Response:
-    """Return the changes of one session of an agent; after a POST, all of them are taken back as one
-    change.
-    """
+    """Show the changes of one session of an agent. A POST undoes all of them as one change."""
     memory = visit.memory
     name = visit.text("agent")
     key = visit.text("session")
     if not name or not key:
         raise InvalidInput("Say which agent, and which session of it.")
     if visit.is_post:
-        # All or nothing: half of a session taken back would be a state nobody wrote
+        # Either all are undone or none: half of a session is a state that nobody wrote.
         memory.undo_changes_of(name, session=key)
         return visit.back()
     changes = [
@@ -200,7 +214,7 @@ def session(visit: Visit) -> Response:
     ]
     writer = RowWriter(memory, changes, _undos_since(memory, changes))
     offset = visit.number("offset", 0)
-    rows = [writer.row(change) for change in changes[offset : offset + _MOST_ROWS]]
+    rows = [writer.row(change) for change in changes[offset : offset + _CHANGES_PER_PAGE]]
     return visit.html(
         "session.html",
         agent=name,
@@ -227,7 +241,10 @@ def revoke(visit: Visit) -> Response:
 
 
 def health_json(visit: Visit) -> dict[str, Any]:
-    """Size, growth and writers; for the owner."""
+    """Return the size and growth of the memory, its writers and clients, and findings, as JSON.
+
+    Only the owner may ask. Raises InvalidInput.
+    """
     memory = visit.memory
     if memory.agent is not None:
         raise InvalidInput("only the owner may ask how the memory is")
@@ -264,8 +281,9 @@ def health_json(visit: Visit) -> dict[str, Any]:
 
 
 def _next_round(rounds: Any) -> str | None:
-    following: datetime | None = rounds.next if rounds else None
-    return following.isoformat() if following else None
+    """Return when the next round of upkeep begins. None if none is planned."""
+    begin: datetime | None = rounds.next if rounds else None
+    return begin.isoformat() if begin else None
 
 
 def _writer_row(writer: Writer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The changes in `/api`. The JSON of the other views is beside their pages."""
+"""Returns changes as JSON for `/api`. The JSON of other views is in the modules of their pages."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from memoranda import documents
 from memoranda.serve.page.digest import next_page
 from memoranda.serve.page.visit import Visit
 
-# Changes and files of one answer when nothing is asked for, and the most of it.
-_CHANGES = 50
-_MOST = 1000
-_FILES = 100
+# Runs of one answer by default, and at most.
+_DEFAULT_RUNS = 50
+_MAX_RUNS = 1000
+# Files of a change by default.
+_DEFAULT_FILES = 100
 
 
 def changes(visit: Visit) -> dict[str, Any]:
-    """The changes, the latest first. Changes of one run of a job are grouped."""
-    limit = min(visit.number("limit", _CHANGES), _MOST) or _CHANGES
+    """Return the changes, the latest first. Changes of one run of a job are grouped.
+
+    `next` is the value of the field `before` for the next page. None if this is the last page.
+    """
+    limit = min(visit.number("limit", _DEFAULT_RUNS), _MAX_RUNS) or _DEFAULT_RUNS
     runs = visit.memory.log_by_run(
         visit.fields.get("ref") or None,
         limit=limit,
@@ -26,14 +30,14 @@ def changes(visit: Visit) -> dict[str, Any]:
     rows = [list(map(documents.change, run)) for run in runs]
     if len(rows) < limit:
         return {"runs": rows, "next": None}
-    # Nobody has counted the changes before these: a full page may be the last one
+    # Earlier changes are not counted, so the page after a full one may be empty.
     return {"runs": rows, "next": next_page(runs)}
 
 
 def change(visit: Visit) -> dict[str, Any]:
-    """One change with the texts it replaced and made."""
+    """Return one change with the texts before and after it."""
     number = visit.number("change", 0)
-    revisions = visit.memory.revisions(number, limit=visit.number("limit", _FILES))
+    revisions = visit.memory.revisions(number, limit=visit.number("limit", _DEFAULT_FILES))
     files = [documents.revision(revision) for revision in revisions]
     first = documents.change(revisions[0].change) if revisions else {}
     return {"files": files} | first

@@ -1,4 +1,8 @@
-"""Calendar: notes and reminders by day; what is due and overdue, to be done or put off."""
+"""Shows the calendar: how many notes and which reminders each day has, and an agenda.
+
+The agenda lists the reminders that are overdue or due soon. Each can be marked as done there, or
+put off.
+"""
 
 from __future__ import annotations
 
@@ -23,25 +27,29 @@ from memoranda.query import Query, day
 from memoranda.serve.page.visit import Visit
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
-"""The times the page offers to put a reminder off to; any time that can be read is accepted."""
+"""The times that the page offers for putting off a reminder. Other times are accepted, too."""
 SOON = timedelta(days=14)
+"""How far ahead the agenda goes."""
 # Notes of a day that are listed at once.
 LISTED = 50
 # The parts of the agenda, in their order.
 _AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
-# Reminders of a part that are shown before "more".
-_MOST_DUE = 8
-_FIRST = date(1970, 1, 1)
-_LAST = date(2999, 12, 1)
+# Reminders of a part of the agenda that are shown above "more".
+_REMINDERS_SHOWN = 8
+# The first and the last month that can be shown.
+_FIRST_MONTH = date(1970, 1, 1)
+_LAST_MONTH = date(2999, 12, 1)
 
 
 @dataclass(slots=True)
 class ReminderRow:
-    """A reminder as the calendar shows it. Times are local.
+    """A reminder as the calendar shows it, with times in the reader's time zone.
 
-    state: overdue, due (today), later or done.
-    repeat: the rule.
-    put_off: when an occurrence of a repeating reminder comes that was put off beyond its next time.
+    when: when it is due. None for a reminder without a time.
+    state: "overdue", "due" (today), "later" or "done".
+    repeat: the rule by which it repeats. None if it does not.
+    put_off: the time to which one occurrence of a repeating reminder was put off, if that is not
+        `when`.
     """
 
     info: NoteInfo
@@ -53,7 +61,10 @@ class ReminderRow:
 
 
 def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
-    """All reminders the caller sees, by time, those without one last."""
+    """Return all reminders that the caller sees, in the order of their times.
+
+    Reminders without a time come last.
+    """
     zone = memory.settings.reading_zone
     now = memory.clock()
     today = now.astimezone(zone).date()
@@ -75,6 +86,10 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
 
 
 def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetime) -> str:
+    """Return the state of a reminder: "overdue", "done" or "later".
+
+    is_open: whether the reminder has fired or is due, and is not done.
+    """
     # A reminder that fires early, before its time, is not overdue yet.
     if is_open and (due is None or due <= now):
         return "overdue"
@@ -84,11 +99,12 @@ def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetim
 
 
 def _month(text: str) -> date:
-    """The first day of the month `text` names (YYYY-MM). Raises InvalidInput."""
-    return min(max(_day(f"{text[:7]}-01"), _FIRST), _LAST)
+    """Return the first day of a month: `2026-11` gives 1 November 2026. Raises InvalidInput."""
+    return min(max(_day(f"{text[:7]}-01"), _FIRST_MONTH), _LAST_MONTH)
 
 
 def _day(text: str) -> date:
+    """Return the day of a text such as `2026-11-28`. Raises InvalidInput."""
     try:
         return date.fromisoformat(text)
     except ValueError:
@@ -118,7 +134,7 @@ def show(visit: Visit) -> Response:
         of_day=of_day,
         agenda=_agenda(rows, today),
         snoozes=SNOOZES,
-        most_due=_MOST_DUE,
+        most_due=_REMINDERS_SHOWN,
         previous=(month - timedelta(days=1)).isoformat()[:7],
         following=(month + timedelta(days=31)).isoformat()[:7],
         back=visit.here,
@@ -126,7 +142,10 @@ def show(visit: Visit) -> Response:
 
 
 def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
-    """The notes of a day that follow `offset` others, the latest first."""
+    """Return a part of the notes of a day, the latest first.
+
+    offset: how many notes are before this part.
+    """
     zone = memory.settings.zone
     begin = day(shown_day.isoformat(), "day", zone)
     end = day(shown_day.isoformat(), "day", zone, 1)
@@ -136,6 +155,7 @@ def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
 
 
 def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:
+    """Group reminders by day (`2026-11-28`). One that was put off is on both its days."""
     by_day: dict[str, list[ReminderRow]] = {}
     for row in rows:
         for moment in filter(None, (row.when, row.put_off)):
@@ -144,17 +164,17 @@ def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:
 
 
 def _agenda(rows: Sequence[ReminderRow], today: date) -> dict[str, list[ReminderRow]]:
-    """The open reminders of the next two weeks by when they are due, those without a time last."""
+    """Group the open reminders of the next two weeks by the part of the agenda. Leave out empty parts."""
     agenda: dict[str, list[ReminderRow]] = {name: [] for name in _AGENDA}
     for row in rows:
-        name = _when(row, today)
+        name = _agenda_part(row, today)
         if name:
             agenda[name].append(row)
     return {name: listed for name, listed in agenda.items() if listed}
 
 
-def _when(row: ReminderRow, today: date) -> str:
-    """The part of the agenda that a reminder belongs to. Empty if it belongs to none."""
+def _agenda_part(row: ReminderRow, today: date) -> str:
+    """Return the part of the agenda that a reminder belongs to. "" if it does not belong to it."""
     if row.state == "overdue":
         return "Overdue"
     if row.state == "due":
@@ -167,7 +187,7 @@ def _when(row: ReminderRow, today: date) -> str:
 
 
 def change(visit: Visit) -> Response | dict[str, Any]:
-    """Mark a reminder as done, or put it off."""
+    """Mark a reminder as done, or put it off, as the field `action` says."""
     fields = visit.fields
     memory = visit.memory
     if fields.get("action") == "done":
@@ -186,7 +206,7 @@ def change(visit: Visit) -> Response | dict[str, Any]:
 
 
 def as_json(visit: Visit) -> dict[str, Any]:
-    """How many notes each day of a month has, and all reminders."""
+    """Return how many notes each day of a month has, and all reminders, as JSON."""
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     month = _month(visit.fields.get("month") or today.isoformat())
@@ -203,7 +223,7 @@ def as_json(visit: Visit) -> dict[str, Any]:
 
 
 def _times(row: ReminderRow) -> dict[str, Any]:
-    """The keys of a reminder that place it in the calendar, in local time."""
+    """Return the text, the times and the state of a reminder as JSON."""
     return {
         "text": row.text,
         "due": row.when and row.when.isoformat(),

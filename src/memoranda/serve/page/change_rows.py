@@ -1,4 +1,9 @@
-"""One change as a row that a person reads: what was learned, changed or forgotten, and its words."""
+"""Makes the rows in which the page lists changes.
+
+A row says in a word what a change did (learned, changed or forgot), to which note, and shows its
+first changed lines. Rows are only shown on demand for machinery: changes that nobody needs to know
+about, such as reminders that fired. Upkeep is the changes that jobs made.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +26,24 @@ from memoranda.text.word_diff import SAME, Part
 
 # The category of a fact, before its text.
 FACT = "fact"
-# What opens an item of a list, with the category of a fact, or a heading.
+# The marks before an item of a list, with the category of a fact, or before a heading.
 _OPENING = re.compile(r"\s*(?:[-*+]|#+)\s+(?:\[([^\[\]\n]{2,60})\]\s+)?")
 # A link to a note, with the words shown for it.
 _LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # Lines of a row.
 _LINES = 3
-# Characters of a line of a row.
-_LINE = 220
-# Characters that stay of the text around a changed word.
-_AROUND = 40
+_MAX_LINE_CHARACTERS = 220
+# Characters of unchanged text that are shown before and after the changed words.
+_CONTEXT_CHARACTERS = 40
+# Lines of a difference that are examined for those that say something.
+_LINES_EXAMINED = 40
 PRIVATE = ".memoranda"
-"""What the log calls the folder of the home's own files."""
+"""The project by which the log names the folder of the home's own files."""
 LEARNED = "learned"
 CHANGED = "changed"
 FORGOT = "forgot"
 TIDIED = "tidied"
-# The word for a change by its verb; all others changed something.
+# The word for a change by its verb. For other verbs it is CHANGED.
 _WORD_OF = {
     "write": LEARNED,
     "create": LEARNED,
@@ -51,7 +57,7 @@ _WORD_OF = {
 }
 
 
-# Verbs of what nobody has to know about, unless they ask.
+# Verbs of machinery: changes that nobody needs to know about, unless they ask.
 _MACHINERY = frozenset(("fire", "review", "ask", "snooze", "done", "expire"))
 # Verbs of upkeep when the daemon, or a run of a job, did them.
 _JOBS = frozenset(("classify", "upgrade", "consolidate", "decay", "remind", "merge", "link"))
@@ -65,9 +71,9 @@ class Row:
     lines: the new text, or the changes word by word.
     properties: the changed keys of the header.
     others: how many other notes it changed.
-    refusal: the reason why it cannot be taken back. Empty if it can.
-    undone_by: the change that took it back.
-    undoes: the change that it took back.
+    refusal: the reason why it cannot be undone. "" if it can.
+    undone_by: the number of the change that undid it.
+    undoes: the number of the change that it undid.
     """
 
     number: int
@@ -85,22 +91,27 @@ class Row:
 
 
 def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
-    """By number, the change that took a change, or the run that begins with it, back and stands
-    itself.
+    """Return which changes are undone: by number, the number of the change that undid each.
+
+    An undo that was undone itself does not count. For a run, the number is of its first change.
     """
-    undos: dict[int, int] = {}
+    undone_by: dict[int, int] = {}
     for change in changes:
-        undos.update(dict.fromkeys(undone_by_change(change), change.number))
-    return {number: undo for number, undo in undos.items() if undo not in undos}
+        undone_by.update(dict.fromkeys(undone_by_change(change), change.number))
+    return {number: undo for number, undo in undone_by.items() if undo not in undone_by}
 
 
 class RowWriter:
-    """Makes rows of changes; what all of them need is looked up once."""
+    """Makes the rows of some changes.
+
+    The facts that the rows need are looked up once, for all changes.
+
+    undos: changes that may have undone some of `changes` and are not among them.
+    """
 
     def __init__(
         self, memory: MemorySession, changes: Sequence[Change], undos: Iterable[Change] = ()
     ):
-        """`undos`: changes that may have taken some of these back and are not among them."""
         self._memory = memory
         numbers = [change.number for change in changes]
         self._refusals = refused_undos(memory, numbers)
@@ -109,7 +120,8 @@ class RowWriter:
         self._places: dict[tuple[str, str], NoteInfo | None] = {}
 
     def row(self, change: Change) -> Row:
-        """A change with the note it is about, what it says, and whether it can be taken back."""
+        """Make the row of a change."""
+        # The change of its first file says enough for a row.
         revision = next(iter(self._revisions.get(change.number, [])), None)
         info = self._note(change)
         row = Row(
@@ -129,9 +141,9 @@ class RowWriter:
         return row
 
     def _note(self, change: Change) -> NoteInfo | None:
-        """The note that a change is about, at its present place.
+        """Return the note that a change is about, at its present place.
 
-        None if it is gone, or not a note.
+        None if the note is gone, or the change is not about a note.
         """
         is_note = change.project and change.path and not change.root
         if not is_note or change.project == PRIVATE or change.verb == "erase":
@@ -142,32 +154,33 @@ class RowWriter:
         return self._places[place]
 
     def _title(self, change: Change, info: NoteInfo | None, revision: Revision | None) -> str:
+        """Return the title of the note, or if it is gone its first line, or the name of its file."""
         if info is not None:
-            return info.title[:_LINE]
+            return info.title[:_MAX_LINE_CHARACTERS]
         if revision is not None and (revision.before or revision.after):
             text = differences.split(revision.after or revision.before or "")[1]
             for line in text.splitlines():
                 if line.strip("# \t"):
-                    return line.strip("# \t")[:_LINE]
+                    return line.strip("# \t")[:_MAX_LINE_CHARACTERS]
         return change.path.rpartition("/")[2].removesuffix(".md")
 
     def _address(self, change: Change, info: NoteInfo | None) -> str:
-        """The address of the note. If the note is gone, the address of the change."""
+        """Return the address of the note. If the note is gone, the address of the change."""
         if info is None:
             return f"{HOME}/change/{change.number}"
         return note_url(info.project, info.path)
 
 
 def word_of(change: Change) -> str:
-    """The word for a change in the page: LEARNED, CHANGED or FORGOT."""
-    # Taking a write back does not count as forgetting: the page says "took back".
+    """Return the word for a change: LEARNED, CHANGED or FORGOT."""
+    # Undoing a write does not count as forgetting: the page says "took back".
     if change.undoes is not None:
         return CHANGED
     return _WORD_OF.get(change.verb, CHANGED)
 
 
 def is_machinery(run: Sequence[Change]) -> bool:
-    """Whether nobody has to know about this, unless they ask."""
+    """Whether a run is machinery: nobody needs to know about it, unless they ask."""
     return all(
         change.verb in _MACHINERY or (change.project == PRIVATE and change.undoes is None)
         for change in run
@@ -175,7 +188,7 @@ def is_machinery(run: Sequence[Change]) -> bool:
 
 
 def is_upkeep(run: Sequence[Change]) -> bool:
-    """Whether a job did this, and nobody asked for it."""
+    """Whether a job of upkeep made this run, and nobody asked for it."""
     first = run[0]
     if first.undoes is not None:
         return False
@@ -183,29 +196,28 @@ def is_upkeep(run: Sequence[Change]) -> bool:
 
 
 def _describe(row: Row, revision: Revision) -> None:
-    """Say in the row what the change did to its first note."""
+    """Add the lines and properties that a change gave its first note to the row."""
     if revision.before is None and revision.after is not None:
         row.lines = _beginning(revision.after, row.title)
         return
     if revision.after is None and revision.before is not None:
         row.lines = _beginning(revision.before, row.title)
         return
-    # A row shows three lines; a few more are looked at to find those that say something
-    difference = differences.of_revision(revision, 40)
+    difference = differences.of_revision(revision, _LINES_EXAMINED)
     row.properties = difference.properties
     row.lines = snippet(difference)
 
 
 def _beginning(text: str, title: str) -> list[Line]:
-    """The first lines of a new text that do not only say the title again."""
+    """Return the first lines of a text, without lines that only repeat the title."""
     body = differences.split(text)[1]
     stripped = (line.strip() for line in body.splitlines())
-    telling = (line for line in stripped if line and line.lstrip("# ") != title)
-    return [readable([Part(SAME, _cut(line))]) for line in islice(telling, _LINES)]
+    new_lines = (line for line in stripped if line and line.lstrip("# ") != title)
+    return [readable([Part(SAME, _cut(line))]) for line in islice(new_lines, _LINES)]
 
 
 def readable(line: Line) -> Line:
-    """A line of Markdown for a row: the category of a fact as a part of its own, links as words."""
+    """A line of Markdown for a row: the category of a fact as a separate part, links as words."""
     first = line[0]
     opening = _OPENING.match(first.text)
     parts = list(line)
@@ -216,35 +228,37 @@ def readable(line: Line) -> Line:
     return [Part(part.kind, _LINK.sub(r"\1", part.text)) for part in parts]
 
 
-def snippet(difference: Difference, most: int = _LINES) -> list[Line]:
-    """The changed lines of a difference, with little of what stayed around the words."""
-    changed = [line for line in difference.lines if _has_changed(line)]
-    telling = [line for line in changed if line[0].kind != GAP and _says_something(line)]
-    return [readable(_trimmed(line)) for line in telling[:most]]
+def snippet(difference: Difference, max_lines: int = _LINES) -> list[Line]:
+    """Return the first changed lines of a difference, each with little unchanged text."""
+    changed_lines = [line for line in difference.lines if _has_changed(line)]
+    lines_with_text = [line for line in changed_lines if line[0].kind != GAP and _has_text(line)]
+    return [readable(_trimmed(line)) for line in lines_with_text[:max_lines]]
 
 
 def _has_changed(line: Line) -> bool:
     return any(part.kind != SAME for part in line)
 
 
-def _says_something(line: Line) -> bool:
+def _has_text(line: Line) -> bool:
     return any(part.text.strip() for part in line)
 
 
 def _trimmed(line: Line) -> Line:
+    """Shorten the unchanged text at both ends of a line: "…the old `word` stays…"."""
     last = len(line) - 1
     parts = []
     for number, part in enumerate(line):
         text = part.text
-        if part.kind == SAME and number == 0 and len(text) > _AROUND:
-            text = f"…{text[-_AROUND:]}"
-        elif part.kind == SAME and number == last and len(text) > _AROUND:
-            text = f"{text[:_AROUND]}…"
+        if part.kind == SAME and number == 0 and len(text) > _CONTEXT_CHARACTERS:
+            text = f"…{text[-_CONTEXT_CHARACTERS:]}"
+        elif part.kind == SAME and number == last and len(text) > _CONTEXT_CHARACTERS:
+            text = f"{text[:_CONTEXT_CHARACTERS]}…"
         parts.append(Part(part.kind, _cut(text)))
     return parts
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _LINE:
+    """Cut a text to the length of a line, with `…` at its end."""
+    if len(text) <= _MAX_LINE_CHARACTERS:
         return text
-    return f"{text[: _LINE - 1]}…"
+    return f"{text[: _MAX_LINE_CHARACTERS - 1]}…"

@@ -1,4 +1,7 @@
-"""New from the page: a note, or a reminder in natural words; and notes taken out as files."""
+"""Makes new notes and reminders from forms of the page, and exports notes as files.
+
+The text of a reminder contains its time in words: "call Ann tomorrow at 9".
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,21 @@ from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
 
-# Notes of one download; `memory export` has no limit.
-_MOST_EXPORTED = 5_000
-# Projects whose notes are entries and entities: they are made by their own tools.
-_READ_ONLY = frozenset(("kv", "graph"))
+# Notes of one download. The command `memory export` has no limit.
+_MAX_EXPORTED = 5_000
+# Projects whose notes are entries and entities, which only their tools make.
+_PROJECTS_OF_TOOLS = frozenset(("kv", "graph"))
 
 
 def show(visit: Visit) -> Response:
-    """The form for a new note; after a POST, the note."""
+    """Show the form for a new note. A POST makes the note."""
     if visit.is_post:
         return _create(visit)
     return visit.html("new.html", **choices(visit), warning="")
 
 
 def choices(visit: Visit) -> dict[str, Any]:
-    """The fields of the form so far, and the categories and projects a new note may have."""
+    """Return the values of the form: its fields, and the categories and projects to choose from."""
     memory = visit.memory
     return {
         "fields": dict(visit.fields),
@@ -39,7 +42,7 @@ def choices(visit: Visit) -> dict[str, Any]:
         "projects": [
             project.name
             for project in memory.projects
-            if project.name not in _READ_ONLY
+            if project.name not in _PROJECTS_OF_TOOLS
             and project.name != CATEGORY_PROJECT
             and not memory.holds_entities(project.name)
         ],
@@ -47,6 +50,7 @@ def choices(visit: Visit) -> dict[str, Any]:
 
 
 def _create(visit: Visit) -> Response:
+    """Make a memory, if the form has a category, or else a note. Then show it."""
     text = visit.fields.get("text", "").replace("\r\n", "\n").strip()
     title = visit.text("title")
     if not text and not title:
@@ -78,9 +82,9 @@ def _create(visit: Visit) -> Response:
 
 
 def remind(visit: Visit) -> Response:
-    """The form for a reminder, with the time understood so far; after a POST of `sure`, it is set.
+    """Show the form for a reminder with the times that its text names. A POST sets the reminder.
 
-    Several times in one text are several reminders.
+    A text with several times makes several reminders.
     """
     text = visit.text("text")
     readings = []
@@ -94,26 +98,28 @@ def remind(visit: Visit) -> Response:
         for reading in readings:
             reminders.store(visit.memory, text, reading)
         return visit.back(f"{HOME}/calendar")
-    status = 400 if visit.is_post and not readings else 200
+    # A POST comes here only if its text has no time.
+    status = 400 if visit.is_post else 200
+    # While somebody types, the script asks for the times only.
     template = "understood.html" if visit.is_part and not visit.is_post else "remind.html"
     return visit.html(template, status, text=text, readings=readings, refusal=refusal)
 
 
 def export(visit: Visit) -> Response:
-    """The notes that a search finds, or the chosen ones, as files in one archive."""
+    """Return the chosen notes, or else the hits of a search, as files in a ZIP archive."""
     memory = visit.memory
     refs = [ref for ref in visit.fields.get("ref", "").split("\n") if ref]
     if refs:
         infos = [memory.find(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
     elif visit.text("q"):
-        hits = memory.search(query_of(memory, visit.fields), limit=_MOST_EXPORTED)
+        hits = memory.search(query_of(memory, visit.fields), limit=_MAX_EXPORTED)
         infos = [hit.note for hit in hits]
     else:
-        infos, _ = memory.list(query_of(memory, visit.fields), limit=_MOST_EXPORTED)
+        infos, _ = memory.list(query_of(memory, visit.fields), limit=_MAX_EXPORTED)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for info in infos:
-            # A note that is gone by now is left out.
+            # A note that was deleted meanwhile is left out.
             with suppress(MemorandaError):
                 name = f"{info.project.lstrip('.')}/{info.path}"
                 archive.writestr(name, memory.file(info).data)

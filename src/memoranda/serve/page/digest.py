@@ -1,6 +1,7 @@
-"""Today: what agents and people did, by session and day, each with what it says now.
+"""Shows the first page, Today: the changes by agents and people, grouped by day and session.
 
-Upkeep is one line a day; machinery (what fired, what was asked) is shown on demand.
+All changes of upkeep of a day are one line, which unfolds. Machinery, such as reminders that fired,
+is shown only on demand. The page of a single change, and undoing, are also here.
 """
 
 from __future__ import annotations
@@ -41,14 +42,16 @@ from memoranda.serve.page.visit import Visit
 
 CHANGES = 60
 """Changes, or runs of a job, that one page shows."""
-# Days offered as chips.
+# Days that the page offers as buttons.
 _DAYS = 7
-# Rows of a session that are shown before `more`.
-_FOLDED = 5
-# Changes of today that are counted.
-_MOST_TODAY = 2_000
-# Changes shown of a session before "more".
+# Rows of a session that are shown above "more".
+_ROWS_SHOWN = 5
+# Changes of today that are counted for the summary.
+_MAX_COUNTED_CHANGES = 2_000
+# Rows of the page's short lists, such as the notes that agents used.
 _LISTED = 5
+# Some of the notes that agents used are gone, so more are looked up than are listed.
+_USED_LOOKED_UP = 4 * _LISTED
 
 
 @dataclass
@@ -64,7 +67,10 @@ class Group:
     @property
     def shown(self) -> list[Row]:
         """The rows that are shown without unfolding."""
-        return self.rows if len(self.rows) <= _FOLDED + 1 else self.rows[:_FOLDED]
+        # A "more" for a single row would take as much room as the row.
+        if len(self.rows) <= _ROWS_SHOWN + 1:
+            return self.rows
+        return self.rows[:_ROWS_SHOWN]
 
     @property
     def folded(self) -> list[Row]:
@@ -74,7 +80,12 @@ class Group:
 
 @dataclass
 class Tidied:
-    """The changes of upkeep on one day: the number of each verb, and the runs."""
+    """The changes of upkeep on one day.
+
+    time: when the latest was made.
+    verbs: how many changes each verb made.
+    runs: the changes, by the run that made them.
+    """
 
     time: str
     verbs: Counter[str] = field(default_factory=Counter)
@@ -83,11 +94,11 @@ class Tidied:
 
 @dataclass
 class Tidying:
-    """One run of a job, or one change of upkeep.
+    """One run of a job, or a single change of upkeep.
 
-    run: the number by which the whole run is taken back.
+    run: the number by which the whole run is undone. None for a single change.
     rows: its changes.
-    may_undo: whether it can be taken back.
+    may_undo: whether the run can be undone.
     """
 
     run: int | None
@@ -97,7 +108,12 @@ class Tidying:
 
 @dataclass
 class Day:
-    """One day: `time` is of its latest change."""
+    """The changes of one day.
+
+    time: when the latest was made.
+    groups: the changes by agents and people.
+    tidied: the changes of upkeep. None if there are none.
+    """
 
     time: str
     groups: list[Group] = field(default_factory=list)
@@ -106,10 +122,12 @@ class Day:
 
 @dataclass
 class Summary:
-    """The number of notes learned, changed and forgotten since a moment, and by whom.
+    """How many notes were learned, changed and forgotten since a moment.
 
     since: the moment.
-    is_week: whether it covers the last seven days, because nothing happened today.
+    is_week: whether the moment is seven days ago, because nothing happened today.
+    learned_by_agents: how many of the learned notes agents wrote.
+    agents: the agents that made any of the changes.
     """
 
     since: datetime
@@ -122,9 +140,12 @@ class Summary:
 
 
 def show(visit: Visit) -> Response:
-    """The newest changes, or those before a number, of a day, of an agent."""
+    """Show the newest changes.
+
+    The fields `before` (a number), `day` and `agent` limit them.
+    """
     memory = visit.memory
-    # Read this before the changes: later ones are announced to the page.
+    # Read before the changes, so that changes made meanwhile are announced to the page.
     since = memory.journal_stamp()
     runs, is_whole = _runs(visit)
     if not runs and not visit.fields and not memory.stats().total:
@@ -153,10 +174,10 @@ def show(visit: Visit) -> Response:
 
 
 def _runs(visit: Visit) -> tuple[list[list[Change]], bool]:
-    """The changes to show, grouped by run, and whether these are all."""
+    """Return the changes to show, grouped by run, and whether there are no earlier ones."""
     memory = visit.memory
     before = visit.number("before", 0)
-    # A day is a range of numbers: changes of one day follow each other in the log
+    # The changes of a day follow each other in the log, so a day is a range of their numbers.
     since = None
     day = visit.text("day")
     if day:
@@ -178,7 +199,10 @@ def _runs(visit: Visit) -> tuple[list[list[Change]], bool]:
 
 
 def start_of_day(memory: MemorySession, day: str) -> datetime:
-    """Midnight of a day (YYYY-MM-DD) where the reader lives. Raises InvalidInput."""
+    """Return the midnight at which a day begins in the reader's time zone. Raises InvalidInput.
+
+    day: `2026-11-28`.
+    """
     try:
         moment = datetime.combine(datetime.fromisoformat(day).date(), time())
     except ValueError:
@@ -187,18 +211,25 @@ def start_of_day(memory: MemorySession, day: str) -> datetime:
 
 
 def next_page(runs: Sequence[Sequence[Change]]) -> int:
-    """The number before which the next page begins; a run with others between is rather shown twice."""
+    """Return the number of a change: the next page shows the changes before it. 0 for no runs.
+
+    runs: the runs of this page, the latest first; each has its latest change first.
+    """
     if not runs:
         return 0
-    first = runs[-1][0].number
-    last = runs[-1][-1].number
-    if first - last == len(runs[-1]) - 1:
-        return last
-    return first
+    earliest_run = runs[-1]
+    newest = earliest_run[0].number
+    oldest = earliest_run[-1].number
+    is_without_gaps = newest - oldest == len(earliest_run) - 1
+    if is_without_gaps:
+        return oldest
+    # Changes of others are between those of the run. They must be on the next page, and so the run
+    # is there again.
+    return newest
 
 
 def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
-    """The runs by day in the reader's time zone, and for each day by session."""
+    """Group the runs by day in the reader's time zone, and on each day by session."""
     memory = visit.memory
     changes = list(chain.from_iterable(runs))
     zone = memory.settings.reading_zone
@@ -216,6 +247,7 @@ def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
 
 
 def _add_tidying(memory: MemorySession, day: Day, run: Sequence[Change], writer: RowWriter) -> None:
+    """Add a run of upkeep to a day."""
     if day.tidied is None:
         day.tidied = Tidied(run[0].time)
     day.tidied.verbs.update(change.verb for change in run)
@@ -225,10 +257,11 @@ def _add_tidying(memory: MemorySession, day: Day, run: Sequence[Change], writer:
 
 
 def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
+    """Add changes to a day: to its last group, or to a new one for another agent or session."""
     latest = run[0]
-    by = latest.by or {}
-    client = by.get("client") or latest.face or ""
-    session = by.get("session") or ""
+    author = latest.by or {}
+    client = author.get("client") or latest.face or ""
+    session = author.get("session") or ""
     group = day.groups[-1] if day.groups else None
     if group is None or (group.agent, group.session) != (latest.agent, session):
         group = Group(latest.agent, client, session, latest.time)
@@ -237,7 +270,7 @@ def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
 
 
 def _summary(memory: MemorySession) -> Summary:
-    """A summary of today or, if nothing happened today, of the last seven days."""
+    """Summarize today or, if nothing happened today, the last seven days."""
     midnight = start_of_day(memory, _today(memory).isoformat())
     today = _summary_since(memory, midnight)
     if today.learned or today.changed or today.forgot:
@@ -248,21 +281,25 @@ def _summary(memory: MemorySession) -> Summary:
 
 
 def _summary_since(memory: MemorySession, since: datetime) -> Summary:
+    """Count the changes since a moment, without upkeep, machinery and undos."""
     summary = Summary(since)
+    # A dict, which keeps the order.
     agents: dict[str, None] = {}
-    words = Counter[str]()
-    for change in memory.log(limit=_MOST_TODAY, since=since):
+    note_counts = Counter[str]()
+    for change in memory.log(limit=_MAX_COUNTED_CHANGES, since=since):
         if is_machinery([change]) or is_upkeep([change]) or change.undoes is not None:
             continue
         word = word_of(change)
-        many = max(1, sum(1 for _ in change.texts()))
-        words[word] += many
+        # A change without texts, such as a move, counts as one note.
+        note_count = max(1, sum(1 for _ in change.texts()))
+        note_counts[word] += note_count
         if change.agent:
             agents[change.agent] = None
-            summary.learned_by_agents += many if word == LEARNED else 0
-    summary.learned = words[LEARNED]
-    summary.changed = words[CHANGED]
-    summary.forgot = words[FORGOT]
+        if change.agent and word == LEARNED:
+            summary.learned_by_agents += note_count
+    summary.learned = note_counts[LEARNED]
+    summary.changed = note_counts[CHANGED]
+    summary.forgot = note_counts[FORGOT]
     summary.agents = list(agents)
     return summary
 
@@ -272,7 +309,7 @@ def _today(memory: MemorySession) -> date:
 
 
 def _chips(visit: Visit) -> list[datetime]:
-    """Midnights of the last days, the latest first."""
+    """Return the midnights of the last days, the latest first, for the buttons of days."""
     today = _today(visit.memory)
     return [
         start_of_day(visit.memory, (today - timedelta(days=number)).isoformat())
@@ -281,28 +318,30 @@ def _chips(visit: Visit) -> list[datetime]:
 
 
 def _agents(visit: Visit) -> list[str]:
-    """The agents that wrote lately, by name."""
+    """Return the names of eight agents that wrote lately, in alphabetical order."""
     recent = visit.memory.log(limit=500)
     return sorted({change.agent for change in recent if change.agent})[:8]
 
 
 def _used_today(memory: MemorySession) -> list[tuple[NoteInfo, str]]:
-    """The notes agents got last today, each with when."""
+    """Return the notes that agents got last today, each with the time."""
     midnight = start_of_day(memory, _today(memory).isoformat())
-    latest = dict(log_of(memory).latest_notes(midnight, 4 * _LISTED))
-    listed, _ = memory.list(Query(ids=tuple(latest)), limit=0)
-    infos = {info.id: info for info in listed}
-    used = [(infos[identity], at) for identity, at in latest.items() if identity in infos]
+    time_by_id = dict(log_of(memory).latest_notes(midnight, _USED_LOOKED_UP))
+    # `limit=0` means no limit; the ids are the limit.
+    listed, _ = memory.list(Query(ids=tuple(time_by_id)), limit=0)
+    info_by_id = {info.id: info for info in listed}
+    used = [(info_by_id[id], time) for id, time in time_by_id.items() if id in info_by_id]
     return used[:_LISTED]
 
 
 def change(visit: Visit) -> Response:
-    """One change with all it did."""
+    """Show one change with the difference that it made to each file."""
     number = visit.number("change", 0)
-    revisions = visit.memory.revisions(number, limit=_DIFFS + 1)
+    # One more, to know whether there are more.
+    revisions = visit.memory.revisions(number, limit=_MAX_DIFFERENCES + 1)
     revisions_shown = [
         (revision, differences.of_revision(revision), _where(visit.memory, revision))
-        for revision in revisions[:_DIFFS]
+        for revision in revisions[:_MAX_DIFFERENCES]
     ]
     change_found = visit.memory.change_numbered(number)
     refusal = refused_undos(visit.memory, [number]).get(number, "")
@@ -312,25 +351,26 @@ def change(visit: Visit) -> Response:
         change=change_found,
         word=word_of(change_found) if change_found else "",
         revisions=revisions_shown,
-        has_more=len(revisions) > _DIFFS,
+        has_more=len(revisions) > _MAX_DIFFERENCES,
         number=number,
         refusal=refusal,
     )
 
 
 # Files of a change whose differences are shown.
-_DIFFS = 50
+_MAX_DIFFERENCES = 50
 
 
 def _where(memory: MemorySession, revision: Revision) -> NoteInfo | None:
+    """Return the note that a revision is about, at its present place. None if it is gone."""
     touched = revision.touched
     return where_now(memory, touched.project, touched.to or touched.path)
 
 
 def undo(visit: Visit) -> Response | dict[str, Any]:
-    """Take a change, or a run, back; then the page the button stood on.
+    """Undo a change or a run, then return to the page with the button.
 
-    Who comes with a token takes back what they changed themselves. Raises CannotUndo.
+    A caller with a token can undo only its own changes. Raises CannotUndo.
     """
     memory = visit.memory
     number = visit.number("change", 0)
@@ -347,4 +387,5 @@ def undo(visit: Visit) -> Response | dict[str, Any]:
 
 
 def _own_numbers(memory: MemorySession) -> Collection[int]:
+    """Return the numbers of all changes by the caller."""
     return {change.number for change in memory.log(limit=0, agent=memory.agent)}

@@ -1,4 +1,8 @@
-"""Editing a note's text: the form, and conflicts with a change that somebody made in between."""
+"""Shows the form for editing a note's text, and solves conflicts.
+
+A conflict is a change of the note that somebody made while the form was open. The form then shows
+both edits merged (merging.py). `base` is always the text of the note when the form was first made.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +18,30 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note import frontmatter
 from memoranda.note.model import Note
 from memoranda.serve.page import create
-from memoranda.serve.page.merging import Merge, has_marks, merge
+from memoranda.serve.page.merging import has_marks, merge
 from memoranda.serve.page.visit import Visit
 
 EDITABLE = 1 << 20
-"""The largest note, in characters, that is edited in the page."""
-# Characters that a browser's form does not return unchanged.
-_LOST = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""Characters of the largest note that can be edited in the page."""
+# Characters that a browser's form does not send back unchanged.
+_CHANGED_BY_FORMS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def form(
     visit: Visit, note: Note, text: str, base: str, status: int = 200, **values: Any
 ) -> Response:
-    """The form with `text`, which began as `base`. Raises InvalidInput for a note that a form would
-    change.
+    """Show the form for a note. Raises InvalidInput for a note that a form cannot send unchanged.
+
+    text: the text in the form.
+    base: the text of the note when the form was made.
+    values: further values of the template, for a conflict.
     """
-    plain = note.text.replace("\r\n", "\n")
-    # Browsers send CR LF for every line end, so a note with both kinds would change
-    is_mixed = plain.replace("\n", "\r\n") != note.text != plain
-    if len(note.text) > EDITABLE or _LOST.search(plain) or is_mixed:
+    text_with_lf = note.text.replace("\r\n", "\n")
+    text_with_crlf = text_with_lf.replace("\n", "\r\n")
+    # Browsers send CR LF for every line end, so a note with both kinds would change.
+    has_mixed_line_ends = note.text not in (text_with_lf, text_with_crlf)
+    is_too_long = len(note.text) > EDITABLE
+    if is_too_long or has_mixed_line_ends or _CHANGED_BY_FORMS.search(text_with_lf):
         raise InvalidInput(
             "A form would change more of this note than you do: it is too long, has control characters, "
             "or line ends of two kinds. Edit its file."
@@ -52,8 +61,9 @@ def form(
 
 
 def apart(text: str) -> tuple[str, str]:
-    """The header of a note's text with its fences, and all that follows it. Together they are the
-    text.
+    """Split a note's text into its header, with the `---` around it, and the rest.
+
+    Both together are the text. The header is "" if the text has none.
     """
     parts = frontmatter.split(text)
     if parts.yaml is None:
@@ -62,9 +72,9 @@ def apart(text: str) -> tuple[str, str]:
 
 
 def typed(visit: Visit) -> str:
-    """The text that was typed into the form: its header, if it has a field of its own, and the rest.
+    """Return the text that was typed into the form: its fields `header`, if it was sent, and `text`.
 
-    Raises KeyError without a text.
+    Raises KeyError if the field `text` was not sent.
     """
     header = visit.fields.get("header", "").replace("\r\n", "\n")
     text = visit.fields["text"].replace("\r\n", "\n")
@@ -74,12 +84,13 @@ def typed(visit: Visit) -> str:
 
 
 def conflict(visit: Visit, info: NoteInfo) -> Response:
-    """Show the form again, with the typed text and the text that somebody else wrote in between."""
+    """Show the form again, with the typed text and the present text of the note merged."""
     note = visit.memory.read(info, count=False)
     theirs = note.text.replace("\r\n", "\n")
     mine = typed(visit)
+    # Without a base, the merged text has both texts whole.
     base = visit.fields.get("base", "").replace("\r\n", "\n")
-    merged = merge(base, mine, theirs) if base else _all_mine(mine, theirs)
+    merged = merge(base, mine, theirs)
     return form(
         visit,
         note,
@@ -93,7 +104,10 @@ def conflict(visit: Visit, info: NoteInfo) -> Response:
 
 
 def gone(visit: Visit, place: tuple[str, str]) -> Response:
-    """Offer the typed text as a new note: the note was deleted while somebody edited it."""
+    """Offer the typed text as a new note, because the note was deleted while the form was open.
+
+    place: the project and path of the deleted note.
+    """
     project, path = place
     text = typed(visit)
     header, body = differences.split(text)
@@ -113,13 +127,8 @@ def gone(visit: Visit, place: tuple[str, str]) -> Response:
     )
 
 
-def _all_mine(mine: str, theirs: str) -> Merge:
-    """Without the text both began with, the whole of both."""
-    return merge("", mine, theirs)
-
-
 def check_decided(text: str) -> None:
-    """Raises InvalidInput for a text in which a place is still marked that both had changed."""
+    """Raise InvalidInput if a text still has the marks of a conflict."""
     if has_marks(text):
         raise InvalidInput(
             "The text still has both versions of a place, between <<<<<<< and >>>>>>>. "
@@ -128,7 +137,7 @@ def check_decided(text: str) -> None:
 
 
 def as_in_file(text: str, file: str) -> str:
-    """The text of a form, whose lines end in CR LF, with the line ends of the file."""
+    """Return the text of a form with the line ends of the file's text: LF or CR LF."""
     text = text.replace("\r\n", "\n")
     if "\r\n" in file:
         return text.replace("\n", "\r\n")

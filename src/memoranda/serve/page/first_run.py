@@ -1,4 +1,4 @@
-"""The first page of an empty memory: three steps, with the programs found on this machine."""
+"""Shows the first page of an empty memory: the three steps with which to begin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from memoranda.serve.page.visit import Visit
 
 
 def show(visit: Visit, since: str) -> Response:
-    """The three steps; the page changes when the first note comes."""
+    """Show the three steps, with the programs on this machine that can be connected.
+
+    since: the stamp of the ledger. The page is replaced as soon as the first note is written.
+    """
     state = visit.request.app.state
     programs = getattr(state, "programs", None)
     connected = [session.client for session in visit.connected()]

@@ -1,7 +1,8 @@
-"""Graph: the notes around a note, or around the hits of a search, or all of them in clusters.
+"""Shows notes and their links as a graph.
 
-The page is shown immediately; graph.js asks `/api/graph` what to draw. Without a script the same
-notes are a list.
+The graph has the notes around one note, the notes around the hits of a search, or all notes. Very
+many notes are grouped to clusters, which are folders. The page is shown immediately; its script
+graph.js asks `/api/graph` for the nodes and links to draw. Without a script the notes are a list.
 """
 
 from __future__ import annotations
@@ -24,31 +25,30 @@ from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
 
 FIRST_SHOWN = 150
-"""Notes shown at first of a graph by links."""
-# Notes drawn when nothing is asked for, and at most: beyond it nobody can read a graph.
+"""Notes that are shown at first of the notes with most links."""
 SHOWN = 300
-"""Notes shown unless told otherwise."""
+"""Notes that are shown if the field `limit` is not sent."""
 MOST = 3000
-"""Notes shown at most."""
+"""Notes that are shown at most. Nobody can read a larger graph."""
 HITS = 60
 """Hits of a search whose neighbourhood is shown."""
 WHOLE = 400
-"""The largest graph that is shown whole, in notes."""
+"""The largest number of notes that are shown without grouping them to clusters."""
 BY_LINKS = "links"
-"""How the page shows very many notes at first: those with most links, not the folders."""
-# Characters of a title in the graph.
-_TITLE = 120
+"""The value of the field `by` for the notes with most links instead of clusters."""
+_MAX_TITLE_CHARACTERS = 120
 _FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive")
-# The fields of the form: it is open where one of them is chosen.
-_CHOSEN = ("q", "project", "type", "limit")
-_SEARCHING = ("tag", "agent", "from", "until")
+# The fields of the form of filters. It is open if one of them has a value.
+_FORM_FIELDS = ("q", "project", "type", "limit")
+# Fields that make the request a search, even without words.
+_SEARCH_FIELDS = ("tag", "agent", "from", "until")
 
 Pairs = set[tuple[int, int, str]]
-"""Links: from a row, to a row, of a kind."""
+"""Links: the index row of the note with the link, the row of its target, and the kind of link."""
 
 
 def show(visit: Visit) -> Response:
-    """The page, or (`part` list) the same notes as a list."""
+    """Show the page with the graph, or its notes as a list if the field `part` is "list"."""
     memory = visit.memory
     fields = visit.fields
     query_fields = {
@@ -56,7 +56,7 @@ def show(visit: Visit) -> Response:
         for name in (*_FIELDS, "note", "cluster", "depth", "limit", "type", "by")
         if fields.get(name)
     }
-    is_whole = not any(fields.get(name) for name in ("note", "cluster", "q", *_SEARCHING))
+    is_whole = not any(fields.get(name) for name in ("note", "cluster", "q", *_SEARCH_FIELDS))
     if is_whole:
         query_fields.setdefault("by", BY_LINKS)
     title = fields.get("cluster", "")
@@ -74,7 +74,7 @@ def show(visit: Visit) -> Response:
         },
         title=title,
         total=memory.stats().total,
-        is_filtered=any(fields.get(name) for name in _CHOSEN),
+        is_filtered=any(fields.get(name) for name in _FORM_FIELDS),
         depth=_depth(visit),
         projects=[project.name for project in memory.projects],
         drawing=drawing(visit) if fields.get("part") == "list" else None,
@@ -82,22 +82,24 @@ def show(visit: Visit) -> Response:
 
 
 def drawing(visit: Visit) -> dict[str, Any]:
-    """Return what the script draws: `nodes`, `links` between them by `id`, `total` notes there are, and
-    whether these are `clusters`.
+    """Return the nodes and links that the script draws.
+
+    The keys are `nodes`, `links` (from and to the `id` of a node), `total` (how many notes there
+    are), and `clusters` (whether the nodes are clusters).
     """
     memory = visit.memory
     fields = visit.fields
     limit = min(visit.number("limit", SHOWN) or SHOWN, MOST)
     if fields.get("note"):
         return _around(visit, [memory.find(fields["note"])], limit)
-    if fields.get("q", "").strip() or any(fields.get(name) for name in _SEARCHING):
+    if fields.get("q", "").strip() or any(fields.get(name) for name in _SEARCH_FIELDS):
         hits = memory.search(query_of(memory, fields), limit=HITS, explain=True)
         return _around(visit, [hit.note for hit in hits], limit, hits.total) | hits.bound
     return _whole(visit, limit)
 
 
 def _whole(visit: Visit, limit: int) -> dict[str, Any]:
-    """All notes, or the notes of one cluster. Very many are shown as clusters."""
+    """Return the drawing of all notes, or of the notes of one cluster. Very many become clusters."""
     memory = visit.memory
     fields = visit.fields
     all_places = places_passing(memory, query_of(memory, fields))
@@ -109,29 +111,29 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     pairs = _relations_among(memory, places)
     if fields.get("by") == BY_LINKS and not fields.get("limit"):
         limit = FIRST_SHOWN
-    chosen = set(_most_linked(places, pairs, limit))
-    ids = tuple(place.id for place in all_places if place.row in chosen)
+    rows_shown = set(_most_linked(places, pairs, limit))
+    ids = tuple(place.id for place in all_places if place.row in rows_shown)
     listed, _ = memory.list(Query(ids=ids), limit=0)
-    infos = [info for info in listed if info.row in chosen]
+    # Several rows may have the same id: copies of a note.
+    infos = [info for info in listed if info.row in rows_shown]
     return _notes(infos, pairs, set(), limit, len(places), fields, memory.settings.zone)
 
 
 def _relations_among(memory: MemorySession, rows: Collection[int]) -> Pairs:
-    """The links between these notes. For most of the notes, they are taken from the remembered
-    links of all notes."""
-    if 2 * len(rows) > memory.stats().total:
-        return _pairs_among(
-            relations(
-                memory,
-            ),
-            set(rows),
-            "",
-        )
+    """Return the links between the notes in these index rows."""
+    # The links of all notes are remembered. For more than half of the notes, filtering them is
+    # faster than reading the links.
+    is_most_notes = 2 * len(rows) > memory.stats().total
+    if is_most_notes:
+        return _pairs_among(relations(memory), set(rows), "")
     return relations(memory, set(rows))
 
 
 def _places_in(all_places: Iterable[NotePlace], cluster: str) -> dict[int, list[str]]:
-    """By row, where the notes of a cluster are; of all notes where none is named."""
+    """Return the place (`_place`) of each note of a cluster, by index row.
+
+    cluster: the name of a cluster, as in `_is_in`. "": all notes.
+    """
     places = {
         place.row: _place(place.project, place.path, place.category, place.phase)
         for place in all_places
@@ -142,39 +144,50 @@ def _places_in(all_places: Iterable[NotePlace], cluster: str) -> dict[int, list[
 
 
 def _are_clusters(places: Mapping[int, Sequence[str]], fields: Mapping[str, str]) -> bool:
-    """Whether so many notes are drawn as clusters. Notes of one folder and the most linked notes
-    are not.
+    """Whether the notes are so numerous that they must be drawn as clusters.
+
+    The notes of a single folder are never clusters, nor are the notes with most links.
     """
     is_folder_itself = fields.get("cluster", "").endswith("/")
     return len(places) > WHOLE and not is_folder_itself and fields.get("by") != BY_LINKS
 
 
 def _is_in(place: Sequence[str], cluster: str) -> bool:
-    """Whether a place is in a cluster: a folder with all below it, with a final `/` without."""
+    """Whether a place is in a cluster.
+
+    The cluster `notes/work` has all notes in that folder and below it. The cluster `notes/work/`
+    has only the notes in the folder itself.
+    """
     name = "/".join(place) + "/"
     return name == cluster or name.startswith(f"{cluster}/")
 
 
 def _most_linked(rows: Iterable[int], pairs: Pairs, limit: int) -> list[int]:
-    """The rows with the most links."""
-    degree = _degrees(pairs)
-    return sorted(rows, key=lambda row: -degree[row])[:limit]
+    """Return the rows with the most links."""
+    link_counts = _link_counts(pairs)
+    return sorted(rows, key=lambda row: -link_counts[row])[:limit]
 
 
-def _degrees(pairs: Pairs) -> Counter[int]:
-    """How many links each row has, in both directions."""
-    degree = Counter[int]()
+def _link_counts(pairs: Pairs) -> Counter[int]:
+    """Return how many links each row has, in both directions."""
+    link_counts = Counter[int]()
     for source, target, _ in pairs:
-        degree[source] += 1
-        degree[target] += 1
-    return degree
+        link_counts[source] += 1
+        link_counts[target] += 1
+    return link_counts
 
 
 def _depth(visit: Visit) -> int:
-    return min(max(visit.number("depth", 2 if visit.fields.get("note") else 1), 1), 4)
+    """Return how many links away from the first notes the graph goes: 1 to 4."""
+    default = 2 if visit.fields.get("note") else 1
+    return min(max(visit.number("depth", default), 1), 4)
 
 
 def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
+    """Return the drawing of some notes and the notes near them.
+
+    total: how many notes a search found, if it found more than are shown.
+    """
     notes, pairs = neighbourhood(visit.memory, infos, depth=_depth(visit), limit=limit)
     project = visit.fields.get("project")
     notes_shown = [note for note in notes if not project or note.project == project]
@@ -192,22 +205,29 @@ def _notes(
     fields: Mapping[str, str],
     zone: tzinfo | None,
 ) -> dict[str, Any]:
-    """These notes, of too many those that begin it and those with most links; days are of `zone`."""
+    """Return the drawing of notes and the links between them.
+
+    start: the rows of the notes with which the graph began. If there are too many notes, these and
+        the notes with most links are drawn.
+    limit: how many notes are drawn.
+    total: how many notes there are.
+    zone: the time zone for the day of a note.
+    """
     pairs = _pairs_among(pairs, {info.row for info in infos}, fields.get("type", ""))
-    degree = _degrees(pairs)
+    link_counts = _link_counts(pairs)
 
-    def importance(info: NoteInfo) -> tuple[bool, int, str]:
-        return info.row not in start, -degree[info.row], info.title
+    def sort_key(info: NoteInfo) -> tuple[bool, int, str]:
+        return info.row not in start, -link_counts[info.row], info.title
 
-    notes_shown = sorted(infos, key=importance)[:limit]
-    # A row of the index would tell how many notes there are that this caller does not see
+    notes_shown = sorted(infos, key=sort_key)[:limit]
+    # The rows of the index would show how many notes there are that this caller may not see.
     numbers = {info.row: number for number, info in enumerate(notes_shown, 1)}
     nodes = [
         {
             "id": numbers[info.row],
-            "title": info.title[:_TITLE],
+            "title": info.title[:_MAX_TITLE_CHARACTERS],
             "url": note_url(info.project, info.path),
-            "size": degree[info.row],
+            "size": link_counts[info.row],
             "cluster": "/".join(_place(info.project, info.path, info.category, info.phase)[:2]),
             "start": info.row in start,
             "date": day_of(info, zone),
@@ -224,17 +244,22 @@ def _notes(
 
 
 def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
-    """The links among these notes, of one kind. An empty kind means all."""
-    return {pair for pair in pairs if pair[0] in rows and pair[1] in rows and kind in ("", pair[2])}
+    """Return the links of a kind between notes in these rows. The kind "" means all kinds."""
+    return {
+        (source, target, name)
+        for source, target, name in pairs
+        if source in rows and target in rows and kind in ("", name)
+    }
 
 
 def _clusters(
     memory: MemorySession, places: Mapping[int, Sequence[str]], fields: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """The clusters of notes as nodes, and the number of links between them.
+    """Return the drawing of clusters, with the number of links between them.
 
-    `size` is the number of notes in each. Clusters are the folders of the first level that has
-    several. None if no level has.
+    Clusters are the folders at the first level that has several. None if no level has several.
+
+    places: the place (`_place`) of each note, by index row.
     """
     cluster_of = _first_split(places)
     if cluster_of is None:
@@ -272,17 +297,19 @@ def _cluster_title(name: str, inside: str) -> str:
 
 
 def _first_split(places: Mapping[int, Sequence[str]]) -> dict[int, str] | None:
-    """The cluster of each note, by row, at the first depth that has several.
+    """Return the name of each note's cluster, by row, at the first depth that has several clusters.
 
-    None if no depth has.
+    The places `notes/a/b`, `notes/a` and `notes/a/c` first differ at depth 2. Their clusters are
+    `notes/a/b`, `notes/a/` (the folder itself) and `notes/a/c`. None if no depth has several.
     """
     for depth in range(1, max(map(len, places.values()))):
+        # Each name is made once, since there are many notes.
         names: dict[tuple[str, ...], str] = {}
         cluster_of = {}
         for row, place in places.items():
-            head = tuple(place[: depth + 1])
-            # The notes of a folder itself, apart from those of its folders
-            key = head if len(place) > depth else (*head, "")
+            folders = tuple(place[: depth + 1])
+            # A final "" makes a cluster of the notes in the folder itself.
+            key = folders if len(place) > depth else (*folders, "")
             name = names.get(key)
             if name is None:
                 name = "/".join(key)
@@ -296,18 +323,19 @@ def _first_split(places: Mapping[int, Sequence[str]]) -> dict[int, str] | None:
 def _links_between(
     memory: MemorySession, cluster_of: Mapping[int, str], kind: str
 ) -> Counter[tuple[str, str]]:
-    """How many links lead from a note of one cluster to one of another."""
+    """Return how many links connect two clusters, by their names in alphabetical order.
+
+    kind: the kind of links to count. "": all.
+    """
     between = Counter[tuple[str, str]]()
-    for source, target, name in relations(
-        memory,
-    ):
+    for source, target, name in relations(memory):
         source_cluster = cluster_of.get(source, "")
         target_cluster = cluster_of.get(target, "")
         if not source_cluster or not target_cluster or source_cluster == target_cluster:
             continue
         if kind not in ("", name):
             continue
-        # A link has no direction between clusters
+        # Links between clusters are counted in both directions together.
         first = min(source_cluster, target_cluster)
         second = max(source_cluster, target_cluster)
         between[(first, second)] += 1
@@ -315,7 +343,7 @@ def _links_between(
 
 
 def _place(project: str, path: str, category: str | None, phase: str | None) -> list[str]:
-    """The project, and the category or the folders that a note is in."""
+    """Return the project of a note and its folders: ["notes", "work"]. A memory has its category."""
     if category and phase:
         return [project, category]
     return [project, *path.split("/")[:-1]]

@@ -1,4 +1,4 @@
-"""How it fits together: the page of the documentation, shown here."""
+"""Shows the documentation's page "How it fits together"."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from starlette.responses import Response
 from memoranda.serve.page.note_text import LinkTargets, as_html
 from memoranda.serve.page.visit import Visit
 
-# The text in each language but English.
+# The files of the translated texts, by language.
 _TRANSLATED = {"zh": "how-it-fits-together.zh.md"}
 
 
 @cache
 def _text(language: str) -> str:
+    """Return the text in a language. English if it has no translation."""
     name = _TRANSLATED.get(language, "how-it-fits-together.md")
     return files(__package__).joinpath("texts", name).read_text("utf-8")
 
 
 def show(visit: Visit) -> Response:
-    """Show docs/how-it-fits-together.md, which comes with the package, in the reader's language if
-    it exists.
-    """
+    """Show docs/how-it-fits-together.md, a copy of which is in the package, or its translation."""
     return visit.html("help.html", body=as_html(_text(visit.language), "", "", LinkTargets()))

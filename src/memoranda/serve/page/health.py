@@ -1,4 +1,4 @@
-"""Health: size, growth, the index, upkeep, and what the doctor finds."""
+"""Shows the health of the memory: its size and growth, the index, upkeep, the doctor's findings."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from memoranda.jobs.job import last_dream
 from memoranda.jobs.lifecycle import IDLE
 from memoranda.serve.page.visit import Visit
 
-# Sentences about the steps of upkeep that change something. The others only look.
-_STEPS_TOLD = {
+# The sentences for the steps of upkeep that change something. Other steps only examine.
+_STEP_SENTENCES = {
     "expire": "Removed what had ended",
     "decay": "Let unused notes fade",
     "upgrade": "Sorted from the inbox",
@@ -24,13 +24,13 @@ _STEPS_TOLD = {
 
 
 def show(visit: Visit) -> Response:
-    """How the memory is; the doctor's findings follow by themselves."""
+    """Show the page. Its script asks for the doctor's findings, which take a while."""
     memory = visit.memory
     embedding = Embedding(memory)
     size = figures(memory)
     changed = memory.last_change("daemon")
+    # A dream is a deeper upkeep. Each level of it comes when nothing was changed for some time.
     dreams = []
-    # A dream comes so long after it
     if changed and memory.settings.dream:
         dreams = [(level, changed + idle) for level, idle in reversed(IDLE)]
     return visit.html(
@@ -45,12 +45,12 @@ def show(visit: Visit) -> Response:
         rounds=visit.request.app.state.rounds,
         dream=last_dream(memory.home),
         dreams=dreams,
-        steps_told=_STEPS_TOLD,
+        steps_told=_STEP_SENTENCES,
     )
 
 
 def doctor(visit: Visit) -> Response:
-    """Show the findings of the doctor, which take a while. A POST fixes what can be fixed."""
+    """Show the findings of the doctor. A POST repairs the faults that can be repaired."""
     findings = examine(visit.memory)
     if visit.is_post:
         repair(visit.memory, findings)

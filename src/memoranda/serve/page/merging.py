@@ -1,9 +1,13 @@
-"""Two edits of one text, joined: where both changed the same lines, both versions are kept, marked."""
+"""Merges two edits of one text.
+
+Where both changed the same lines (a conflict), the merged text has both versions between marks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memoranda.text.compare import changes
 
@@ -14,73 +18,90 @@ THEIRS = ">>>>>>> theirs"
 
 @dataclass
 class Merge:
-    """`text` with both edits, and how many places both changed."""
+    """The text with both edits, and the number of conflicts: places that both changed."""
 
     text: str
     conflicts: int
 
 
 def has_marks(text: str) -> bool:
-    """Whether a text still has a place that nobody decided."""
+    """Whether a text still has the marks of a conflict."""
     lines = text.splitlines()
     return MINE in lines and THEIRS in lines
 
 
 def merge(base: str, mine: str, theirs: str) -> Merge:
-    """Merge line by line what `mine` and `theirs` changed in `base`."""
+    """Merge two edits of the text `base` line by line.
+
+    A line that only one edit changed is taken from that edit.
+    """
     base_lines = base.splitlines(keepends=True)
-    mine_lines = mine.splitlines(keepends=True)
+    my_lines = mine.splitlines(keepends=True)
     their_lines = theirs.splitlines(keepends=True)
-    pieces: list[str] = []
+    merged_lines: list[str] = []
     conflicts = 0
-    for ours, others, was in _blocks(base_lines, mine_lines, their_lines):
-        if ours == others or others == was:
-            pieces += ours
-        elif ours == was:
-            pieces += others
+    for block in _blocks(base_lines, my_lines, their_lines):
+        if block.mine == block.theirs or block.theirs == block.base:
+            merged_lines += block.mine
+        elif block.mine == block.base:
+            merged_lines += block.theirs
         else:
             conflicts += 1
-            pieces += [f"{MINE}\n", *_with_line_ends(ours), f"{BETWEEN}\n"]
-            pieces += [*_with_line_ends(others), f"{THEIRS}\n"]
-    return Merge("".join(pieces), conflicts)
+            merged_lines += [f"{MINE}\n", *_with_line_ends(block.mine), f"{BETWEEN}\n"]
+            merged_lines += [*_with_line_ends(block.theirs), f"{THEIRS}\n"]
+    return Merge("".join(merged_lines), conflicts)
 
 
 def _with_line_ends(lines: Sequence[str]) -> list[str]:
-    """Lines whose last one ends as the others do."""
-    ended = list(lines)
-    if ended and not ended[-1].endswith("\n"):
-        ended[-1] += "\n"
-    return ended
+    """Return the lines with a line break after the last one, which may lack it."""
+    complete_lines = list(lines)
+    if complete_lines and not complete_lines[-1].endswith("\n"):
+        complete_lines[-1] += "\n"
+    return complete_lines
 
 
-Block = tuple[Sequence[str], Sequence[str], Sequence[str]]
+class _Block(NamedTuple):
+    """The lines that the two edits, and the text before them, have at one place."""
+
+    mine: Sequence[str]
+    theirs: Sequence[str]
+    base: Sequence[str]
 
 
-def _blocks(base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]) -> Iterator[Block]:
-    """The three texts cut at the lines all have: (mine, theirs, base) of each piece."""
-    to_mine = _kept_lines(base, mine)
-    to_theirs = _kept_lines(base, theirs)
-    base_at = mine_at = their_at = 0
-    for line in range(len(base)):
-        if line not in to_mine or line not in to_theirs:
+def _blocks(base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]) -> Iterator[_Block]:
+    """Cut the three texts at the lines that are in all of them.
+
+    Yields, by turns, the lines before such a line (perhaps none), and the line.
+    """
+    positions_in_mine = _unchanged_lines(base, mine)
+    positions_in_theirs = _unchanged_lines(base, theirs)
+    # How many lines of each text are in the blocks so far.
+    base_end = 0
+    my_end = 0
+    their_end = 0
+    for position, line in enumerate(base):
+        if position not in positions_in_mine or position not in positions_in_theirs:
             continue
-        yield (
-            mine[mine_at : to_mine[line]],
-            theirs[their_at : to_theirs[line]],
-            base[base_at:line],
+        my_position = positions_in_mine[position]
+        their_position = positions_in_theirs[position]
+        yield _Block(
+            mine[my_end:my_position], theirs[their_end:their_position], base[base_end:position]
         )
-        yield base[line : line + 1], base[line : line + 1], base[line : line + 1]
-        base_at = line + 1
-        mine_at = to_mine[line] + 1
-        their_at = to_theirs[line] + 1
-    yield mine[mine_at:], theirs[their_at:], base[base_at:]
+        yield _Block([line], [line], [line])
+        base_end = position + 1
+        my_end = my_position + 1
+        their_end = their_position + 1
+    yield _Block(mine[my_end:], theirs[their_end:], base[base_end:])
 
 
-def _kept_lines(base: Sequence[str], their_lines: Sequence[str]) -> dict[int, int]:
-    """By the number of each line of `base` that stayed, its number in the other text."""
-    stayed: dict[int, int] = {}
-    for tag, base_start, base_end, other_start, _ in changes(base, their_lines):
+def _unchanged_lines(base: Sequence[str], edited: Sequence[str]) -> dict[int, int]:
+    """Return where the lines of `base` that an edit left unchanged are in the edited text.
+
+    `["a", "b"]` and `["new", "b"]` give `{1: 1}`.
+    """
+    positions: dict[int, int] = {}
+    for tag, base_start, base_end, edited_start, _ in changes(base, edited):
         if tag == "equal":
             for offset in range(base_end - base_start):
-                stayed[base_start + offset] = other_start + offset
-    return stayed
+                positions[base_start + offset] = edited_start + offset
+    return positions

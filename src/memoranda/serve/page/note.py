@@ -1,4 +1,8 @@
-"""One note: its text to be read, its properties, links both ways and history."""
+"""Shows the page of one note: its text, its properties, its links in both directions, its history.
+
+The forms of that page are carried out here, too: editing (editing.py) and other actions
+(note_actions.py).
+"""
 
 from __future__ import annotations
 
@@ -36,17 +40,17 @@ from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import HOME, Visit
 
-# Links in each direction.
-_LINKS = 100
-# Links of a direction that are shown before `more`.
+# Links listed in each direction.
+_MAX_LINKS = 100
+# Links of a direction that are shown above "more".
 _LINKS_SHOWN = 12
-# Changes in a note's history.
-_HISTORY = 30
+# Changes on one page of a note's history.
+_CHANGES_PER_PAGE = 30
 _AMBIGUOUS = "ambiguous"
-# Notes that are named at once where the words of one that is to be erased stand too.
-_NAMED = 8
-# Notes offered for an ambiguous name.
-_NAMESAKES = 50
+# Before a note is erased, notes with the same words are named: at most this many.
+_MAX_NAMED = 8
+# Notes that are offered for an ambiguous name.
+_MAX_NAMESAKES = 50
 
 
 def find(visit: Visit) -> Response:
@@ -59,7 +63,7 @@ def find(visit: Visit) -> Response:
         info = visit.memory.find(ref)
     except Ambiguous as error:
         infos = []
-        for candidate in error.candidates[:_NAMESAKES]:
+        for candidate in error.candidates[:_MAX_NAMESAKES]:
             with suppress(MemorandaError):
                 infos.append(visit.memory.find(candidate))
         return visit.html("choose.html", 300, ref=ref, infos=infos, total=error.total)
@@ -67,11 +71,15 @@ def find(visit: Visit) -> Response:
 
 
 def _place(visit: Visit) -> tuple[str, str]:
+    """Return the project and the path of the note in the address of the request."""
     return visit.request.path_params["project"], visit.request.path_params["path"]
 
 
 def show(visit: Visit) -> Response:
-    """A note's page, a `part` of it (`history`, `text`, `edit`), or what a form of it wants done."""
+    """Show the page of a note, or carry out a form of it.
+
+    The field `part` asks for another view: "history", "text", "download", "used", "edit", "erase".
+    """
     part_name = visit.fields.get("part")
     if visit.is_post:
         return _changed(visit)
@@ -94,10 +102,11 @@ def show(visit: Visit) -> Response:
 
 
 def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
+    """Return the page of a note."""
     memory = visit.memory
     outgoing = memory.outgoing(info)
-    incoming = memory.incoming(info, _LINKS)
-    # A heading that only says the title again
+    incoming = memory.incoming(info, _MAX_LINKS)
+    # The page shows the title, so a heading that repeats it is left out.
     body = note.body.lstrip("\n").removeprefix(f"# {note.title}\n")
     html = as_html(body, note.project, note.path, _targets(memory, outgoing))
     return visit.html(
@@ -106,9 +115,9 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         note=note,
         body=html,
         has_links=bool(incoming or outgoing),
-        outgoing=_not_shown(outgoing, html)[:_LINKS],
+        outgoing=_not_shown(outgoing, html)[:_MAX_LINKS],
         incoming=incoming,
-        most_links=_LINKS,
+        most_links=_MAX_LINKS,
         most_shown=_LINKS_SHOWN,
         marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED,
@@ -133,7 +142,10 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
 
 
 def _not_shown(edges: Sequence[Edge], html: str) -> list[Edge]:
-    """The links that the shown text of a note does not have, such as links in its header."""
+    """Return the links that the shown text does not contain, such as links in the header.
+
+    html: the text of the note as it is shown.
+    """
     return [
         edge
         for edge in edges
@@ -142,7 +154,7 @@ def _not_shown(edges: Sequence[Edge], html: str) -> list[Edge]:
 
 
 def _openings(visit: Visit, note: Note) -> list[Opening]:
-    """The programs that open the note.
+    """Return the programs that can open the note's file.
 
     Empty unless the page is read on the machine of the notes.
     """
@@ -156,12 +168,12 @@ def _openings(visit: Visit, note: Note) -> list[Opening]:
 
 
 def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:
-    """When a note was last shown to an agent. None if unknown."""
+    """Return when a note was last shown to an agent. None if unknown."""
     return Upkeep(memory).uses().get(info.id)
 
 
 def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
-    """Where the wikilinks of a note lead, and which of them are names of several notes."""
+    """Return where the wikilinks of a note lead, and which of them are names of several notes."""
     targets = {}
     ambiguous = {}
     for edge in outgoing:
@@ -173,7 +185,7 @@ def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
 
 
 def _namesakes(memory: MemorySession, name: str) -> int:
-    """How many notes have a name."""
+    """Return how many notes have a name."""
     try:
         memory.find(name)
     except Ambiguous as error:
@@ -198,7 +210,7 @@ def _elsewhere(visit: Visit) -> Response:
 
 
 def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
-    """The bytes of the file, to be read or kept."""
+    """Return the file of the note for the browser, to show it or to save it."""
     name = quote(info.path.rpartition("/")[2], errors="replace")
     disposition = f"attachment; filename*=UTF-8''{name}" if is_download else "inline"
     headers = {"Content-Security-Policy": "sandbox", "Content-Disposition": disposition}
@@ -206,17 +218,21 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
 
 
 def _history(visit: Visit, is_gone: bool = False) -> Response:
-    """Return the changes of the note; of one that is gone there is nothing else. Raises NotFound."""
+    """Show the history of the note at this address.
+
+    Raises NotFound if a note that `is_gone` has no history either.
+    """
     memory = visit.memory
     project, path = _place(visit)
     offset = visit.number("offset", 0)
-    changes_and_one = memory.log(f"{project}/{path}", limit=offset + _HISTORY + 1)
-    listed = part(changes_and_one[offset:], offset, _HISTORY)
+    # One more than is shown, to know whether there are more.
+    newest_changes = memory.log(f"{project}/{path}", limit=offset + _CHANGES_PER_PAGE + 1)
+    listed = part(newest_changes[offset:], offset, _CHANGES_PER_PAGE)
     changes: list[Change] = listed.rows
     if is_gone and not changes:
         raise NotFound(path, project)
     place = (project, path)
-    changes_shown = {
+    differences_by_number = {
         number: _differences(revisions, place)
         for number, revisions in memory.revisions_of(changes).items()
     }
@@ -227,7 +243,7 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
         listed=listed,
         undone=undone_in(changes),
         refusals=refused_undos(memory, [change.number for change in changes]),
-        differences=changes_shown,
+        differences=differences_by_number,
         restorable={change.number for change in changes if _has_text_before(change, place)},
         project=project,
         path=path,
@@ -238,13 +254,14 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
 def _differences(
     revisions: Sequence[Revision], place: tuple[str, str]
 ) -> list[differences.Difference]:
-    """Return the differences a change made to the note at this place."""
+    """Return the differences that a change made to the note at a place."""
     return [
         differences.of_revision(revision) for revision in revisions if _is_about(revision, place)
     ]
 
 
 def _is_about(revision: Revision, place: tuple[str, str]) -> bool:
+    """Whether a revision is of the note at a place, or moved a note there."""
     touched = revision.touched
     return place in ((touched.project, touched.path), (touched.project, touched.to))
 
@@ -261,7 +278,7 @@ def _has_text_before(change: Change, place: tuple[str, str]) -> bool:
 
 
 def _changed(visit: Visit) -> Response:
-    """Carry out the action of a form, then redirect to the note's page at its new place."""
+    """Carry out the action of a form, then redirect to the page of the note, where it is then."""
     memory = visit.memory
     action = visit.fields.get("do", "")
     place = _place(visit)
@@ -293,7 +310,7 @@ def _changed(visit: Visit) -> Response:
 
 
 def _erase(visit: Visit, info: NoteInfo) -> Response:
-    """Ask whether to erase for good, saying what goes and who has the same words; or do it."""
+    """Erase a note from the files and the history, or ask whether to do so."""
     memory = visit.memory
     if visit.fields.get("sure") != "yes":
         return _erase_form(visit, info)
@@ -301,5 +318,6 @@ def _erase(visit: Visit, info: NoteInfo) -> Response:
 
 
 def _erase_form(visit: Visit, info: NoteInfo) -> Response:
+    """Ask whether to erase a note. Says what would go, and which notes have the same words."""
     foretold = visit.memory.erase(info, dry_run=True)
-    return visit.html("erase.html", note=info, foretold=foretold, most_named=_NAMED)
+    return visit.html("erase.html", note=info, foretold=foretold, most_named=_MAX_NAMED)

@@ -1,4 +1,8 @@
-"""The actions on a note, or on several at once, from the page and over `/api`."""
+"""Carries out the actions on notes that forms of the page, and `/api/note`, ask for.
+
+An action is a word such as "pin" or "merge". `act` does one to a single note, `at_once` to several
+notes together.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +25,17 @@ from memoranda.query import split_list
 from memoranda.serve.page import editing
 from memoranda.serve.page.visit import HOME, Visit
 
-# Notes of one bulk action: it is one change.
-_MOST_AT_ONCE = 200
+# Notes of one bulk action, which is a single change.
+_MAX_NOTES_AT_ONCE = 200
 
 Action = Callable[[Visit, NoteInfo], Any]
+"""Does something to a note. It may return the note that is left, if that is another one."""
 
 
 def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
-    """Do to a note what the form field `do` says (see ACTIONS).
+    """Do the action that the field `do` names (see ACTIONS) to a note.
 
-    Returns the note as it is then, None for a deleted one. Raises InvalidInput.
+    Returns the note after the action. None if it was deleted. Raises InvalidInput.
     """
     action = ACTIONS.get(visit.fields.get("do", ""))
     if action is None:
@@ -48,51 +53,58 @@ def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
 
 
 def _edit(visit: Visit, info: NoteInfo) -> None:
-    now = visit.memory.read(info, count=False).text
-    text = editing.as_in_file(editing.typed(visit), now)
+    """Replace the text of a note, if the form changed it."""
+    text_before = visit.memory.read(info, count=False).text
+    text = editing.as_in_file(editing.typed(visit), text_before)
     checksum = visit.fields["checksum"]
     editing.check_decided(text)
-    if text != now or checksum != info.checksum:
+    # A wrong checksum means that the note changed since the form was made, which `edit` refuses.
+    if text != text_before or checksum != info.checksum:
         visit.memory.edit(info, Rewrite(text), checksum=checksum)
 
 
 def _tag(visit: Visit, info: NoteInfo) -> None:
+    """Give a note exactly the tags of the form."""
     tags = split_list(visit.fields["tags"])
     names = {tag.lower() for tag in tags}
-    visit.memory.tag(info, tags, [tag for tag in info.tags if tag.lower() not in names])
+    removed_tags = [tag for tag in info.tags if tag.lower() not in names]
+    visit.memory.tag(info, tags, removed_tags)
 
 
 def _add_tag(visit: Visit, info: NoteInfo) -> None:
+    """Add the tags of the form to a note."""
     visit.memory.tag(info, split_list(visit.fields["tags"]), [])
 
 
 def _set_until(visit: Visit, info: NoteInfo) -> None:
-    """Set until when the note is true: a day, or words for one. Empty means without an end."""
+    """Set until when a note is true: a day, or words such as "next Friday". "" removes the end."""
     text = visit.fields["until"].strip()
     value = header_time(visit.memory, text) if text else REMOVE
     visit.memory.edit(info, SetKeys({"valid_until": value}, MEMORY_KEYS))
 
 
 def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
-    """Merge the note `other` names into this one, which stays."""
+    """Merge the note that the field `other` names into this one. Returns this one."""
     memory = visit.memory
     other_note = memory.find(visit.fields["other"], looseness=Looseness.CASE)
     if other_note.row == info.row:
         raise InvalidInput("A note cannot be merged into itself. Name another one.")
     text = memory.read(other_note, count=False).content.strip()
-    if info.project != CATEGORY_PROJECT or other_note.project != CATEGORY_PROJECT:
-        heading = (
-            f"\n## {other_note.title}\n\n" if other_note.project not in MEMORY_PROJECTS else "\n"
-        )
+    are_memories = info.project == other_note.project == CATEGORY_PROJECT
+    if not are_memories:
+        # The title of a memory is only the beginning of its text.
+        has_title = other_note.project not in MEMORY_PROJECTS
+        heading = f"\n## {other_note.title}\n\n" if has_title else "\n"
         Upkeep(memory).join(info, other_note, f"{heading}{text}\n")
         return info
     own_text = memory.read(info, count=False).content
-    # What it says already is not said twice
-    Upkeep(memory).merge(info, other_note, "" if text in own_text else f"\n{text}\n")
+    added_text = "" if text in own_text else f"\n{text}\n"
+    Upkeep(memory).merge(info, other_note, added_text)
     return info
 
 
 def _delete(visit: Visit, info: NoteInfo) -> None:
+    """Delete a note."""
     visit.memory.delete(info)
 
 
@@ -113,17 +125,20 @@ ACTIONS: Mapping[str, Action] = {
     "delete": _delete,
     "erase": lambda visit, info: visit.memory.erase(info) and None,
 }
-"""The actions a form, or `/api/note`, may ask for, by name."""
+"""The actions that a form, or `/api/note`, may ask for, by name."""
 
 
 def at_once(visit: Visit) -> Response:
-    """Do the same to several notes, named by `ref`."""
+    """Do an action to several notes as one change, and return to the page with the form.
+
+    The field `ref` has a line for each note: its project and path.
+    """
     refs = [ref for ref in visit.fields.get("ref", "").split("\n") if ref]
     action = visit.text("do")
     if not refs:
         raise InvalidInput("Choose at least one note.")
-    if len(refs) > _MOST_AT_ONCE:
-        raise InvalidInput(f"At most {_MOST_AT_ONCE} notes at once.")
+    if len(refs) > _MAX_NOTES_AT_ONCE:
+        raise InvalidInput(f"At most {_MAX_NOTES_AT_ONCE} notes at once.")
     memory = visit.memory
     infos = [memory.find(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
     _together(visit, action, infos)
@@ -131,6 +146,7 @@ def at_once(visit: Visit) -> Response:
 
 
 def _together(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:
+    """Do an action to several notes. Raises InvalidInput."""
     memory = visit.memory
     if action == "delete":
         memory.delete(*infos)
@@ -151,8 +167,12 @@ def _together(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:
 
 
 def as_json(visit: Visit) -> dict[str, Any]:
-    """The note `ref` names, or after a POST what became of it."""
+    """Return the note that the field `ref` names as JSON. A POST does an action to it first.
+
+    The note is None if the action deleted it.
+    """
     memory = visit.memory
+    # For a change, the name must be exact.
     looseness = Looseness.EXACT if visit.is_post else Looseness.SIGNS
     info: NoteInfo | None = memory.find(visit.fields.get("ref", ""), looseness=looseness)
     if visit.is_post and info is not None:
@@ -160,6 +180,8 @@ def as_json(visit: Visit) -> dict[str, Any]:
     changed = {"change": memory.changed or None}
     if info is None:
         return changed | {"note": None}
-    # Otherwise an archived memory would come back.
-    note = memory.read(info, count=not (visit.csrf or visit.is_post))
+    # Reading counts as use by an agent, and brings an archived memory back. A person's look, or
+    # the reply to a change, must not do that.
+    is_use = not (visit.csrf or visit.is_post)
+    note = memory.read(info, count=is_use)
     return changed | {"note": documents.page_of_note(memory, note, info)}

@@ -1,4 +1,9 @@
-"""A note's text as safe HTML: its HTML is escaped, images are named, links to notes and the web."""
+"""Renders the Markdown of a note as safe HTML.
+
+HTML in the note is escaped, and an image becomes its alt text, so that reading a note loads nothing
+from elsewhere. Wikilinks `[[Name]]` become links to notes. In lists, the category of a fact
+(`- [tool] uses vim`) and the type of a relation (`- knows [[Ann]]`) are shown as tags.
+"""
 
 from __future__ import annotations
 
@@ -21,29 +26,30 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 RENDERED = 100_000
-"""Characters of a note that are rendered; the rest is in its text."""
-# A wikilink.
-_WIKI = re.compile(r"\[\[([^\[\]\n]{1,500})\]\]")
-# The category at the beginning of an observation.
+"""Characters of a note that are rendered. The note's file has the rest."""
+# A wikilink: `[[Name]]`, `[[Name|words]]`.
+_WIKILINK = re.compile(r"\[\[([^\[\]\n]{1,500})\]\]")
+# The category at the beginning of a fact: `[tool] `.
 _FACT = re.compile(r"\[([^\[\]\n]{1,60})\]\s+")
-# The type of a relation before its link.
+# The type of a relation before its link: `knows `.
 _RELATION = re.compile(r"([\w][\w -]{0,60})\s+\Z")
-# Between two blocks of Markdown.
+# The place between two blocks of Markdown.
 _BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
-# Signs that may open inline markup: many of them in one block make the parser slow.
+# Characters that may begin inline markup.
 _MARKS = re.compile(r"[\[\]!*_~`<(|]")
-# The time a paragraph takes grows with the square of its marks: longer ones are shown as they
-# are.
-_MOST_MARKS = 2000
-# The contents of a box in a task list, as opposed to the category of a fact.
-_TASKS = frozenset((" ", "x", "X", "-", "/", "?"))
+# The time to parse a block grows with the square of its marks. A note with a block of more marks
+# is shown as plain text.
+_MAX_MARKS = 2000
+# The contents of a box in a task list, `- [x] done`, which is not the category of a fact.
+_TASK_BOXES = frozenset((" ", "x", "X", "-", "/", "?"))
 
 
 @dataclass
 class LinkTargets:
     """Where the wikilinks of one note lead.
 
-    `addresses`: the address by the text of the link. `ambiguous`: how many notes have that name.
+    addresses: by the name in a link, the address of the note.
+    ambiguous: by a name that several notes have, how many they are.
     """
 
     addresses: Mapping[str, str] = field(default_factory=dict)
@@ -51,13 +57,17 @@ class LinkTargets:
 
 
 def as_html(text: str, project: str, path: str, targets: LinkTargets) -> Markup:
-    """A note's text as HTML. Only the first RENDERED characters count."""
+    """Render the text of a note as HTML. Only the first RENDERED characters are shown.
+
+    project, path: the place of the note. Relative links begin at its folder.
+    """
     text = visible(text[:RENDERED])
-    if any(len(_MARKS.findall(block)) > _MOST_MARKS for block in _BLOCKS.split(text)):
+    mark_counts = [len(_MARKS.findall(block)) for block in _BLOCKS.split(text)]
+    if max(mark_counts) > _MAX_MARKS:
         return Markup(f"<pre>{escape(text)}</pre>")
-    base = f"{project}/{path.rpartition('/')[0]}".rstrip("/")
-    html = _renderer().render(text, {"base": base, "targets": targets})
-    # A wide one scrolls, by keys too
+    folder = f"{project}/{path.rpartition('/')[0]}".rstrip("/")
+    html = _renderer().render(text, {"base": folder, "targets": targets})
+    # Wide code can be scrolled, and with `tabindex` also by keys.
     return Markup(html.replace("<pre>", '<pre tabindex="0">'))
 
 
@@ -68,28 +78,31 @@ def prepare() -> None:
 
 @cache
 def _renderer() -> MarkdownIt:
+    """Return the Markdown renderer with our rules."""
     from markdown_it import MarkdownIt
 
     renderer = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     renderer.inline.ruler.before("link", "wikilink", _wikilink)
     renderer.core.ruler.push("facts", _mark_facts)
-    # Decided in _link_open, by what is left
+    # Every link becomes a token. `_link_open` decides which may be followed.
     renderer.validateLink = lambda url: True  # type: ignore[method-assign]
     renderer.add_render_rule("link_open", _link_open)
     renderer.add_render_rule("image", _image)
     renderer.add_render_rule("fact", _fact)
     renderer.add_render_rule("relation", _relation)
-    # A wide one scrolls, by keys too
+    # A wide table can be scrolled, as wide code can.
     renderer.add_render_rule("table_open", lambda *_: '<table tabindex="0">')
     return renderer
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:
-    """Render `[[target]]` or `[[target|shown]]` as a link to the note.
+    """Parse `[[Name]]` or `[[Name|words]]` at the present position, as a rule of the parser.
 
-    Returns whether it was one.
+    Returns whether a wikilink is there.
+
+    silent: whether to look only, without making tokens.
     """
-    match = _WIKI.match(state.src, state.pos, state.posMax)
+    match = _WIKILINK.match(state.src, state.pos, state.posMax)
     if match is None:
         return False
     if not silent:
@@ -99,6 +112,10 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
 
 
 def _push_wikilink(state: StateInline, inner: str) -> None:
+    """Make the tokens of a wikilink. A name without a note leads to the form for a new note.
+
+    inner: the text between the brackets.
+    """
     target, _, alias = inner.partition("|")
     name = target.strip()
     targets: LinkTargets = state.env["targets"]
@@ -117,12 +134,14 @@ def _push_wikilink(state: StateInline, inner: str) -> None:
 
 
 def _link_open(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    """Return the opening tag of a link. A link that may not be followed has no address."""
     token = tokens[at]
     href = _address(str(token.attrGet("href") or ""), env["base"])
     if href is None:
         return '<a class="dead">'
     attributes = f' href="{escape(href)}"'
-    if urlsplit(href).scheme:
+    leads_outside = urlsplit(href).scheme != ""
+    if leads_outside:
         attributes += ' rel="noreferrer noopener nofollow" target="_blank"'
     if token.meta.get("missing"):
         attributes += ' class="missing"'
@@ -139,27 +158,30 @@ def _image(self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
 
 
 def _fact(self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
+    """Render the category of a fact as a tag."""
     return f'<span class="tag fact">{escape(tokens[at].content)}</span> '
 
 
 def _relation(self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
+    """Render the type of a relation as a tag."""
     words = tokens[at].content.replace("_", " ")
     return f'<span class="relation">{escape(words)}</span> '
 
 
 def _mark_facts(state: StateCore) -> None:
-    """Make `- [category] text` and `- relation [[target]]` facts and relations to look at."""
+    """Turn `[tool]` in `- [tool] text`, and `knows` in `- knows [[Ann]]`, into tokens of their kind."""
     from markdown_it.token import Token
 
-    for before, item in zip(state.tokens, state.tokens[2:], strict=False):
-        children = item.children
-        if before.type != "list_item_open" or item.type != "inline" or not children:
+    # The text of a list item follows two tokens after the item begins, behind its paragraph.
+    for item_open, text_token in zip(state.tokens, state.tokens[2:], strict=False):
+        children = text_token.children
+        if item_open.type != "list_item_open" or text_token.type != "inline" or not children:
             continue
         first = children[0]
         if first.type != "text":
             continue
         fact = _FACT.match(first.content)
-        if fact and fact[1] not in _TASKS:
+        if fact and fact[1] not in _TASK_BOXES:
             first.content = first.content[fact.end() :]
             children.insert(0, Token("fact", "", 0, content=fact[1]))
             continue
@@ -170,7 +192,13 @@ def _mark_facts(state: StateCore) -> None:
 
 
 def _address(href: str, base: str) -> str | None:
-    """The address of a link in a note: the web, or a note. None if it may not be followed."""
+    """Return the address for a link in a note. None if it may not be followed.
+
+    Allowed are the web, mail, programs that open notes, `memory:` addresses, and relative paths of
+    notes.
+
+    base: the project and the folder of the note: `notes/work`.
+    """
     if href.startswith(("/page/", "#")):
         return href
     try:
@@ -190,9 +218,10 @@ def _address(href: str, base: str) -> str | None:
 
 
 def _beside(path: str, base: str) -> str | None:
-    """The address of a note at a path relative to the folder `base`.
+    """Return the address of the note at a path relative to the folder `base`.
 
-    None if the path leads outside.
+    `../plan.md` in `notes/work` gives `/page/note/notes/plan.md`. None if the path leads out of the
+    project.
     """
     names: list[str] = base.split("/")
     for part in path.split("/"):

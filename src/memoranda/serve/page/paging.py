@@ -1,4 +1,4 @@
-"""A part of a list whose rows nobody counted: what the pager of `documents` says of it."""
+"""Makes pages of a list whose length is unknown, such as the log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from memoranda.documents.listed import Listed
 
 
 def part(rows: Sequence[Any], offset: int, limit: int) -> Listed:
-    """At most `limit` of the rows that follow `offset` others; one row more says there are more."""
+    """Return a page of a list.
+
+    rows: the rows of the page. If the list goes on, they have one row more than `limit`.
+    offset: how many rows of the list are before them.
+    """
     listed = list(rows[:limit])
     end = offset + len(listed)
     has_more = len(rows) > limit

@@ -1,10 +1,14 @@
-"""People and projects by name, everything about one of them, and what is known about the owner."""
+"""Shows people and projects by name, everything about one name, and the facts about the owner.
+
+A note is a person or a project by its type, or because it is in a folder such as `people`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from starlette.responses import Response
 
@@ -23,38 +27,46 @@ from memoranda.query import Query
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.folding import fold
 
-# The types and the folders of notes that are people, and of those that are projects.
-_KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "people": (
+
+class _Kind(NamedTuple):
+    """The types of the notes of one kind, and the names of the folders they may be in."""
+
+    types: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "people": _Kind(
         ("person", "human", "user", "contact"),
         ("people", "People", "persons", "contacts", "Contacts", "人物", "联系人"),
     ),
-    "projects": (("project",), ("projects", "Projects", "项目")),
+    "projects": _Kind(("project",), ("projects", "Projects", "项目")),
 }
-# Names of one kind on a page with both kinds, and on a page of their own.
+# Names of one kind on the page of both kinds.
 _FIRST = 24
+# Names on the page of one kind.
 _OF_ONE_KIND = 120
-# Remembered sentences about people.
-_SAID = 20
-_HITS = 60
+# Memories about people that are listed.
+_MAX_MEMORIES = 20
+_MAX_HITS = 60
 # Links of a name that are counted, and that its page lists.
-_EDGES = 100
-# Facts asked of the profile.
-_PROFILE = 200
+_MAX_LINKS = 100
+# Facts of the owner's profile.
+_MAX_FACTS = 200
 WHOLE_LINES = "preference lines"
-"""Why a note is in the profile of which only some lines are about the owner."""
+"""The reason why a note is in the profile if only some of its lines are about the owner."""
 
 
 @dataclass
 class About:
     """Everything about one name.
 
-    info: the note of that name, if exactly one exists.
-    namesakes: the notes of that name, by project and path, if there are several.
-    facts: the facts about it.
-    incoming, outgoing: its links.
-    telling: the passages with the name, by kind: `memories`, `notes`, `reminders`.
-    total: the number of these passages.
+    info: the note of that name. None unless exactly one exists.
+    namesakes: the projects and paths of the notes of that name, if there are several.
+    facts: the facts in the note.
+    incoming, outgoing: the links of the note.
+    telling: the passages of other notes with the name, by kind: `memories`, `notes`, `reminders`.
+    total: how many passages have the name.
     """
 
     name: str
@@ -68,59 +80,64 @@ class About:
 
 
 def count_people(memory: MemorySession) -> int:
-    """How many notes are people: by their type, or in a folder of people."""
+    """Return how many notes are about a person: by their type, or by their folder."""
     return len(_named(memory, "people"))
 
 
 def _named(memory: MemorySession, kind: str) -> list[NotePlace]:
-    """Where the notes of one kind are: by their type, or in a folder of that kind; by title."""
+    """Return the places of all notes of a kind, in the order of their titles."""
     types, folders = _KINDS[kind]
     places = places_passing(memory, Query(types=types, archived=False))
     for project, folder in folders_named(memory, folders):
         places += places_passing(memory, Query(projects=(project,), folder=folder))
-    # A memory of such a category is a sentence, not a name
+    # Only memories have a phase. A memory is a sentence about a person, so its title is not a name.
     by_row = {place.row: place for place in places if place.phase is None}
     return sorted(by_row.values(), key=lambda place: (place.title.casefold(), place.row))
 
 
 def show(visit: Visit) -> Response:
-    """People and projects, or entities of one `kind`, whose names have the words typed, each with
-    the number of notes that link to it.
+    """Show the names of people and projects, each with the number of notes that link to it.
+
+    The field `kind` asks for one kind, and `name` for names that contain its text.
     """
     kind = visit.text("kind")
     if kind and kind not in _KINDS:
         raise InvalidInput(f"`kind` must be one of {', '.join(_KINDS)}")
     words = visit.text("name")
     offset = visit.number("offset", 0)
-    most = _OF_ONE_KIND if kind else _FIRST
+    max_names = _OF_ONE_KIND if kind else _FIRST
     memory = visit.memory
     lists = {
-        shown_kind: _names(memory, shown_kind, words, offset, most)
+        shown_kind: _names(memory, shown_kind, words, offset, max_names)
         for shown_kind in ([kind] if kind else _KINDS)
     }
-    memories, total = memory.list(Query(category="people", archived=False), limit=_SAID)
+    memories, total = memory.list(Query(category="people", archived=False), limit=_MAX_MEMORIES)
     return visit.part_or_page(
         "names.html",
         "people.html",
         lists=lists,
         kind=kind,
         words=words,
-        most_links=_EDGES,
+        most_links=_MAX_LINKS,
         said=documents.references(memory, memories, total, 0),
     )
 
 
-def _names(memory: MemorySession, kind: str, words: str, offset: int, most: int) -> Listed:
-    """A part of the names of one kind that have the words, each with its links."""
+def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names: int) -> Listed:
+    """Return a part of the names of one kind, each with the number of its links.
+
+    words: a text that the names contain. "": all names.
+    offset: how many names are before this part.
+    """
     places = _named(memory, kind)
     if words:
         folded_words = fold(words)
         places = [place for place in places if folded_words in fold(place.title)]
-    ids = tuple(place.id for place in places[offset : offset + most])
+    ids = tuple(place.id for place in places[offset : offset + max_names])
     listed, _ = memory.list(Query(ids=ids), limit=0)
     by_id = {info.id: info for info in listed}
     infos = [by_id[identity] for identity in ids if identity in by_id]
-    links = count_incoming(memory, infos, _EDGES)
+    links = count_incoming(memory, infos, _MAX_LINKS)
     titles = Counter(place.title for place in places)
     rows = [
         documents.reference(info)
@@ -131,7 +148,10 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, most: int)
 
 
 def about(visit: Visit) -> Response:
-    """Everything about the name `name`."""
+    """Show everything about the name in the field `name`.
+
+    The field `ref` names one of several notes of that name.
+    """
     name = visit.text("name")
     if not name:
         raise InvalidInput("Say a name.")
@@ -139,22 +159,23 @@ def about(visit: Visit) -> Response:
 
 
 def _about(memory: MemorySession, name: str, ref: str) -> About:
+    """Collect everything about a name."""
     page = About(name)
     try:
         page.info = memory.find(ref, looseness=Looseness.CASE)
     except Ambiguous as error:
-        page.namesakes = error.candidates[:_HITS]
+        page.namesakes = error.candidates[:_MAX_HITS]
     except MemorandaError:
-        # Of a name without a note there may be much to tell, too.
+        # Passages may have a name that no note has.
         pass
     if page.info is not None:
         observations = memory.observations(page.info)
         page.facts = [observation.content for observation in observations]
-        page.incoming = memory.incoming(page.info, _EDGES)
-        page.outgoing = [edge for edge in memory.outgoing(page.info) if edge.note][:_EDGES]
+        page.incoming = memory.incoming(page.info, _MAX_LINKS)
+        page.outgoing = [edge for edge in memory.outgoing(page.info) if edge.note][:_MAX_LINKS]
     # A name is searched as a phrase, so that its words must be together.
     phrase = name.replace('"', " ")
-    hits = memory.search(Query(text=f'"{phrase}"', archived=False), limit=_HITS)
+    hits = memory.search(Query(text=f'"{phrase}"', archived=False), limit=_MAX_HITS)
     page.total = hits.total
     for hit in hits:
         if page.info is not None and hit.note.row == page.info.row:
@@ -164,6 +185,7 @@ def _about(memory: MemorySession, name: str, ref: str) -> About:
 
 
 def _kind(info: NoteInfo) -> str:
+    """Return the heading for a note among the passages."""
     if info.category == REMINDERS:
         return "reminders"
     if info.category:
@@ -172,14 +194,15 @@ def _kind(info: NoteInfo) -> str:
 
 
 def me(visit: Visit) -> Response:
-    """Return the facts agents know about the owner, each with a tick and a cross; after a POST of `ref` and
-    `do`, with that one confirmed or forgotten.
+    """Show the facts that agents know about the owner, each with buttons to confirm or forget it.
+
+    A POST confirms or forgets the fact `ref`, as the field `do` says.
     """
     memory = visit.memory
     if visit.is_post:
         _judge(memory, visit.text("ref"), visit.text("do"))
         return visit.back(f"{HOME}/me")
-    entries = [entry for entry in profile(memory, _PROFILE) if not _is_silent(memory, entry)]
+    entries = [entry for entry in profile(memory, _MAX_FACTS) if not _is_silent(memory, entry)]
     return visit.html(
         "me.html",
         confirmed=[entry for entry in entries if entry.is_confirmed],
@@ -189,10 +212,12 @@ def me(visit: Visit) -> Response:
 
 
 def _is_silent(memory: MemorySession, entry: ProfileEntry) -> bool:
+    """Whether agents are not shown a fact of the profile."""
     return memory.telling(entry.info) is Telling.SILENT
 
 
 def _judge(memory: MemorySession, ref: str, choice: str) -> None:
+    """Confirm a fact about the owner, or delete it. Raises InvalidInput."""
     info = memory.find(ref, looseness=Looseness.EXACT)
     if choice == "confirm":
         memory.confirm_notes([info])

@@ -1,7 +1,7 @@
-"""Addresses that open a note in the program its folder is kept with.
+"""Makes addresses that open a note in the program with which its folder is edited.
 
-Obsidian, Logseq and Visual Studio Code (for Foam, Dendron and zk) open a file from an address of
-their own; any other file is opened by the program that the system has for it.
+Obsidian, Logseq and Visual Studio Code (for Foam, Dendron and zk) open a file by an address such as
+`obsidian://open?path=…`. An address `file://…` opens it in the system's program for such files.
 """
 
 from __future__ import annotations
@@ -13,27 +13,31 @@ from urllib.parse import quote, urlsplit
 from memoranda.note.names import stem
 
 PROGRAM_SCHEMES = frozenset(("obsidian", "logseq", "vscode", "zotero"))
-"""Addresses in the text of a note that the page leads to, in addition to those of the web."""
-_OF_EDITOR = ("Foam", "Dendron", "zk")
+"""The schemes of addresses in a note that the page shows as links, in addition to the web's."""
+# Programs that are extensions of Visual Studio Code.
+_EDITOR_EXTENSIONS = ("Foam", "Dendron", "zk")
 _FILE = "file"
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 class Opening(NamedTuple):
-    """A program that can open a note, and the address that opens it there."""
+    """A program that can open a note, and the address for that."""
 
     program: str
     address: str
 
 
 def is_local(host: str | None) -> bool:
-    """Whether the page is read on the machine the notes are on."""
+    """Whether a page at this host is read on the machine of the notes."""
     return host in _LOCAL
 
 
 def openings(programs: list[str], root: str, path: str) -> list[Opening]:
-    """The ways to open the note at `path` of the folder `root`: in each program that keeps the
-    folder, and as a file.
+    """Return the ways to open a note: in each program of its folder, and as a file.
+
+    programs: the programs whose files are in the folder: "Obsidian", "Logseq", "Foam", …
+    root: the folder.
+    path: the path of the note in the folder.
     """
     file = str(PurePosixPath(root, path))
     ways = []
@@ -43,19 +47,19 @@ def openings(programs: list[str], root: str, path: str) -> list[Opening]:
         graph = quote(PurePosixPath(root).name, safe="")
         page = quote(_page_of_logseq(path), safe="")
         ways.append(Opening("Logseq", f"logseq://graph/{graph}?page={page}"))
-    if any(program in programs for program in _OF_EDITOR):
+    if any(program in programs for program in _EDITOR_EXTENSIONS):
         ways.append(Opening("VS Code", f"vscode://file{quote(file)}"))
     ways.append(Opening(_FILE, f"file://{quote(file)}"))
     return ways
 
 
 def _page_of_logseq(path: str) -> str:
-    """The name of a page: its file's name, with `/` for `___`."""
+    """Return the name of a page in Logseq: `work___plan.md` gives `work/plan`."""
     return stem(PurePosixPath(path).name).replace("___", "/")
 
 
 def is_program_address(address: str) -> bool:
-    """Whether a link in a note opens one of the programs the page leads to."""
+    """Whether an address opens a program of PROGRAM_SCHEMES."""
     try:
         return urlsplit(address).scheme.lower() in PROGRAM_SCHEMES
     except ValueError:

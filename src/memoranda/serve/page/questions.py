@@ -1,7 +1,7 @@
-"""The open questions, cached, because finding them takes longer than showing a page.
+"""Caches the open questions, because finding them takes longer than showing a page.
 
-They are stored with the stamp of the ledger they were found at. An answer given here removes its
-question. Any other change of the ledger causes a new search.
+They are cached with the stamp that the ledger had when they were found. An answer given on the page
+removes its question from the cache. Any other change of the ledger causes a new search.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from memoranda.engine.review import ReviewItem
 from memoranda.serve.page.visit import Visit
 
 MOST = 200
-# How long questions count that depend on the time, such as those about reminders.
-_LASTS = timedelta(minutes=5)
-_LOOKING = Lock()
+"""How many questions are found at most."""
+# Some questions depend on the time, such as questions about reminders. So the cache expires.
+_CACHE_LASTS = timedelta(minutes=5)
+# Held while questions are searched for or the cache is changed.
+_SEARCHING = Lock()
 
 
 @dataclass(frozen=True)
 class FoundQuestions:
-    """The questions that were open when the ledger had this stamp."""
+    """The questions that were open when the ledger had a stamp.
+
+    moment: when they were searched for.
+    """
 
     items: tuple[ReviewItem, ...]
     stamp: str
@@ -30,48 +35,49 @@ class FoundQuestions:
 
 
 def open_questions(visit: Visit) -> Sequence[ReviewItem]:
-    """All open questions, up to MOST. Simultaneous requests share one search."""
-    with _LOOKING:
+    """Return the open questions, at most MOST. Simultaneous requests share one search."""
+    with _SEARCHING:
         stamp = visit.memory.journal_stamp()
-        found_before = _known_questions(visit)
-        if (
-            found_before is not None
-            and found_before.stamp == stamp
-            and visit.now - found_before.moment < _LASTS
-        ):
-            return found_before.items
+        cached = _cached_questions(visit)
+        if cached is not None and cached.stamp == stamp:
+            is_fresh = visit.now - cached.moment < _CACHE_LASTS
+            if is_fresh:
+                return cached.items
         items = tuple(visit.memory.review(limit=MOST))
-        _keep(visit, FoundQuestions(items, stamp, visit.now))
+        _cache(visit, FoundQuestions(items, stamp, visit.now))
         return items
 
 
 def take_out(visit: Visit, key: str, before: str) -> None:
-    """Remove the question that was just answered from the cache.
+    """Remove a question that was just answered from the cache.
 
-    before: the stamp of the ledger until then.
+    An answer may close other questions, too. They leave the cache when the rail counts again.
 
-    Further effects of the answer are found when the rail counts again.
+    key: the key of the question.
+    before: the stamp of the ledger before the answer.
     """
-    with _LOOKING:
-        found_before = _known_questions(visit)
-        if found_before is None or found_before.stamp != before:
+    with _SEARCHING:
+        cached = _cached_questions(visit)
+        if cached is None or cached.stamp != before:
             return
-        items = tuple(item for item in found_before.items if item.key != key)
-        _keep(visit, FoundQuestions(items, visit.memory.journal_stamp(), found_before.moment))
+        items = tuple(item for item in cached.items if item.key != key)
+        _cache(visit, FoundQuestions(items, visit.memory.journal_stamp(), cached.moment))
 
 
 def look_again(visit: Visit) -> Sequence[ReviewItem]:
-    """The questions of now, after an answer was given."""
-    # The lock keeps an older look, which is still under way, from coming back afterwards
-    with _LOOKING:
+    """Search for the open questions again, whatever the cache has."""
+    # The lock waits for a search that is under way. Its result would be cached after this.
+    with _SEARCHING:
         visit.request.app.state.questions = None
     return open_questions(visit)
 
 
-def _known_questions(visit: Visit) -> FoundQuestions | None:
-    kept_questions = getattr(visit.request.app.state, "questions", None)
-    return kept_questions if isinstance(kept_questions, FoundQuestions) else None
+def _cached_questions(visit: Visit) -> FoundQuestions | None:
+    """Return the cached questions. None if there are none."""
+    cached = getattr(visit.request.app.state, "questions", None)
+    return cached if isinstance(cached, FoundQuestions) else None
 
 
-def _keep(visit: Visit, questions: FoundQuestions) -> None:
+def _cache(visit: Visit, questions: FoundQuestions) -> None:
+    """Put questions into the cache."""
     visit.request.app.state.questions = questions

@@ -1,7 +1,7 @@
-"""Templates with what each of them may use: words, times, addresses, safe text.
+"""Renders the templates of the page, and defines the functions and filters that they may use.
 
-Every value a template shows passes `visible`: control and bidi characters are spelled out before
-they are escaped.
+Every value that a template shows passes `visible`, which spells out control characters and
+characters that change the direction of writing. Then it is escaped.
 """
 
 from __future__ import annotations
@@ -39,71 +39,74 @@ from memoranda.serve.page.wording import (
 )
 from memoranda.text.unicode import flat, visible
 
+# The beginning of the provenance of a note that an agent wrote: `agent:claude`.
 _AGENT = "agent:"
 _OWNER = "owner"
+# The words for authors that are not agents.
 _AUTHORS = {"owner": "You", "file": "a file", "import": "an import", "web": "a web page"}
 # Colours of the avatars of agents, in the style sheet.
 _COLOURS = 8
 
 
 def note_url(project: str, path: str) -> str:
-    """The address of a note's page."""
+    """Return the address of a note's page."""
     return "/page/note/" + quote(f"{project}/{path}", safe="/", errors="replace")
 
 
-def first_line(text: str, most: int = 160) -> str:
-    """The first line of a text that says something, without its marks."""
+def first_line(text: str, max_characters: int = 160) -> str:
+    """Return the first line of a text that has words, without its marks: `## Plan` gives `Plan`."""
     for line in text.splitlines():
-        plain = line.lstrip("#>*- \t").strip()
-        if plain and not plain.startswith("---"):
-            return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+        words = line.lstrip("#>*- \t").strip()
+        if words and not words.startswith("---"):
+            is_short = len(words) <= max_characters
+            return words if is_short else f"{words[: max_characters - 1]}…"
     return ""
 
 
 def colour_of(agent: str | None) -> str:
-    """The class of an agent's avatar: always the same for one name."""
+    """Return the CSS class for the colour of an agent's avatar: `c3`, or `me` for the owner (None).
+
+    The colour depends on the name alone, so it is the same on every page and machine.
+    """
     if agent is None:
         return "me"
-    # The colour depends on the name alone, so that it is the same on every page and machine.
-    # Of this sum the second byte tells the usual agents apart.
+    # The second byte of this checksum gives different colours to the most used agents.
     return f"c{(crc32(agent.encode('utf-8', 'replace')) >> 8) % _COLOURS}"
 
 
 def initial_of(agent: str | None) -> str:
-    """The letters of an agent's avatar: two of a Latin name, otherwise one."""
+    """Return the letters in an agent's avatar: two of a Latin name, otherwise one."""
     name = (agent or "").lstrip("<>[]()")
-    if name[:2].isascii():
+    is_latin = name[:2].isascii()
+    if is_latin:
         return name[:2].capitalize()
     return name[:1]
 
 
 def writer_of(info: NoteInfo | Note) -> str:
-    """The writer of a note, for people: an agent's name, or a word to be translated.
-
-    A text that upkeep merged from texts of agents does not count as the owner's, since it has less
-    trust.
-    """
+    """Return the writer of a note for people: an agent's name, or a word to be translated."""
     provenance = info.provenance
+    # Upkeep acts as the owner. A text that it merged from texts of agents has only their trust.
     if provenance.who == _OWNER and provenance.trust != _OWNER:
         return info.source or "an agent"
     return _AUTHORS.get(provenance.who, provenance.who.removeprefix(_AGENT))
 
 
 def writing_agent(info: NoteInfo | Note) -> str | None:
-    """The agent whose avatar a note has. None means the owner."""
+    """Return the agent whose avatar a note has. None means the owner."""
     writer = writer_of(info)
     return None if writer == _AUTHORS[_OWNER] else writer
 
 
 def shown_size(size: int) -> str:
-    """A number of bytes as `588 kB` or `13.5 MB`."""
+    """Return a number of bytes as `588 kB` or `13.5 MB`."""
     if size >= 1 << 20:
         return f"{size / (1 << 20):.1f} MB"
     return f"{size / (1 << 10):.0f} kB"
 
 
 def _shown(value: Any) -> Any:
-    """A value as a template shows it."""
+    """Make a value visible before a template shows it. Markup is visible already."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return value
@@ -111,6 +114,7 @@ def _shown(value: Any) -> Any:
 
 @cache
 def _environment() -> Environment:
+    """Return the environment of all templates, with what does not depend on the request."""
     environment = Environment(
         loader=PackageLoader("memoranda.serve.page"),
         autoescape=True,
@@ -141,16 +145,17 @@ def _environment() -> Environment:
 
 @cache
 def prepare() -> None:
-    """Read all templates, and what renders notes, before somebody waits for them."""
+    """Load all templates and the Markdown renderer, before a request needs them."""
     for name in _environment().list_templates(["html"]):
         _environment().get_template(name)
     note_text.prepare()
 
 
 def render(template: str, language: str, **values: Any) -> str:
-    """The text of a template in a language (see LANGUAGES).
+    """Render a template in a language (a key of LANGUAGES).
 
-    `zone` is the time zone to show times in.
+    values: the values that the template uses. `zone` is the time zone of its times, `now` the
+        present moment.
     """
     zone = values.get("zone")
     now = values.get("now") or datetime.now(UTC)

@@ -1,4 +1,8 @@
-"""Review: the open questions as a list, one of them to be answered."""
+"""Shows the open questions as a list, with one of them to be answered.
+
+Upkeep asks questions that only a person can decide: may these notes be merged, is this text an
+attack? An answer is a letter. For a question about notes, the page shows their texts side by side.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,12 @@ from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.word_diff import SAME, Part
 
 REVIEW = f"{HOME}/review"
+# Questions in one answer of `/api`, unless it asks for another number.
 _API_ITEMS = 20
-# Characters of a note in a pane.
-_PREVIEW = 4000
-# How long people take for one question, for the estimate at the top.
-_SECONDS_EACH = 8
+# Characters of a note that are shown beside a question.
+_MAX_PANE_CHARACTERS = 4000
+# The seconds that a person needs for a question, for the estimate at the top.
+_SECONDS_PER_QUESTION = 8
 TITLES = {
     "project": "May an agent use this folder?",
     "suspicious": "Is this a planted instruction?",
@@ -44,13 +49,17 @@ TITLES = {
 _SUSPICIOUS = "suspicious"
 # A text quoted in a question.
 _QUOTED = re.compile(r'"(.+?)"(?=[\s?,.)]|$)')
-_SHORT = 100
+# Characters of the subject of a question in the list.
+_MAX_SUBJECT_CHARACTERS = 100
 
 
 @dataclass
 class Pane:
-    """A note a question is about, its text with what differs from the other marked, and who wrote
-    it.
+    """A note that a question is about.
+
+    lines: the lines of its text, with the differences from the other note marked.
+    author: who wrote it.
+    is_cut: whether only the beginning of the text is shown.
     """
 
     note: Note
@@ -61,7 +70,12 @@ class Pane:
 
 @dataclass
 class Choice:
-    """An answer: the letter to send, what it does, the key that presses it."""
+    """A possible answer.
+
+    letter: the letter to send.
+    label: the words that say what it does.
+    key: the key of the keyboard for it.
+    """
 
     letter: str
     label: str
@@ -71,7 +85,7 @@ class Choice:
 
 @dataclass
 class Question:
-    """An open question with all that is needed to answer it."""
+    """An open question with the notes that it is about and the possible answers."""
 
     item: ReviewItem
     title: str
@@ -80,12 +94,15 @@ class Question:
 
 
 def show(visit: Visit) -> Response | dict[str, Any]:
-    """The open questions and the one at `at`; after a POST of `key` and `choice`, the next one."""
+    """Show the open questions, and the question whose key is the field `at`.
+
+    A POST answers the question `key` by the letter `choice`, and leads to the next one.
+    """
     if visit.is_post:
         return _answer(visit)
     if visit.is_api:
         return _as_json(visit)
-    # To find the questions takes longer than to show a page
+    # Finding the questions takes longer than showing a page, so a script asks for them afterwards.
     if not visit.is_part and not visit.text("list"):
         return visit.html("review.html", items=None, kinds=TITLES)
     items = _in_order(open_questions(visit))
@@ -97,7 +114,7 @@ def show(visit: Visit) -> Response | dict[str, Any]:
 
 
 def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
-    """The list of questions, and all that is needed to answer the one chosen."""
+    """Return the values for the template: the list of questions, and the chosen one in full."""
     if not items:
         return {"items": [], "kinds": TITLES}
     position = _position(items, visit.text("at"))
@@ -106,7 +123,7 @@ def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
         "kinds": TITLES,
         "question": _question(visit, items[position]),
         "position": position,
-        "minutes": max(1, round(len(items) * _SECONDS_EACH / 60)),
+        "minutes": max(1, round(len(items) * _SECONDS_PER_QUESTION / 60)),
         "shorts": [_short(item) for item in items],
         "addresses": [_address(visit, item) for item in items],
         "categories": [name for name in CATEGORIES if name != INBOX],
@@ -115,16 +132,17 @@ def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
 
 
 def _in_order(items: Sequence[ReviewItem]) -> list[ReviewItem]:
-    """The questions about suspicious notes, then the rest in the order of upkeep."""
+    """Return the questions about suspicious notes, then the others in their order."""
     return sorted(items, key=lambda item: item.kind != _SUSPICIOUS)
 
 
 def _position(items: Sequence[ReviewItem], key: str) -> int:
+    """Return the index of the question with this key. 0 if no question has it."""
     return next((number for number, item in enumerate(items) if item.key == key), 0)
 
 
 def _address(visit: Visit, item: ReviewItem) -> str:
-    """The address of one question, with the list, filtered as it is."""
+    """Return the address of a question in the list, with the list's filter."""
     fields = {"at": item.key}
     for name in ("kind", "list"):
         if visit.text(name):
@@ -133,22 +151,24 @@ def _address(visit: Visit, item: ReviewItem) -> str:
 
 
 def _short(item: ReviewItem) -> str:
-    """The subject of a question, for the list: the text it quotes."""
+    """Return the subject of a question: the text that it quotes, or else its beginning."""
     quoted = _QUOTED.search(item.text)
-    return quoted[1] if quoted else item.text[:_SHORT]
+    return quoted[1] if quoted else item.text[:_MAX_SUBJECT_CHARACTERS]
 
 
 def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
-    """The address to go to after the question at `position` is answered: the next question."""
+    """Return the address of the question that follows the one at `position`."""
     if len(items) < 2:
         return REVIEW
-    # The last question is followed by the one before it: the list gets shorter at its end
-    following = position + 1 if position + 1 < len(items) else position - 1
+    is_last = position + 1 == len(items)
+    # The last question leads to the one before, which is the last one after the answer.
+    following = position - 1 if is_last else position + 1
     return _address(visit, items[following])
 
 
 def _question(visit: Visit, item: ReviewItem) -> Question:
-    # A question that lists its lines says all; others show the notes they are about
+    """Return a question with its notes and answers."""
+    # A question of several lines quotes its notes itself.
     notes: list[Note] = []
     if len(item.lines) < 2:
         for ref in item.refs[:2]:
@@ -158,20 +178,26 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
 
 
 def _panes(notes: Sequence[Note]) -> list[Pane]:
-    texts = [note.content.strip("\n")[:_PREVIEW] for note in notes]
+    """Return a pane for each note: one, or two with their differences marked."""
+    texts = [note.content.strip("\n")[:_MAX_PANE_CHARACTERS] for note in notes]
     if len(notes) == 2 and notes[0].id != notes[1].id:
         marked = list(sides(*texts))
     else:
         notes = notes[:1]
         marked = [[Part(SAME, text)] for text in texts[:1]]
     return [
-        Pane(note, _by_lines(parts), author(note.provenance), len(note.content) > _PREVIEW)
+        Pane(
+            note,
+            _by_lines(parts),
+            author(note.provenance),
+            len(note.content) > _MAX_PANE_CHARACTERS,
+        )
         for note, parts in zip(notes, marked, strict=True)
     ]
 
 
 def _by_lines(parts: Line) -> list[Line]:
-    """Parts of a text, cut at the ends of its lines."""
+    """Cut the parts of a text at its line breaks. Returns the parts of each line."""
     lines: list[Line] = [[]]
     for part in parts:
         pieces = part.text.split("\n")
@@ -185,8 +211,8 @@ def _without_empty(line: Line) -> Line:
 
 
 def _choices(item: ReviewItem) -> list[Choice]:
-    """The answers, the expected one first. For a suspicious note, that is to delete it."""
-    # `j` and `k` walk from question to question.
+    """Return the possible answers. For a suspicious note, deleting it comes first."""
+    # KEEP is `k`, but the keys `j` and `k` move between the questions.
     keys = {KEEP: "y"}
     choices = [Choice(letter, label, keys.get(letter, letter)) for letter, label in item.choices]
     if item.kind == _SUSPICIOUS:
@@ -196,6 +222,7 @@ def _choices(item: ReviewItem) -> list[Choice]:
 
 
 def _answer(visit: Visit) -> Response | dict[str, Any]:
+    """Answer a question as the form says."""
     before = visit.memory.journal_stamp()
     item = visit.memory.decide(visit.fields.get("key", ""), visit.fields.get("choice", ""))
     take_out(visit, item.key, before)
@@ -205,6 +232,7 @@ def _answer(visit: Visit) -> Response | dict[str, Any]:
 
 
 def _as_json(visit: Visit) -> dict[str, Any]:
+    """Return the open questions as JSON."""
     items = visit.memory.review(
         limit=visit.number("limit", _API_ITEMS), kind=visit.text("kind") or None
     )

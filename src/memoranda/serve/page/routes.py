@@ -1,4 +1,8 @@
-"""All addresses of the page and of `/api`; entering and leaving; the stream of changes."""
+"""Names all addresses of the page and of `/api`, with the view that answers each.
+
+Requests that have no view are answered here: entering with a code, the choice of a language, and
+the stream that announces changes to open pages.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +47,17 @@ from memoranda.serve.page.visit import (
 )
 from memoranda.serve.page.wording import LANGUAGE_COOKIE, LANGUAGES, language_of
 
-# Seconds between two looks for changes.
-_LOOK_EVERY = 0.5
-# Seconds after which a quiet stream says that it lives, before proxies cut it.
-_ALIVE_EVERY = 15.0
+# Seconds between two checks for changes.
+_CHECK_EVERY = 0.5
+# Seconds of silence after which a stream sends a comment, because proxies close silent streams.
+_MAX_SILENT_SECONDS = 15.0
 GET = ("GET",)
 POST = ("POST",)
 BOTH = ("GET", "POST")
 
 
 def leave(visit: Visit) -> Response:
-    """End the cookie."""
+    """Make the cookie invalid, and show the page for entering."""
     secret = visit.request.cookies.get(cookie_name(visit.request), "")
     PageVisitors(visit.request.app.state.server.access).leave(secret)
     visit.csrf = ""
@@ -95,7 +99,7 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/help": (GET, guide.show),
     f"{HOME}/leave": (POST, leave),
 }
-"""Path, methods, view: for the owner, by cookie."""
+"""The addresses of the page, each with its methods and its view. They need the owner's cookie."""
 API: dict[str, tuple[tuple[str, ...], View]] = {
     "/changes": (GET, api.changes),
     "/change/{change}": (GET, api.change),
@@ -108,11 +112,12 @@ API: dict[str, tuple[tuple[str, ...], View]] = {
     "/reminder": (POST, calendar.change),
     "/health": (GET, agents.health_json),
 }
-"""The same below `/api`, and `/s/SPACE/api` for a member of a space: with a token, or by cookie."""
+"""The addresses below `/api`, and below `/s/SPACE/api` for the members of a space. They need a token
+or the owner's cookie."""
 
 
 def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
-    """The routes of the page over what `server` serves."""
+    """Return all routes of the page and of `/api`, for the memories that `server` serves."""
     visitors = PageVisitors(server.access)
     answers: dict[str, Callable[[Request], Awaitable[Response]]] = {
         f"{HOME}/enter": partial(_enter, visitors),
@@ -140,7 +145,7 @@ def _route(
 
 
 async def _enter(visitors: PageVisitors, request: Request) -> Response:
-    """Let in who has a code that nobody used, with a cookie."""
+    """Give a browser a cookie for a valid code, which is used up by that."""
     secret = None
     if request.method == "GET":
         secret = visitors.enter(request.query_params.get("code", ""))
@@ -184,9 +189,9 @@ async def _language(request: Request) -> Response:
 
 
 async def _live(server: HttpServer, visitors: PageVisitors, request: Request) -> Response:
-    """Server-sent events, one for each change of the ledger by any process.
+    """Answer with a stream of events, one for each change of the ledger by any process.
 
-    Status 204 tells a script not to ask again.
+    Without a valid cookie the answer has status 204, after which a browser does not ask again.
     """
     secret = request.cookies.get(cookie_name(request), "")
     if is_foreign(request) or not visitors.knows(secret):
@@ -199,24 +204,26 @@ async def _live(server: HttpServer, visitors: PageVisitors, request: Request) ->
 async def _events(
     server: HttpServer, visitors: PageVisitors, secret: str, since: str | None
 ) -> AsyncIterator[str]:
-    """An event for each change after the ledger had the stamp `since` [after now], as long as the
-    cookie is good.
+    """Yield an event for each change of the ledger, as long as the cookie is valid.
+
+    secret: the secret of the cookie.
+    since: the stamp of the ledger that the browser has seen. None: the present one.
     """
-    # Today asks for this once it is painted: time to get the other pages ready
+    # The first page opens the stream after it is shown. Then there is time to load the templates
+    # of the other pages.
     asyncio.get_running_loop().run_in_executor(None, prepare)
     memory = server.homes.memory(None)
-    stamp = memory.journal_stamp() if since is None else since
-    # Seconds since anything was sent: proxies close a stream that is silent
-    quiet = 0.0
+    last_stamp = memory.journal_stamp() if since is None else since
+    silent_seconds = 0.0
     yield "retry: 2000\n\n"
     while not server.stopping.is_set() and visitors.knows(secret):
-        now = await asyncio.to_thread(memory.journal_stamp)
-        if now != stamp:
-            stamp = now
-            quiet = 0.0
-            yield f"event: change\ndata: {now}\n\n"
-        elif quiet >= _ALIVE_EVERY:
-            quiet = 0.0
+        stamp = await asyncio.to_thread(memory.journal_stamp)
+        if stamp != last_stamp:
+            last_stamp = stamp
+            silent_seconds = 0.0
+            yield f"event: change\ndata: {stamp}\n\n"
+        elif silent_seconds >= _MAX_SILENT_SECONDS:
+            silent_seconds = 0.0
             yield ": alive\n\n"
-        await asyncio.sleep(_LOOK_EVERY)
-        quiet += _LOOK_EVERY
+        await asyncio.sleep(_CHECK_EVERY)
+        silent_seconds += _CHECK_EVERY

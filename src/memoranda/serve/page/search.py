@@ -1,4 +1,8 @@
-"""Notes: the ranked search with the shares of each score, or all notes, the latest change first."""
+"""Shows the page of notes: the hits of a search, or all notes, the last changed first.
+
+A hit shows its passage with the words of the query marked, and the shares of its score: how much
+each feature, such as the title or the links, added to it.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +25,29 @@ from memoranda.transcripts.search import TraceHit
 from memoranda.transcripts.tier import find_traces
 
 HITS = 20
+"""Hits on one page."""
 MOST_HITS = 200
-"""So many are shown at once, and given out at most."""
+"""Hits that `/api` gives out at most."""
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
-# The words that a reason of a hit names.
+# A reason of a hit that names words of the query: `words: heron, plan`.
 _WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
-# What opens a heading, or an item of a list with the category of a fact.
+# The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 _DOT = " · "
 # A link to a note, with the words shown for it.
 _LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
-_SUGGESTED = 8
-# Characters of a title.
-_TITLE = 160
-_PASSAGES = 10
+# Notes that the palette suggests.
+_MAX_SUGGESTIONS = 8
+_MAX_TITLE_CHARACTERS = 160
+# Hits in transcripts that are shown.
+_MAX_PASSAGES = 10
 
 
 @dataclass
 class Share:
     """The part that one feature added to a score.
 
-    start, width: of its bar, in percent.
+    start, width: where its bar begins and how wide it is, in percent of the whole bar.
     """
 
     name: str
@@ -52,9 +58,12 @@ class Share:
 
 @dataclass
 class ShownHit:
-    """A hit with its title and its passage in pieces (whether it is a word of the query, text), the
-    shares of its score, and why it was found, without the numbers. A passage that only says the
-    title again has no pieces.
+    """A hit with everything that the page shows of it.
+
+    title: the title in pieces: whether a piece is a word of the query, and its text.
+    pieces: the passage in such pieces. Empty if the passage only repeats the title.
+    shares: the shares of its score.
+    reasons: why it was found, without the reasons that the shares show as numbers.
     """
 
     hit: Hit
@@ -65,10 +74,15 @@ class ShownHit:
 
 
 def query_of(memory: MemorySession, fields: Mapping[str, str]) -> Query:
-    """The query a form asks: its text, which may hold filters itself, and its fields."""
+    """Return the query of a search form. Raises InvalidInput.
+
+    fields: the fields of the form. `q` is the text, which may contain filters (`tag:work`). The
+        other fields are filters, too.
+    """
     zone = memory.settings.zone
     now = memory.clock()
     query = parse(fields.get("q", ""), now=now, zone=zone)
+    # For each field of the form: the key of the query, and the function that makes its value.
     readers: dict[str, tuple[str, Callable[[str], Any]]] = {
         "project": ("projects", lambda text: (text,)),
         "category": ("any_category", lambda text: (text,)),
@@ -77,16 +91,18 @@ def query_of(memory: MemorySession, fields: Mapping[str, str]) -> Query:
         "from": ("created_from", lambda text: day(text, "from", zone, now=now)),
         "until": ("created_until", lambda text: day(text, "until", zone, 1, now)),
     }
-    more = {
-        name: read(fields[field_name])
-        for field_name, (name, read) in readers.items()
+    filters = {
+        query_key: read(fields[field_name])
+        for field_name, (query_key, read) in readers.items()
         if fields.get(field_name)
     }
-    return query.replace(**more, archived=None if fields.get("archive") else False)
+    # None: archived notes and others.
+    archived = None if fields.get("archive") else False
+    return query.replace(**filters, archived=archived)
 
 
 def show(visit: Visit) -> Response:
-    """The hits of a search while somebody types, or the page with them."""
+    """Show the page with the hits of a search, or only the hits while somebody types."""
     memory = visit.memory
     fields = dict(visit.fields)
     offset = visit.number("offset", 0)
@@ -114,33 +130,37 @@ def show(visit: Visit) -> Response:
 
 
 def tags(visit: Visit) -> Response:
-    """The tags in use, to choose from. Counting them takes longer than a search: they come later."""
-    used = offers(visit.memory.settings, "tag")
-    return visit.html("tags.html", tags=[offer.partition("\t")[0] for offer in used])
+    """Show the tags in use, to choose from.
+
+    Counting them takes longer than a search, so a script asks for them after the page is shown.
+    """
+    tag_offers = offers(visit.memory.settings, "tag")
+    # An offer is a tag, a tab and a description.
+    return visit.html("tags.html", tags=[offer.partition("\t")[0] for offer in tag_offers])
 
 
 def _in_transcripts(visit: Visit) -> list[TraceHit]:
-    """The hits in agents' transcripts, if they are asked for and allowed."""
+    """Return the hits in agents' transcripts. Empty unless the form asks for them."""
     if not visit.text("traces") or not visit.text("q"):
         return []
-    return find_traces(visit.memory, visit.text("q"), limit=_PASSAGES)
+    return find_traces(visit.memory, visit.text("q"), limit=_MAX_PASSAGES)
 
 
 def writers(memory: MemorySession) -> list[str]:
-    """Who may have written a note, as `by:` takes it."""
+    """Return the values that the filter `by:` may have: the writers of notes."""
     lately = {change.agent for change in memory.log(limit=500) if change.agent}
     return ["owner", *sorted(lately), "import", "web", "file"]
 
 
 def suggest(visit: Visit) -> Response:
-    """The notes that words typed into the palette may mean."""
+    """Show the notes that the words typed into the palette may mean."""
     text = visit.text("q")
-    hits = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_SUGGESTED)
+    hits = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_MAX_SUGGESTIONS)
     return visit.html("suggestions.html", hits=hits, text=text)
 
 
 def as_json(visit: Visit) -> dict[str, Any]:
-    """The hits of a search, for a program."""
+    """Return the hits of a search as JSON."""
     memory = visit.memory
     limit = min(visit.number("limit", HITS), MOST_HITS)
     offset = visit.number("offset", 0)
@@ -158,13 +178,14 @@ def as_json(visit: Visit) -> dict[str, Any]:
 
 
 def shown(hit: Hit) -> ShownHit:
-    """A hit with everything that the page shows of it."""
-    numbers = tuple(f"{name} " for name in hit.shares)
-    reasons = [reason for reason in hit.why if not (numbers and reason.startswith(numbers))]
+    """Return a hit with everything that the page shows of it."""
+    # A reason such as `links 0.12` is shown as a share. (No text starts with an empty tuple.)
+    share_names = tuple(f"{name} " for name in hit.shares)
+    reasons = [reason for reason in hit.why if not reason.startswith(share_names)]
     passage = readable_passage(hit.passage, hit.note.title)
     return ShownHit(
         hit,
-        _pieces(hit, hit.note.title[:_TITLE]),
+        _pieces(hit, hit.note.title[:_MAX_TITLE_CHARACTERS]),
         _pieces(hit, passage),
         _shares(hit.shares),
         reasons,
@@ -172,42 +193,52 @@ def shown(hit: Hit) -> ShownHit:
 
 
 def readable_passage(passage: str, title: str) -> str:
-    """A passage of Markdown as one line: headings and items of lists apart by dots, links as their
-    words. Empty if it says nothing but the title.
+    """Return a passage of Markdown as one line, without the title at its beginning.
+
+    Headings and items of lists are separated by dots, and links become their words: `- [[Bo]]` and
+    `- tea` give `Bo · tea`. "" if the passage says nothing but the title.
     """
-    items = _ITEM.sub(_DOT, f"\n{passage.strip()}")
-    line = " ".join(_LINK.sub(r"\1", items).replace("[[", "").split()).removeprefix(_DOT.lstrip())
-    said_after = line.removeprefix(title.strip())
-    if said_after.strip(" .…") == "":
+    separated = _ITEM.sub(_DOT, f"\n{passage.strip()}")
+    # A link may be cut at the end of the passage, so a `[[` can be left.
+    without_links = _LINK.sub(r"\1", separated).replace("[[", "")
+    line = " ".join(without_links.split()).removeprefix(_DOT.lstrip())
+    after_title = line.removeprefix(title.strip())
+    if after_title.strip(" .…") == "":
         return ""
-    if said_after.startswith(_DOT):
-        return said_after.removeprefix(_DOT)
+    if after_title.startswith(_DOT):
+        return after_title.removeprefix(_DOT)
     return line
 
 
 def _pieces(hit: Hit, text: str) -> list[tuple[bool, str]]:
-    """A text in pieces, with the words of the query apart."""
-    matched: set[str] = set()
+    """Split a text at the words of the query: (whether a piece is such a word, the piece).
+
+    For the word "plan", `The plan holds` gives `The `, `plan` (True) and ` holds`.
+    """
+    query_words: set[str] = set()
     for reason in hit.why:
         match = _WORDS.match(reason)
         if match:
-            matched.update(word for word in match[1].split(", ") if word)
-    if not matched:
+            query_words.update(word for word in match[1].split(", ") if word)
+    if not query_words:
         return [(False, text)] if text else []
-    longest_first = sorted(matched, key=len, reverse=True)
+    longest_first = sorted(query_words, key=len, reverse=True)
     pattern = "|".join(re.escape(word) for word in longest_first)
     parts = re.split(f"(?i)({pattern})", text)
-    # Every second part was in brackets
+    # `re.split` puts what the group matched at every second place.
     return [(bool(number % 2), part) for number, part in enumerate(parts) if part]
 
 
 def _shares(shares: Mapping[str, float]) -> list[Share]:
-    """The features side by side, the largest first. The positive ones make 100 together."""
-    added = sum(value for value in shares.values() if value > 0) or 1.0
+    """Return the shares of a score as parts of one bar, the largest first.
+
+    The positive shares fill the bar. A negative one has no width.
+    """
+    positive_sum = sum(value for value in shares.values() if value > 0) or 1.0
     bars = []
     start = 0.0
     for name, value in sorted(shares.items(), key=lambda item: -item[1]):
-        width = 100 * max(0.0, value) / added
+        width = 100 * max(0.0, value) / positive_sum
         if value:
             bars.append(Share(name.replace("_", " "), value, round(start, 1), round(width, 1)))
         start += width

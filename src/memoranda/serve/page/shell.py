@@ -1,7 +1,7 @@
-"""The frame of every page: the rail with its counts, which are determined beside the page.
+"""Shows the rail: the navigation at the side of every page, with counts and names.
 
-Counting the questions takes longer than showing a page. So a page shows the last known counts, and
-a script asks for the present ones.
+Counting the open questions takes longer than showing a page. So a page shows the last known counts,
+and its script asks for the present ones.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from memoranda.serve.page.visit import Visit
 PRESENT = timedelta(minutes=10)
 """How long after its last call an agent counts as present."""
 LATELY = timedelta(days=30)
-# Notes and agents named in the rail.
-_PINNED = 6
-_AGENTS = 6
+# Pinned notes and agents that the rail names.
+_MAX_PINNED = 6
+_MAX_AGENTS = 6
+# Held while the counts are determined, so that several requests share them.
 _COUNTING = Lock()
 
 
@@ -42,7 +43,13 @@ class Presence:
 
 @dataclass
 class RailCounts:
-    """The numbers and names in the rail. `kinds`: how many open questions of each kind."""
+    """The numbers and names in the rail.
+
+    stamp: the stamp of the ledger when they were counted.
+    kinds: how many open questions there are of each kind.
+    due: how many reminders are due or overdue.
+    notices: how many files cannot be read or have warnings.
+    """
 
     stamp: str
     kinds: Counter[str] = field(default_factory=Counter)
@@ -55,12 +62,12 @@ class RailCounts:
 
     @property
     def questions(self) -> int:
-        """All open questions."""
+        """How many questions are open."""
         return self.kinds.total()
 
 
 def known_counts(request: Request) -> RailCounts | None:
-    """The last known counts. None if they were never determined."""
+    """Return the last known counts. None if they were never determined."""
     counts = getattr(request.app.state, "rail", None)
     if isinstance(counts, RailCounts):
         return counts
@@ -68,21 +75,21 @@ def known_counts(request: Request) -> RailCounts | None:
 
 
 def rail(visit: Visit) -> Response:
-    """The rail with the counts of now."""
+    """Show the rail with the present counts."""
     _current_counts(visit).agents = presence(visit)
     return visit.html("rail.html", path=visit.text("at") or "/page")
 
 
 def needs(visit: Visit) -> Response:
-    """How many questions of each kind wait for the owner."""
+    """Show how many questions of each kind wait for the owner."""
     _current_counts(visit)
     return visit.html("needs.html")
 
 
 def _current_counts(visit: Visit) -> RailCounts:
-    """The present counts. Simultaneous requests share one count."""
+    """Return the present counts. They are counted again only if the ledger has changed."""
     with _COUNTING:
-        # The stamp is read first: what is written while we count makes the counts old
+        # Read before counting, so that a change made meanwhile makes the counts outdated.
         stamp = visit.memory.journal_stamp()
         counts = known_counts(visit.request)
         if counts is None or counts.stamp != stamp:
@@ -92,29 +99,32 @@ def _current_counts(visit: Visit) -> RailCounts:
 
 
 def menu(visit: Visit) -> Response:
-    """Return the page with the part of the rail a phone has no room for."""
+    """Show the part of the rail for which a phone has no room, as a page."""
     return visit.html("menu.html")
 
 
 def count(visit: Visit, stamp: str) -> RailCounts:
-    """Everything the rail says but who is present."""
+    """Determine the counts and the pinned notes. The agents are left out.
+
+    stamp: the stamp of the ledger now.
+    """
     memory = visit.memory
     totals = memory.stats()
     rows = reminder_rows(memory)
-    pinned, _ = memory.list(Query(archived=False, pinned=True), limit=_PINNED)
+    pinned, _ = memory.list(Query(archived=False, pinned=True), limit=_MAX_PINNED)
     return RailCounts(
         stamp,
-        Counter(item.kind for item in look_again(visit)),
-        sum(row.state in ("overdue", "due") for row in rows),
-        totals.total - totals.projects.get(TRACE_PROJECT, 0),
-        count_people(memory),
-        len(memory.unreadable) + len(memory.warnings),
-        pinned,
+        kinds=Counter(item.kind for item in look_again(visit)),
+        due=sum(row.state in ("overdue", "due") for row in rows),
+        notes=totals.total - totals.projects.get(TRACE_PROJECT, 0),
+        people=count_people(memory),
+        notices=len(memory.unreadable) + len(memory.warnings),
+        pinned=pinned,
     )
 
 
 def presence(visit: Visit) -> list[Presence]:
-    """The agents that were here lately, those at work first."""
+    """Return the agents that wrote or were connected lately, the last seen first."""
     now = visit.now
     last_seen: dict[str, datetime] = {}
     # The latest changes name all active agents, however long the log is.
@@ -126,4 +136,4 @@ def presence(visit: Visit) -> list[Presence]:
             previous_time = last_seen.get(session.agent, session.last)
             last_seen[session.agent] = max(previous_time, session.last)
     agents = [Presence(agent, last, now - last < PRESENT) for agent, last in last_seen.items()]
-    return sorted(agents, key=lambda agent: agent.last, reverse=True)[:_AGENTS]
+    return sorted(agents, key=lambda agent: agent.last, reverse=True)[:_MAX_AGENTS]

@@ -1,4 +1,7 @@
-"""The record of what agents got: who read or found a note, what an agent read, and what one would be told."""
+"""Shows which notes agents got: by agent, by note, and as a preview for a prompt.
+
+An agent gets notes when it reads or finds them, or when a hook gives them to it ("told").
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ from memoranda.serve.page.paging import part
 from memoranda.serve.page.search import writers
 from memoranda.serve.page.visit import Visit
 
-# Rows of what was got, and the notes named in each.
-_SHOWN = 100
-_NOTES = 8
+# Calls on one page, and the notes that are named for each.
+_ROWS_PER_PAGE = 100
+_MAX_NOTES = 8
 # The words for the ways to get notes, by parts of the names of tools.
 _WAYS = {
     "told": ("session start", "prompt"),
@@ -31,8 +34,10 @@ _NO_AGENTS = ("owner", "import", "web", "file")
 
 @dataclass
 class UsedRow:
-    """One call that gave notes to an agent.
+    """A call that gave notes to an agent.
 
+    how: the way in a word: "told", "found" or "read", or else the name of the tool.
+    asked: the words that the agent asked with.
     more: how many of its notes are not listed.
     """
 
@@ -45,51 +50,57 @@ class UsedRow:
 
 
 def show(visit: Visit) -> Response:
-    """Return the page of what the agent `agent` got."""
+    """Show which notes the agent in the field `agent` got."""
     agent = visit.text("agent")
     return _listed(visit, {"agent": agent}, agent=agent)
 
 
 def of_note(visit: Visit, info: NoteInfo) -> Response:
-    """Who got a note."""
+    """Show which agents got a note."""
     return _listed(visit, {"part": "used"}, info=info)
 
 
 def _listed(
     visit: Visit, fields: Mapping[str, str], *, agent: str = "", info: NoteInfo | None = None
 ) -> Response:
-    """Return the page of what the agent got, or of who got the note; `fields`: the fields of this
-    list's address."""
+    """Return the page with the calls of an agent, or with the calls that gave a note.
+
+    fields: the fields of the page's address, for the links to its other parts.
+    """
     offset = visit.number("offset", 0)
-    end = offset + _SHOWN + 1
+    # One more than is shown, to know whether there are more.
+    end = offset + _ROWS_PER_PAGE + 1
     if info is None:
         rows = log_of(visit.memory).rows(agent=agent, limit=end)
     else:
         rows = log_of(visit.memory).rows(note=info.id, limit=end)
-    listed = part(_shown(visit.memory, rows[offset:]), offset, _SHOWN)
+    listed = part(_shown(visit.memory, rows[offset:]), offset, _ROWS_PER_PAGE)
     path = visit.request.url.path
     return visit.html("used.html", info=info, agent=agent, listed=listed, path=path, fields=fields)
 
 
 def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
-    """The rows with the notes that are still there."""
+    """Return the rows to show. Notes that are gone are left out."""
     ids = set(chain.from_iterable(row.notes for row in rows))
     listed, _ = memory.list(Query(ids=tuple(ids)), limit=0)
     infos = {info.id: info for info in listed}
     rows_shown = []
     for row in rows:
-        notes = [infos[identity] for identity in row.notes if identity in infos]
-        more = len(notes) - _NOTES
-        rows_shown.append(
-            UsedRow(
-                row.time, row.agent, _way(row.how), _asked(row, infos), notes[:_NOTES], max(0, more)
-            )
+        notes = [infos[note_id] for note_id in row.notes if note_id in infos]
+        used_row = UsedRow(
+            time=row.time,
+            agent=row.agent,
+            how=_way(row.how),
+            asked=_asked(row, infos),
+            notes=notes[:_MAX_NOTES],
+            more=max(0, len(notes) - _MAX_NOTES),
         )
+        rows_shown.append(used_row)
     return rows_shown
 
 
 def _way(tool: str) -> str:
-    """The way an agent got notes, in a word for people, by the tool it called."""
+    """Return the way in which a tool gives notes, in a word: `search_notes` gives "found"."""
     for word, names in _WAYS.items():
         if any(name in tool for name in names):
             return word
@@ -97,17 +108,17 @@ def _way(tool: str) -> str:
 
 
 def _asked(row: Served, infos: Mapping[str, NoteInfo]) -> str:
-    """The words an agent asked with. A note that it named by its id is named by its title."""
+    """Return the words that an agent asked with. If they are a note's id, return its title."""
     info = infos.get(row.asked)
     return row.asked if info is None else info.title
 
 
 def ask(visit: Visit) -> Response:
-    """Return the page of what an agent would be told for a prompt, and when a session starts."""
+    """Show what hooks would tell an agent for a prompt, and at the start of a session."""
     agents = [name for name in writers(visit.memory) if name not in _NO_AGENTS]
     agent = visit.text("agent") or next(iter(agents), _DEFAULT_AGENT)
     prompt = visit.fields.get("prompt", "")
-    # Tests and embedders serve the page without the clients that know how a prompt is answered
+    # The function is missing if the page is served without our clients, as by tests.
     preview = getattr(visit.request.app.state, "preview", None)
     at_start = for_prompt = ""
     if preview is not None:

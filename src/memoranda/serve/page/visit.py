@@ -1,8 +1,8 @@
-"""One request of the page or of `/api`: who sends it, whether it may, and the answer.
+"""Answers a request of the page or of `/api` by a view.
 
-The page is the home's owner's, by cookie. `/api` takes a token as `/mcp` does, or the cookie. A
-view is a function of a Visit, run on a thread with the caller's memory; it calls verbs and returns
-an answer.
+A view is a function that gets a `Visit` and returns the answer. It runs on a thread, with the
+memory of the caller. Only the owner of the home may use the page, by a cookie. `/api` takes the
+cookie or a token, as `/mcp` does.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 HOME = "/page"
 BODY = 8 << 20
-"""The largest form: a note of 1 MiB before and after the edit, of which each byte may be sent as
-three.
-"""
+"""Bytes that a form may have: a note of 1 MiB before and after the edit, of which each byte may be
+sent as three."""
 PART_HEADER = "x-part"
 """The header by which a script of the page asks for a part of a page."""
 DONE = "done"
-# The HTTP status of each error; others are the client's fault.
+"""The field of an address that names the change that was just made, for `Visit._toast`."""
+# The HTTP status of each error. Any other error is the client's fault: 400.
 _STATUS = {
     "not_found": 404,
     "project_not_found": 404,
@@ -64,20 +64,21 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-# Digits of a number in an address.
-_LONGEST_NUMBER = 9
-# Characters of one field of an address, as a text among the arguments of a tool.
-_LONGEST_FIELD = 10_000
+# Digits that a number in an address or a form may have.
+_MAX_DIGITS = 9
+# Characters of one field of an address. The arguments of tools have the same limit.
+_MAX_FIELD_CHARACTERS = 10_000
 
 
 @dataclass
 class Visit:
-    """Everything that a view needs.
+    """A request, with everything that a view needs to answer it.
 
-    memory: the memory as the caller uses it.
-    fields: the fields of the form, or else of the query. The texts of a field that was sent several
-        times are joined by line breaks.
-    csrf: a token for forms. Empty for a caller with an access token.
+    memory: the memory as the caller may use it.
+    fields: the fields of the form after a POST, otherwise of the address. The texts of a field that
+        was sent several times are joined by line breaks.
+    csrf: a text that each form must send back, so that no other site can send it. "" for a caller
+        with a token.
     """
 
     request: Request
@@ -92,12 +93,12 @@ class Visit:
 
     @property
     def is_api(self) -> bool:
-        """Whether a program asks, which wants JSON."""
+        """Whether the request is for `/api`, whose answers are JSON."""
         return _is_api(self.request)
 
     @property
     def is_part(self) -> bool:
-        """Whether a script of the page asks for a part of it, rather than a person for the whole."""
+        """Whether a script of the page asks for a part of a page, which it shows in the page."""
         return PART_HEADER in self.request.headers
 
     @property
@@ -107,33 +108,36 @@ class Visit:
 
     @property
     def language(self) -> str:
-        """The language of the answer."""
+        """The language of the answer: "en" or "zh"."""
         return language_of(self.request)
 
     @property
     def here(self) -> str:
-        """The address asked for, without what was done before it."""
+        """The path and query of the request, without the field DONE."""
         return without(str(self.request.url.path), self.request.url.query, (DONE,))
 
     def text(self, name: str) -> str:
-        """A field without blanks around it. Empty if it was not sent."""
+        """Return a field without blanks around it. "" if it was not sent."""
         return self.fields.get(name, "").strip()
 
     def number(self, name: str, default: int) -> int:
-        """A whole number of the form or of the address. Raises InvalidInput."""
+        """Return a whole number from the path, or else from the fields. Raises InvalidInput.
+
+        default: the number if the request has none.
+        """
         text = self.request.path_params.get(name) or self.fields.get(name) or str(default)
-        if not text.isdecimal() or len(text) > _LONGEST_NUMBER:
+        if not text.isdecimal() or len(text) > _MAX_DIGITS:
             raise InvalidInput(f'invalid {name} "{text[:50]}": not a number')
         return int(text)
 
     def part_or_page(self, part: str, page: str, status: int = 200, **values: Any) -> Response:
-        """Render `part` if the page's script asks for it, or the whole `page` for a person."""
+        """Render the template `part` for a script of the page, or the template `page`."""
         if self.is_part:
             return self.html(part, status, **values)
         return self.html(page, status, **values)
 
     def connected(self) -> Sequence[McpSession]:
-        """The sessions of clients that are connected now, if the server has any."""
+        """Return the sessions of clients that are connected now."""
         sessions = self.request.app.state.sessions
         if sessions is None:
             return ()
@@ -141,7 +145,7 @@ class Visit:
         return connected
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
-        """A page, or a part of one, of this template."""
+        """Render a template with `values` as the answer."""
         values |= {
             "visit": self,
             "csrf": self.csrf,
@@ -154,50 +158,63 @@ class Visit:
         return HTMLResponse(render(template, self.language, **values), status)
 
     def back(self, to: str | None = None, *, is_final: bool = False) -> Response:
-        """Redirect to another address of the page, by default the one with the form.
+        """Redirect to an address of the page after a form was carried out.
 
-        That page says which change was made. It offers to undo the change unless it `is_final`.
+        The page there says which change was made, and offers to undo it.
+
+        to: the address. None: the form's field `back`, the address of the page with the form.
+        is_final: whether the change cannot be undone. Then nothing is said or offered.
         """
         target = self.fields.get("back", "") if to is None else to
-        if not target.startswith((f"{HOME}/", f"{HOME}?")) and target != HOME:
+        # The field could lead to another site.
+        is_own_address = target == HOME or target.startswith((f"{HOME}/", f"{HOME}?"))
+        if not is_own_address:
             target = HOME
         path, _, query = target.partition("?")
         address = without(path, query, (DONE,))
-        # A change that cannot be taken back is not offered.
         if self.memory.changed and not is_final:
             joint = "&" if "?" in address else "?"
             address += f"{joint}{urlencode({DONE: self._signed(self.memory.changed)})}"
         return RedirectResponse(address, 303)
 
     def _signed(self, number: int) -> str:
-        """The number of a change with a signature, so that only this page can name it to itself."""
+        """Return the number of a change with a signature: `17.0f3b…`.
+
+        So a foreign link cannot make the page say that a change was just made.
+        """
         return f"{number}.{digest(f'{DONE} {self.csrf} {number}')[:16]}"
 
     def _toast(self) -> Change | None:
-        """The change that the address says was just made.
+        """Return the change that was just made, which the field DONE of the address names.
 
-        None unless this page signed the address.
+        None without such a field, or unless this page signed it.
         """
         signed = self.fields.get(DONE, "")
         number, _, _ = signed.partition(".")
-        if self.is_post or not self.csrf or not number.isdecimal():
+        if self.is_post or not self.csrf:
             return None
-        if len(number) > _LONGEST_NUMBER or not hmac.compare_digest(
-            signed.encode("utf-8", "replace"), self._signed(int(number)).encode()
-        ):
+        if not number.isdecimal() or len(number) > _MAX_DIGITS:
+            return None
+        expected = self._signed(int(number)).encode()
+        if not hmac.compare_digest(signed.encode("utf-8", "replace"), expected):
             return None
         change = self.memory.change_numbered(int(number))
+        # An erased note cannot be brought back, so there is nothing to offer.
         if change is None or change.verb == ERASE:
             return None
         return change
 
 
 def without(path: str, query: str, names: Iterable[str]) -> str:
-    """An address without some fields of its query."""
-    dropped = set(names)
-    pairs = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] not in dropped]
-    if pairs:
-        return f"{path}?{urlencode(pairs)}"
+    """Return an address without the fields `names` of its query.
+
+    Without "done", the path `/page` and the query `day=x&done=1` give `/page?day=x`.
+    """
+    removed_names = set(names)
+    fields = parse_qsl(query, keep_blank_values=True)
+    remaining_fields = [(name, text) for name, text in fields if name not in removed_names]
+    if remaining_fields:
+        return f"{path}?{urlencode(remaining_fields)}"
     return path
 
 
@@ -205,20 +222,24 @@ View = Callable[[Visit], "Response | dict[str, Any]"]
 
 
 def at_once(view: View) -> View:
-    """A view that calls many verbs, each short: one look at the disk serves all that a GET asks."""
+    """Return a view that checks the disk for changed files only once for a GET.
 
-    def looked_at_once(visit: Visit) -> Response | dict[str, Any]:
+    Otherwise each verb that the view calls would check it, which is slow for many short verbs.
+    """
+
+    def view_at_once(visit: Visit) -> Response | dict[str, Any]:
+        # After a POST, the view must see its own changes.
         if visit.is_post:
             return view(visit)
         return visit.memory.at_once(lambda: view(visit))
 
-    return looked_at_once
+    return view_at_once
 
 
 class PageEndpoint:
-    """One address of the page or of `/api`.
+    """Answers the requests for one address by `answer`.
 
-    What `answer` raises is said on a page, below `/api` in JSON.
+    An error of `answer` becomes a page that tells it, or JSON for `/api`.
     """
 
     def __init__(self, answer: Callable[[Request], Awaitable[Response]]):
@@ -242,8 +263,9 @@ class PageEndpoint:
 async def viewed(
     server: HttpServer, visitors: PageVisitors, view: View, request: Request
 ) -> Response:
-    """The answer of a view to who sends the request. Raises RequestRefused, MemorandaError,
-    TimeoutError.
+    """Find out who sends a request, and answer it by a view.
+
+    Raises RequestRefused, MemorandaError, TimeoutError.
     """
     if is_foreign(request):
         raise RequestRefused(403, "This request comes from another site.")
@@ -252,11 +274,11 @@ async def viewed(
     if is_owner:
         call = AdmittedRequest(None, None, server)
     elif _is_api(request):
-        # Programs come with a token, and only to the addresses made for them.
+        # A token counts for `/api` only, not for the page.
         call = server.admitted(request)
     else:
         raise RequestRefused(401, "This page is opened by the command: memory page")
-    # Which nobody makes without the cookie
+    # Only the holder of the cookie can compute it.
     csrf = digest(f"csrf {secret}") if is_owner else ""
     if request.method == "POST":
         fields = await _posted(request, call, csrf)
@@ -279,7 +301,7 @@ async def viewed(
 
 
 def _answer_of(view: View, visit: Visit) -> Response:
-    """Return the answer of a view; for a person an error is a page like the others."""
+    """Return the answer of a view. For a person, an error is a page with the usual frame."""
     try:
         answer = view(visit)
     except MemorandaError as error:
@@ -293,13 +315,18 @@ def _answer_of(view: View, visit: Visit) -> Response:
 
 
 async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:
-    """The fields of a form that may be acted on. Raises RequestRefused, TimeoutError."""
+    """Return the fields of a form, if its sender may change something.
+
+    Raises RequestRefused, TimeoutError.
+
+    csrf: the text that the form must send back. "": none, because a token was shown.
+    """
     if call.scope == "read":
         raise RequestRefused(403, "This token may only read.")
     fields = await _form(request)
-    # A script sends it as a header, so that a body of JSON needs no field of ours
-    sent = fields.pop("csrf", "") or request.headers.get("x-csrf-token", "")
-    if csrf and not hmac.compare_digest(sent.encode("utf-8", "replace"), csrf.encode()):
+    # A script sends the text as a header, so that its JSON needs no field for it.
+    sent_csrf = fields.pop("csrf", "") or request.headers.get("x-csrf-token", "")
+    if csrf and not hmac.compare_digest(sent_csrf.encode("utf-8", "replace"), csrf.encode()):
         raise RequestRefused(
             403, "This form is of another session. Load the page again, and repeat it."
         )
@@ -307,7 +334,10 @@ async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[st
 
 
 def cookie_name(request: Request) -> str:
-    """The cookie's name: cookies know no ports, and one machine may have servers of several homes."""
+    """Return the name of the cookie: `memoranda-8377` for port 8377.
+
+    Browsers send cookies to all ports of a host, and each port may be the server of another home.
+    """
     return f"memoranda-{request.url.port or 80}"
 
 
@@ -316,29 +346,33 @@ def _is_api(request: Request) -> bool:
 
 
 def is_foreign(request: Request) -> bool:
-    """Whether another site's page sent this request.
+    """Whether a page of another site sent this request.
 
-    Another port of this machine is another site.
+    A server at another port of this machine is another site. A link on another site that a person
+    follows is allowed.
     """
-    origin = request.headers.get("origin")
     headers = request.headers
-    is_walk = request.method == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    is_followed_link = request.method == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    # "none": the person typed the address.
     site = headers.get("sec-fetch-site", "none")
-    is_elsewhere = site not in ("same-origin", "none") and not is_walk
-    return is_elsewhere or (origin is not None and urlsplit(origin).netloc != headers.get("host"))
+    if site not in ("same-origin", "none") and not is_followed_link:
+        return True
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != headers.get("host")
 
 
 def _check_lengths(fields: Mapping[str, str]) -> None:
-    """Raises RequestRefused for a field that is longer than any that a person would send."""
+    """Raise RequestRefused for a field that is longer than a person would type."""
     for name, text in fields.items():
-        if len(text) > _LONGEST_FIELD:
+        if len(text) > _MAX_FIELD_CHARACTERS:
             raise RequestRefused(
-                414, f"{name[:50]} has {len(text)} characters; at most {_LONGEST_FIELD} are taken"
+                414,
+                f"{name[:50]} has {len(text)} characters; at most {_MAX_FIELD_CHARACTERS} are taken",
             )
 
 
 def _join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Fields by name; the texts of one that was sent several times are joined."""
+    """Return the fields by name. Several texts of one field are joined by line breaks."""
     fields: dict[str, str] = {}
     for name, text in pairs:
         if name in fields:
@@ -349,7 +383,10 @@ def _join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Return the fields of a form, or of JSON. Raises RequestRefused, TimeoutError."""
+    """Read the fields of a form, or for `/api` of a JSON object.
+
+    Raises RequestRefused, TimeoutError.
+    """
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -370,7 +407,10 @@ async def _form(request: Request) -> dict[str, str]:
 
 
 def _object(body: bytes) -> dict[str, str]:
-    """The members of a JSON object, as texts. Raises ValueError, RecursionError."""
+    """Return the members of a JSON object as texts: `{"limit": 5}` gives `{"limit": "5"}`.
+
+    Raises ValueError, RecursionError.
+    """
     value = json.loads(body or b"{}")
     if not isinstance(value, dict):
         raise ValueError
@@ -381,6 +421,7 @@ def _object(body: bytes) -> dict[str, str]:
 
 
 def _refusal(request: Request, refused: RequestRefused) -> Response:
+    """Return the answer to a request that was refused."""
     headers = {
         name: refused.response.headers[name]
         for name in ("www-authenticate", "retry-after")
@@ -390,13 +431,15 @@ def _refusal(request: Request, refused: RequestRefused) -> Response:
 
 
 def _error(request: Request, error: MemorandaError) -> Response:
-    # What a program reads is not translated
+    """Return the answer that tells an error."""
+    # Programs read English only.
     language = "en" if _is_api(request) else language_of(request)
     status, message = _status_and_message(error, language)
     return _failed(request, status, error.code, message)
 
 
 def _status_and_message(error: MemorandaError, language: str) -> tuple[int, str]:
+    """Return the HTTP status of an error and its message, with the hint what to do."""
     status = _STATUS.get(error.code, 400)
     if isinstance(error, AccessRefused):
         status = 503
@@ -409,6 +452,7 @@ def _status_and_message(error: MemorandaError, language: str) -> tuple[int, str]
 def _failed(
     request: Request, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
 ) -> Response:
+    """Return an error as JSON for `/api`, or as a page without the frame, which needs a memory."""
     if _is_api(request):
         return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
     page = render(

@@ -1,4 +1,9 @@
-"""The words of the page in each language, and times as people say them."""
+"""Translates the texts of the page, and writes times as people say them ("3 min ago").
+
+Templates and views have English texts. The tables in `texts/` have the texts of other languages.
+The parameter `language` is a key of LANGUAGES, `zone` is the reader's time zone, and `now` is the
+present moment, in every function.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +26,17 @@ _WEEK = 7
 
 
 def language_of(request: Request) -> str:
-    """The language chosen by cookie, or the browser's first language that we have, or English."""
-    asked_for = [
+    """Return the language to answer in, a key of LANGUAGES.
+
+    The choice in the cookie goes first, then the languages of the browser (`zh-CN,en;q=0.8`), then
+    English.
+    """
+    preferences = [
         request.cookies.get(LANGUAGE_COOKIE, ""),
         *request.headers.get("accept-language", "").split(","),
     ]
-    for entry in asked_for:
+    for entry in preferences:
+        # `zh-CN;q=0.9` gives `zh`.
         name = entry.strip().partition(";")[0].partition("-")[0].lower()
         if name in LANGUAGES:
             return name
@@ -35,9 +45,9 @@ def language_of(request: Request) -> str:
 
 @cache
 def words(language: str) -> Mapping[str, str]:
-    """The words of a language by the English ones, as the templates have them.
+    """Return the texts of a language by the English text that templates have.
 
-    In English itself: what is called by another name than the ledger's.
+    The table of English has texts for words of the ledger that the page calls differently.
     """
     text = files(__package__).joinpath("texts", f"{language}.json").read_text("utf-8")
     table: dict[str, str] = json.loads(text)
@@ -45,7 +55,7 @@ def words(language: str) -> Mapping[str, str]:
 
 
 def translated(language: str, english: str, /, **values: Any) -> str:
-    """An English sentence in a language; values replace `{name}` in it."""
+    """Return an English text in a language. The value `name=…` replaces `{name}` in it."""
     sentence = words(language).get(english, english)
     if values:
         return sentence.format(**values)
@@ -53,33 +63,37 @@ def translated(language: str, english: str, /, **values: Any) -> str:
 
 
 def done(language: str, verb: str) -> str:
-    """A verb of the log as a sentence has it after a name: `wrote it`, `pinned it`."""
+    """Return a verb of the log in a form that follows a name: `write` gives `wrote it`."""
     sentence = f"did: {verb}"
     table = words(language)
     return table.get(sentence) or translated(language, verb)
 
 
-def joined_names(language: str, names: Sequence[str], most: int = 3) -> str:
-    """Names as a sentence lists them: `a`, `a and b`, `a, b and c`, `a, b and 2 others`."""
-    shown = list(names[:most])
-    others = len(names) - most
-    if others > 0:
-        shown = [*shown[:-1], translated(language, "{n} others", n=others + 1)]
-    if len(shown) < 2:
-        return "".join(shown)
-    beginning = translated(language, ", ").join(shown[:-1])
-    return translated(language, " and ").join((beginning, shown[-1]))
+def joined_names(language: str, names: Sequence[str], max_names: int = 3) -> str:
+    """Return names as a sentence lists them: `a`, `a and b`, `a, b and c`, `a, b and 2 others`."""
+    items = list(names[:max_names])
+    hidden_count = len(names) - max_names
+    if hidden_count > 0:
+        # The words "2 others" take the place of the last name.
+        items[-1] = translated(language, "{n} others", n=hidden_count + 1)
+    if len(items) < 2:
+        return "".join(items)
+    beginning = translated(language, ", ").join(items[:-1])
+    return translated(language, " and ").join((beginning, items[-1]))
 
 
-def counted(language: str, one: str, many: str, number: int) -> str:
-    """A text in a language: `one` for a single thing, otherwise `many` with the number for `{n}`."""
+def counted(language: str, singular: str, plural: str, number: int) -> str:
+    """Return the text for a number of things in a language.
+
+    `singular` is for one thing. In `plural`, `{n}` is replaced by the number: "{n} days late".
+    """
     if number == 1:
-        return translated(language, one)
-    return translated(language, many, n=f"{number:,}")
+        return translated(language, singular)
+    return translated(language, plural, n=f"{number:,}")
 
 
 def moment_of(at: str | datetime | None) -> datetime | None:
-    """The time of a stamp. None if it is not a time."""
+    """Return the moment of a stamp, or the moment itself. None for a text that is not a stamp."""
     if isinstance(at, datetime):
         return at
     try:
@@ -89,7 +103,7 @@ def moment_of(at: str | datetime | None) -> datetime | None:
 
 
 def local_time(at: str | datetime | None, zone: tzinfo | None) -> str:
-    """A stamp in a zone as `2026-11-23 09:05`. A text that is not a time stays."""
+    """Return a stamp or moment as `2026-11-23 09:05`. A text that is not a stamp is returned as is."""
     moment = moment_of(at)
     try:
         if moment is not None:
@@ -102,7 +116,10 @@ def local_time(at: str | datetime | None, zone: tzinfo | None) -> str:
 def relative_time(
     language: str, at: str | datetime | None, now: datetime, zone: tzinfo | None
 ) -> str:
-    """How long ago: `3 min ago`, `yesterday 09:05`, `Thu 08:34`, `25 Nov`, `25 Nov 2024`."""
+    """Return how long ago a moment was, in words.
+
+    Examples are `3 min ago`, `yesterday 09:05`, `Thu 08:34`, `25 Nov`, `25 Nov 2024`.
+    """
     moment = moment_of(at)
     if moment is None:
         return str(at or "")
@@ -111,7 +128,7 @@ def relative_time(
     except (ValueError, OverflowError):
         return str(at)
     age = now - moment
-    # A stamp of the future, from another machine's clock, is told as a time
+    # A negative age comes from another machine's clock. The steps below show it as a day and time.
     if timedelta(0) <= age < timedelta(minutes=1):
         return translated(language, "just now")
     if timedelta(0) <= age < timedelta(hours=1):
@@ -130,8 +147,9 @@ def relative_time(
 
 
 def brief_time(language: str, moment: datetime, now: datetime, zone: tzinfo | None) -> str:
-    """When it was, in one word where there is little room: `3 min`, `09:05`, `yesterday`, `Thu`,
-    `25 Nov`.
+    """Return when a moment was, as briefly as possible.
+
+    Examples are `now`, `3 min`, `09:05`, `yesterday`, `Thu`, `25 Nov`.
     """
     local = moment.astimezone(zone)
     today = now.astimezone(zone).date()
@@ -151,7 +169,7 @@ def brief_time(language: str, moment: datetime, now: datetime, zone: tzinfo | No
 
 
 def short_day(language: str, local: date, this_year: int) -> str:
-    """A day as `25 Nov`, with the year if it is not this year."""
+    """Return a day as `25 Nov`, with the year if it is not this year."""
     if language == "zh":
         day = f"{local.month}月{local.day}日"
         if local.year != this_year:
@@ -164,19 +182,19 @@ def short_day(language: str, local: date, this_year: int) -> str:
 
 
 def long_day(language: str, moment: datetime, zone: tzinfo | None) -> str:
-    """`Saturday, 28 November`."""
+    """Return the day of a moment as `Saturday, 28 November`."""
     return date_words(language, moment.astimezone(zone).date())
 
 
 def date_words(language: str, day: date) -> str:
-    """`Saturday, 28 November` of a day."""
+    """Return a day as `Saturday, 28 November`."""
     if language == "zh":
         return f"{day.month}月{day.day}日，{translated(language, f'{day:%A}')}"
     return f"{day:%A}, {day.day} {day:%B}"
 
 
 def month_words(language: str, day: date) -> str:
-    """`November 2026` of a day in it."""
+    """Return the month of a day as `November 2026`."""
     if language == "zh":
         return f"{day.year}年{day.month}月"
     return f"{day:%B} {day.year}"
@@ -185,7 +203,7 @@ def month_words(language: str, day: date) -> str:
 def heading_of_day(
     language: str, at: str | datetime | None, now: datetime, zone: tzinfo | None
 ) -> str:
-    """`Today`, `Yesterday`, `Thursday`, `25 November`."""
+    """Return a heading for the day of a moment: `Today`, `Yesterday`, `Thursday`, `25 Nov`."""
     moment = moment_of(at)
     if moment is None:
         return str(at or "")
@@ -201,7 +219,12 @@ def heading_of_day(
 
 
 def lateness(language: str, at: datetime, now: datetime, zone: tzinfo | None) -> str:
-    """`9 days late`, `3 h late`, or when it is due: `09:49`, `Mon 09:00`, `25 Nov 09:00`."""
+    """Return how late something is, or when it is due.
+
+    Examples are `9 days late`, `3 h late`, and `09:49`, `Mon 09:00`, `25 Nov 09:00`.
+
+    at: when it is or was due.
+    """
     local = at.astimezone(zone)
     today = now.astimezone(zone)
     late = now - at

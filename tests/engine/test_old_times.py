@@ -284,7 +284,7 @@ def test_moving_and_erasing_one_name_leaves_the_other(twins: Linked) -> None:
 
 def test_very_many_links_are_followed(linked: Linked, monkeypatch: pytest.MonkeyPatch) -> None:
     memory, vault, other = linked
-    monkeypatch.setattr(freshness, "_MANY_SHARED", 5)
+    monkeypatch.setattr(freshness, "_MAX_SHARED_FILES", 5)
     for number in range(10):
         (other.parent / f"{number}.txt").write_text(f"glass number{number}\n")
         os.link(other.parent / f"{number}.txt", vault / f"{number}.md")

@@ -85,7 +85,10 @@ def contradictions(memory: Reader) -> Iterator[Contradiction]:
 
 
 def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
-    """Each value about one subject with the one after it."""
+    """Yield each value about one subject with the next newer value.
+
+    statements: all statements about the subject, the oldest first.
+    """
     from memoranda.note.claims import differ
 
     latest: list[Statement] = []
@@ -101,7 +104,7 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
 
 
 def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
-    """The notes that are valid now and that the caller sees."""
+    """Return the notes that are valid now and that the caller may see, by row."""
     infos = memory.index.notes.infos(dict.fromkeys(rows))
     if not infos:
         return {}
@@ -136,7 +139,7 @@ def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
 
 
 def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
-    """The contradictions that these notes are part of and nobody has answered."""
+    """Return the contradictions of these notes that the owner has not answered."""
     rivals = memory.index.notes.rivals(info.row for info in infos)
     if not rivals:
         return []
@@ -183,7 +186,7 @@ def name_of(info: NoteInfo) -> str:
 def newest_first(
     items: Sequence[T], info_of: Callable[[T], NoteInfo], pairs: Mapping[int, Contradiction]
 ) -> list[T]:
-    """The items in their order, but each that a newer one contradicts behind that one."""
+    """Return the items in their order, but move each contradicted one behind the newer one."""
     result = list(items)
     for item in items:
         pair = pairs.get(info_of(item).row)

@@ -175,7 +175,7 @@ class Entries(Protocol):
 
     @verb
     def namespaces(self) -> list[NamespaceCounts]:
-        """Every namespace that has an entry, by name."""
+        """Return every namespace that has an entry, in the order of the names."""
         active, expired = self._counted()
         return [
             NamespaceCounts(name, active[name], expired[name])

@@ -1,7 +1,7 @@
-"""The verbs `log`, `undo` and `restore`.
+"""List and undo changes.
 
-They list changes, choose which of them to take back (undo.py does it), and show a note as it was
-and the texts that a change replaced and made, for diffs.
+`HistoryVerbs` lists the changes that the caller may see, and returns the texts before and after a
+change (`Revision`). It chooses the changes to undo; undo.py undoes them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _ID_BEGIN = lazy_pattern(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
 def undone_by_change(change: Change) -> list[int]:
-    """The numbers of the changes that an undo took back; for a run, its first number."""
+    """Return the numbers of the changes that an undo undid. For a run of a job, only the first."""
     return undone_numbers(change.undoes, change.details)
 
 
@@ -105,8 +105,10 @@ class HistoryVerbs(NoteVerbs):
     ) -> list[list[Change]]:
         """List changes as `log` does, but group the changes of one run of a job.
 
-        A group stands at the place of its latest change, and `limit` counts groups. With `before`,
-        only changes with lower numbers are listed.
+        A group has the place of its latest change.
+
+        limit: the number of groups; 0 means all.
+        before: list only changes with lower numbers; 0 means all.
         """
         groups: dict[int, list[Change]] = {}
         runs: list[int] = []
@@ -133,7 +135,10 @@ class HistoryVerbs(NoteVerbs):
         since: datetime | None,
         before: int | None = None,
     ) -> Iterator[Change]:
-        """The changes of `log`, newest first; with `before` those with a lower number."""
+        """Yield the changes of `log`, the newest first.
+
+        before: only changes with lower numbers. None means all.
+        """
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
         past_privacy = self.past()
@@ -153,16 +158,20 @@ class HistoryVerbs(NoteVerbs):
     def _changes_about(
         self, place: Location | None, agent: str | None, before: int | None
     ) -> Iterator[Change]:
-        """The changes that may be about a place, or that an agent made, newest first."""
+        """Return the changes that may be about a place or that an agent made, the newest first.
+
+        This only reads less from the ledger; the caller has to check each change.
+        """
         history = self.engine.ledger.history
         if place is not None:
-            return history.changes_at(place[0], place[1], before=before)
+            project, path, _ = place
+            return history.changes_at(project, path, before=before)
         if agent is not None:
             return history.changes_by(agent, before=before)
         return history.changes(before=before)
 
     def past(self) -> PastPrivacy | None:
-        """The part of the past that this caller may see.
+        """Return the part of the past that the caller may see.
 
         None for the owner, who sees everything.
         """
@@ -172,7 +181,7 @@ class HistoryVerbs(NoteVerbs):
         return PastPrivacy(self)
 
     def undo_in(self, transaction: Transaction) -> Undo:
-        """An Undo for a transaction. It names only changes that the caller may see."""
+        """Return an Undo for a transaction. Its errors name only changes that the caller may see."""
         past_privacy = self.past()
         return Undo(
             self, transaction, lambda later_change: self._is_visible(later_change, past_privacy)
@@ -191,7 +200,7 @@ class HistoryVerbs(NoteVerbs):
         )
 
     def _files_that_count(self, change: Change) -> Sequence[Touched]:
-        """The files of a change that the caller must be allowed to see, to see the change."""
+        """Return the files of a change that the caller must be able to see to see the change."""
         place = (change.project, change.path)
         own_files = [file for file in change.files if (file.project, file.path) == place]
         if not own_files or self.engine.only:
@@ -206,18 +215,24 @@ class HistoryVerbs(NoteVerbs):
     def may_see(
         self, change: Change | PlacedStep, touched: Touched, past_privacy: PastPrivacy | None
     ) -> bool:
-        """Whether the caller may see what a change did to this file: its project is there, and the
-        note was never another agent's since. `past_privacy` is None for the owner.
+        """Whether the caller may see what a change did to a file.
+
+        The file's project must be open, and the note must never have been another agent's since.
+
+        past_privacy: as `past` returned it.
         """
         if self.engine.only and touched.project not in self.engine.sources:
             return False
         return past_privacy is None or not past_privacy.hides(change, touched)
 
     def locate(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> Location:
-        """The place of `project/path` or the absolute path of a file, also of one that is gone, or
-        of an id the index or the history knows. One this home has is taken first, then the one the
-        history has in a folder elsewhere. Raises Ambiguous when it has several, NotFound,
-        OutsideError."""
+        """Return the place of a note or file, which may be gone if the history knows it.
+
+        ref: `project/path`, the absolute path of a file, or the beginning of an id. A file of this
+            home goes before one that the history knows in a folder elsewhere.
+
+        Raises NotFound, OutsideError, and Ambiguous if the history knows several such files.
+        """
         place = self._place_by_path(ref)
         if place is not None:
             return place
@@ -231,7 +246,8 @@ class HistoryVerbs(NoteVerbs):
         return info.project, info.path, root_of(self.engine, info.project)
 
     def _place_by_path(self, ref: str) -> Location | None:
-        """The place `project/path` or an absolute path names; None where nothing is known of it.
+        """Return the place that `project/path` or an absolute path names. None if it is unknown.
+
         Raises Ambiguous, OutsideError.
         """
         project, _, path = ref.partition("/")
@@ -241,36 +257,46 @@ class HistoryVerbs(NoteVerbs):
         if name is None and project in (".", ".."):
             return None
         is_absolute = ref.startswith("/")
-        wanted_path = ref if is_absolute else path_guard.clean(path, name or project, hidden=True)
+        clean_path = ref if is_absolute else path_guard.clean(path, name or project, hidden=True)
         own_location: Location | None = None
         if name is not None:
-            own_location = (name, wanted_path, root_of(self.engine, name))
-            if os.path.lexists(os.path.join(self.engine.source(name).root, wanted_path)):
+            own_location = (name, clean_path, root_of(self.engine, name))
+            if os.path.lexists(os.path.join(self.engine.source(name).root, clean_path)):
                 return own_location
-        return self._place_in_history(ref, project, wanted_path, own_location)
+        return self._place_in_history(ref, project, clean_path, own_location)
 
     def _place_in_history(
         self, ref: str, project: str, path: str, own_location: Location | None
     ) -> Location | None:
-        """The place the history has a step at: `own_location`, else the one in a folder elsewhere.
-        Raises Ambiguous for several of these.
+        """Return the place of a file that the history knows.
+
+        own_location: the place in this home, if it has the project. It is returned if the history
+            knows it, and also if the history knows no other place.
+
+        Raises Ambiguous if the history knows several places in folders elsewhere.
         """
-        elsewhere: dict[Location, None] = {}
+        # The keys are the places, in order.
+        places_elsewhere: dict[Location, None] = {}
         for touched in self._seen_steps(self.engine.ledger.history.steps_at(path, ref)):
             for touched_path in filter(None, (touched.path, touched.to)):
                 if own_location == (touched.project, touched_path, touched.root):
                     return own_location
-                is_it = (touched.project.lower(), touched_path) == (project.lower(), path)
-                if touched.root and (is_it or os.path.join(touched.root, touched_path) == ref):
-                    elsewhere[touched.project, touched_path, touched.root] = None
-        if len(elsewhere) > 1:
+                is_named = (touched.project.lower(), touched_path) == (project.lower(), path)
+                has_absolute_path = os.path.join(touched.root, touched_path) == ref
+                # Only steps in folders elsewhere have a root.
+                if touched.root and (is_named or has_absolute_path):
+                    places_elsewhere[touched.project, touched_path, touched.root] = None
+        if len(places_elsewhere) > 1:
             raise Ambiguous(
-                ref, [os.path.join(root, touched_path) for _, touched_path, root in elsewhere]
+                ref, [os.path.join(root, file_path) for _, file_path, root in places_elsewhere]
             )
-        return next(iter(elsewhere), own_location)
+        return next(iter(places_elsewhere), own_location)
 
     def _place_by_id(self, ref: str) -> Location | None:
-        """Where the memory was last whose id begins so, by the names of files in the history."""
+        """Return the last place of the memory whose id begins with `ref`. None if it is unknown.
+
+        The history finds it by the name of the file, which has the beginning of the id.
+        """
         if not _ID_BEGIN.fullmatch(ref):
             return None
         for name in MEMORY_PROJECTS:
@@ -280,14 +306,14 @@ class HistoryVerbs(NoteVerbs):
         return None
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
-        """The effects of those steps that the caller may see."""
+        """Yield what each step did, for the steps that the caller may see."""
         past_privacy = self.past()
         for step in steps:
             if self.may_see(step, step.touched, past_privacy):
                 yield step.touched
 
     def last_change(self, besides: str) -> datetime | None:
-        """When another face than `besides` last changed something the caller may see.
+        """Return when an interface other than `besides` last changed something the caller may see.
 
         None if the history has no such change. Edits by hand are not in the history.
         """
@@ -305,18 +331,24 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo_run(self, run: int) -> tuple[Change, list[Change]]:
-        """Take all changes of a run of a job back that still stand, as one change or none. Returns
-        it, and those. Raises CannotUndo."""
+        """Undo all changes of a run of a job that are not undone yet, as one change.
+
+        Returns the new change, and the changes that it undid. Raises CannotUndo.
+        """
         with self.engine.writing():
             past_privacy = self.past()
             history = self.engine.ledger.history
-            of_run = [change for change in history.changes_of_run(run) if change.undoes is None]
-            if not of_run or not all(self._is_visible(change, past_privacy) for change in of_run):
+            run_changes = [
+                change for change in history.changes_of_run(run) if change.undoes is None
+            ]
+            if not run_changes or not all(
+                self._is_visible(change, past_privacy) for change in run_changes
+            ):
                 raise CannotUndo(f"There is no run #{run}.")
-            standing = [change for change in of_run if history.undone_by(change) is None]
-            if not standing:
+            not_undone = [change for change in run_changes if history.undone_by(change) is None]
+            if not not_undone:
                 raise CannotUndo("it was undone", f"run #{run}")
-            return self._take_back(standing, f"run #{run}", run), standing
+            return self._take_back(not_undone, f"run #{run}", run), not_undone
 
     @verb
     def undo_changes_of(
@@ -327,13 +359,14 @@ class HistoryVerbs(NoteVerbs):
         *,
         session: str | None = None,
     ) -> tuple[Change, list[Change]]:
-        """Take back all changes of an agent that still stand, all in one change or none.
+        """Undo all changes of an agent that are not undone yet, as one change.
 
         since: only changes made since then.
         project: only changes of this project.
-        session: only changes of this session of its client.
-        Returns the new change, and those it took back, the latest first. Raises CannotUndo if
-        nothing can be taken back, or if somebody else changed the same notes later.
+        session: only changes of this session of the agent's client.
+
+        Returns the new change, and the changes that it undid, the latest first. Raises CannotUndo if
+        nothing can be undone, or if somebody else changed the same notes later.
         """
         with self.engine.writing():
             if project is not None:
@@ -346,24 +379,27 @@ class HistoryVerbs(NoteVerbs):
     def _standing_changes_of(
         self, agent: str, since: datetime | None, project: str | None, session: str | None
     ) -> Iterator[Change]:
-        """The changes of an agent that an undo would take back, newest first."""
+        """Yield the changes of an agent that can be undone, the newest first."""
         past_privacy = self.past()
         history = self.engine.ledger.history
         for change in history.changes_by(agent):
             if since is not None and parse_stamp(change.time) < since:
                 return
-            is_there = project in (None, change.project)
+            is_of_project = project in (None, change.project)
             is_of_session = session in (None, (change.by or {}).get("session"))
             is_work = change.undoes is None and not is_upkeep(change) and not is_blank(change)
-            if not (
-                is_there and is_of_session and is_work and self._is_visible(change, past_privacy)
-            ):
+            if not (is_of_project and is_of_session and is_work):
                 continue
-            if history.undone_by(change) is None:
+            if self._is_visible(change, past_privacy) and history.undone_by(change) is None:
                 yield change
 
     def _take_back(self, changes: Sequence[Change], name: str, run: int | None = None) -> Change:
-        """Take changes back, given the latest first, as one change. Raises CannotUndo."""
+        """Undo changes as one new change, which is returned. Raises CannotUndo.
+
+        changes: the changes to undo, the latest first.
+        name: their name in errors.
+        run: the number of the run that they belong to.
+        """
         first = changes[-1]
         numbers = [change.number for change in changes]
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
@@ -382,23 +418,27 @@ class HistoryVerbs(NoteVerbs):
         return self._seen_part(transaction.done, self.past())
 
     def _seen_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
-        """A copy of the change with only the files that the caller may see."""
+        """Copy a change with only the files that the caller may see."""
         files = [file for file in change.files if self.may_see(change, file, past_privacy)]
         return replace(change, files=files)
 
     def keep_reads(self, steps: Sequence[Step]) -> None:
         """Keep the read counts of notes whose text is replaced.
 
-        Reads belong to a note, not to its text: counts that were folded into a replaced text are
-        carried on.
+        The header of a note has its count, so an older text has an older count. The difference is
+        added to the reads that are not yet in the header, so that no read is lost.
+
+        steps: the steps that replaced the texts.
         """
         before = self._reads(
             (step, step.old) for step in steps if step.do in (StepKind.PUT, StepKind.REMOVE)
         )
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
         reads = self.engine.reads
-        # Different ids mean that memories were merged or separated.
-        for id, count in now.items() if before.keys() == now.keys() else ():
+        # If the ids differ, memories were merged or separated, and no count belongs to another.
+        if before.keys() != now.keys():
+            return
+        for id, count in now.items():
             if before[id] < count:
                 pending = reads.counts([id])[id]
                 used = reads.used([id]).get(id)
@@ -410,39 +450,44 @@ class HistoryVerbs(NoteVerbs):
                 reads.count_read(id, before[id] - count)
 
     def _reads(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:
-        """The counts in the headers of memories and entries, by id."""
-        counted = [
-            (step, file)
-            for step, file in files
-            if file and step.project in (*MEMORY_PROJECTS, ENTRIES)
-        ]
-        notes = [self.engine.parse(step.project, step.path, file) for step, file in counted]
-        return {note.id: note.access_count for note in notes if note is not None}
+        """Return the read counts in the headers of memories and entries, by id.
+
+        files: the step on each file, and the file before or after it.
+        """
+        counts: dict[str, int] = {}
+        for step, file in files:
+            if file and step.project in (*MEMORY_PROJECTS, ENTRIES):
+                note = self.engine.parse(step.project, step.path, file)
+                if note is not None:
+                    counts[note.id] = note.access_count
+        return counts
 
     @verb
     def undo(self, change: int | None = None) -> Change:
-        """Take back a change (see `Memory.undo` and contract 001, 18.5)."""
+        """Undo a change (see `Memory.undo` and contract 001, 18.5).
+
+        change: its number. None means the latest change.
+        """
         with self.engine.writing():
             past_privacy = self.past()
             if change is None:
-                meant = self._latest_standing(past_privacy)
+                change_to_undo = self._latest_to_undo(past_privacy)
+                why_not = "There is nothing to undo."
             else:
-                meant = self.engine.ledger.history.change(change)
-            if meant is None or not self._is_visible(meant, past_privacy):
-                raise CannotUndo(
-                    "There is nothing to undo."
-                    if change is None
-                    else f"There is no change #{change}."
-                )
-            refusal = self.refusal_of_undo(meant)
+                change_to_undo = self.engine.ledger.history.change(change)
+                why_not = f"There is no change #{change}."
+            if change_to_undo is None or not self._is_visible(change_to_undo, past_privacy):
+                raise CannotUndo(why_not)
+            name = f"#{change_to_undo.number}"
+            refusal = self.refusal_of_undo(change_to_undo)
             if refusal:
-                raise CannotUndo(refusal, f"#{meant.number}")
-            if any(file.do == StepKind.LINES for file in meant.files):
-                return self._undo_lines(meant, past_privacy)
-            return self._take_back([meant], f"#{meant.number}")
+                raise CannotUndo(refusal, name)
+            if any(file.do == StepKind.LINES for file in change_to_undo.files):
+                return self._undo_lines(change_to_undo, past_privacy)
+            return self._take_back([change_to_undo], name)
 
-    def _latest_standing(self, past_privacy: PastPrivacy | None) -> Change | None:
-        """The latest change that an undo without a number takes back, None for none."""
+    def _latest_to_undo(self, past_privacy: PastPrivacy | None) -> Change | None:
+        """Return the change that an undo without a number undoes. None if no change is left."""
         history = self.engine.ledger.history
         for change in history.changes():
             # The expiry of an entry is upkeep. It is only undone by its number.
@@ -453,7 +498,10 @@ class HistoryVerbs(NoteVerbs):
         return None
 
     def refusal_of_undo(self, change: Change) -> str:
-        """Why a change cannot be taken back, from the history. Empty if it can."""
+        """Return the reason why a change cannot be undone, as the history knows it.
+
+        Empty if it can be undone.
+        """
         if is_blank(change):
             return f"what it changed was erased{_ANOTHER}"
         if change.verb == ERASE:
@@ -468,7 +516,7 @@ class HistoryVerbs(NoteVerbs):
         return ""
 
     def _undo_lines(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
-        """Take back a change of lines in a file used in place. Raises CannotUndo."""
+        """Undo a change of lines in a graph file or JSON file. Raises CannotUndo."""
         from memoranda.engine.line_undo import undo_lines
 
         later_changes = Later(self.engine.ledger.history, change.number)
@@ -481,9 +529,9 @@ class HistoryVerbs(NoteVerbs):
         return undo_lines(self, change, blocked)
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """The texts before and after a change, of notes that the caller may see.
+        """Return the texts before and after a change (see `Memory.revisions`).
 
-        See `Memory.revisions`.
+        limit: the number of files; 0 means all.
         """
         with self.engine.guard:
             nearest_run = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
@@ -505,7 +553,10 @@ class HistoryVerbs(NoteVerbs):
     def revisions_of(
         self, changes: Sequence[Change], *, limit: int = 0
     ) -> dict[int, list[Revision]]:
-        """The revisions of several changes of `log`, by change number, at most `limit` of each."""
+        """Return the revisions of several changes of `log`, by the number of the change.
+
+        limit: the number of files of each change; 0 means all.
+        """
         with self.engine.guard:
             revisions: dict[int, list[Revision]] = {}
             for change in changes:
@@ -514,36 +565,39 @@ class HistoryVerbs(NoteVerbs):
             return revisions
 
     def change_numbered(self, number: int) -> Change | None:
-        """The change of this number, if the caller may see it."""
+        """Return the change with a number. None if the caller may not see it."""
         change = self.engine.ledger.history.change(number)
         if change is None or not self._is_visible(change, self.past()):
             return None
         return change
 
     def _revision(self, change: Change, text: Touched) -> Revision:
-        """The texts of one file before and after a change."""
+        """Return the texts of one file before and after a change.
+
+        text: the step of the change on that file.
+        """
         after = None
         if text.do != StepKind.REMOVE:
             after = self._text_of(change, text, text.new or text.old)
         return Revision(change, text, self._text_of(change, text, text.old), after)
 
     def _text_of(self, change: Change, touched: Touched, digest: str | None) -> str | None:
-        """The text with this SHA-256. None if it is not found.
+        """Return the text with a SHA-256. None if it is not found.
 
-        It is kept in the history, or is still in the file, or became a text that only counts more
-        reads. Such texts have no history of their own.
+        The text is in the history or still in the file. If it was replaced by a version that only
+        counts more reads, the history did not keep it. Then the text of that version is returned.
         """
-        met: set[str] = set()
-        while digest is not None and digest not in met:
-            met.add(digest)
-            data = self._kept_or_there(touched, digest)
+        visited: set[str] = set()
+        while digest is not None and digest not in visited:
+            visited.add(digest)
+            data = self._kept_or_present(touched, digest)
             if data is not None:
                 return data.decode("utf-8", "replace")
             digest = self.engine.ledger.history.folded_into(digest, change.number)
         return None
 
-    def _kept_or_there(self, touched: Touched, digest: str) -> bytes | None:
-        """The text with this SHA-256 from the history, or from where the step left it."""
+    def _kept_or_present(self, touched: Touched, digest: str) -> bytes | None:
+        """Return the text with a SHA-256 from the history, or from the file that a step left."""
         with suppress(MemorandaError):
             return self.engine.ledger.history.text(digest, f"{touched.project}/{touched.path}")
         for path in filter(None, (touched.to, touched.path)):
@@ -555,5 +609,5 @@ class HistoryVerbs(NoteVerbs):
 
 
 def last_number_before(memory: HistoryVerbs, moment: datetime) -> int:
-    """The number of the last change before a moment; 0 for none."""
+    """Return the number of the last change before a moment; 0 if there was no change."""
     return memory.engine.ledger.history.last_before(stamp(moment))

@@ -75,7 +75,7 @@ class Overview:
 
     @verb
     def text(self) -> str:
-        """The whole file, at most 200 lines."""
+        """Return the text of `memory.md`, at most 200 lines."""
         engine = self.engine
         engine.fresh()
         sections = engine.index.notes.sections(
@@ -101,7 +101,7 @@ class Overview:
         return "\n".join(lines) + "\n"
 
     def _section_lines(self, section: Section) -> list[str]:
-        """A line for each memory shown of a category, and a line with the number of those left out."""
+        """Return a line for each memory of a category, and a line that says how many are left out."""
         limit = self.engine.settings.per_category
         if section.category == REMINDERS:
             rows = self._reminder_rows()

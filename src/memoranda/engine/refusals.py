@@ -48,7 +48,7 @@ def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
 
 
 def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:
-    """The changes of these numbers, newest first."""
+    """Return the changes with these numbers, the newest first."""
     for number in sorted(numbers, reverse=True):
         change = memory.engine.ledger.history.change(number)
         if change is not None:

@@ -1,10 +1,12 @@
-"""Questions of upkeep to the owner (contract 001, 18): the open ones, and what became of the
-others.
+"""Ask the owner questions, and carry out the answers (contract 001, 18).
 
-Each source of questions is an entry of SOURCES. An answer that changes something is a change like
-any other, which `undo` takes back. One that changes nothing ("keep them apart") is written down in
-the ledger, so that it is not asked again; that, too, is a change `undo` takes back. The folders
-that agents ask for as projects wait there too; nothing is done before the owner has answered.
+Each kind of question has an entry in SOURCES, which finds the questions and carries out a choice.
+Some answers change notes. Others change nothing ("keep them apart"). These are stored in the
+ledger, so that the question is not asked again. Either way, the answer is a change that `undo`
+takes back.
+
+Agents can ask for a folder as a project. Such a request waits in the ledger until the owner
+answers.
 """
 
 from __future__ import annotations
@@ -37,32 +39,33 @@ from memoranda.text.unicode import flat
 VERB = "review"
 CLAIM = "claim"
 DELETE = "d"
+# A longer title is cut in a question.
 _TITLE_CHARACTERS = 60
 LIMIT = 50
-"""Questions `review` returns unless told otherwise."""
-# So few questions of one kind are asked one by one.
-_FEW_QUESTIONS = 3
-# Questions answered at once.
-_MOST_QUESTIONS_AT_ONCE = 25
-# So many questions of a kind are asked one by one; more as one, about this many at most, with this in
-# its key.
-_ALL = ":all:"
+"""How many questions `review` returns by default."""
+# If a kind has more questions, and a batch, they are asked together as one question.
+_MAX_SINGLE_QUESTIONS = 3
+# How many questions such a question has at most, so that its list fits on a screen.
+_MAX_QUESTIONS_IN_BATCH = 25
+# The key of such a question: `merge:all:0123456789ab`.
+_BATCH_MARK = ":all:"
+# Digits of the hash in a key.
+_KEY_DIGITS = 12
 # The verb of an agent's request and of the answer to it.
 _ASK = "ask"
 AGENT_PREFIX = "agent:"
-# So many new notes of one agent in such a time are one question.
+# If an agent writes this many notes in this time, the owner is asked about them.
 _NOTES_OF_BURST = 50
-_BURST_LASTS = timedelta(minutes=10)
-# Requests that may wait.
-_MOST_REQUESTS = 100
+_BURST_TIME = timedelta(minutes=10)
+# How many requests of agents may wait.
+_MAX_REQUESTS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
     """A question to the owner.
 
-    key: begins with `kind:`, and stays the same as long as nothing changes that the question is
-        about.
+    key: begins with `kind:`. It changes when the notes change that the question is about.
     kind: the kind of question.
     text: the question in one line.
     refs: the ids, or other references, of the notes it is about.
@@ -80,9 +83,13 @@ class ReviewItem:
 
 @dataclass(frozen=True, slots=True)
 class ReviewBatch:
-    """How many questions of one kind are asked as one: the question (`{}`: how many), what the
-    answers `y` and `n` do, and the function of the open Memory that does for all what `y` says, as
-    one change. `n` is each one's own `n`."""
+    """The form in which many questions of one kind are asked as one.
+
+    text: the question, with `{}` for the number of single questions.
+    yes, no: the effects of the answers `y` and `n`, as choices show them.
+    apply: carries out `y` for all questions as one change. Its first argument is the open Memory.
+        `n` means the answer `n` to each question.
+    """
 
     text: str
     yes: str
@@ -92,11 +99,11 @@ class ReviewBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSource:
-    """A source of questions of one kind: two functions of the open Memory.
+    """A source of questions of one kind. The first argument of its functions is the open Memory.
 
-    find: yields the questions that exist now, the most pressing first, answered ones included.
-    apply: carries out a choice, and returns whether it changed something. Then the question
-        disappears, and comes back if the change is undone. Otherwise the answer is stored instead.
+    find: yields the present questions, the most pressing first. Answered ones are included.
+    apply: carries out a choice. Returns True if it changed notes, so that `find` no longer yields
+        the question. After False, the answer is stored.
     batch: if given, many questions may be asked as one.
     """
 
@@ -117,19 +124,19 @@ SOURCES = {
     "category": "memoranda.jobs.questions:CATEGORIES",
     "archive": "memoranda.jobs.questions:ARCHIVES",
 }
-"""By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand
-above the engine.
+"""By kind of question, `module:name` of its ReviewSource. Questions are asked in this order. The
+sources are not imported here, as the engine may not import the jobs.
 """
 
 
 def source(kind: str) -> ReviewSource:
-    """Where the questions of one kind come from."""
+    """Import and return the source of the questions of one kind."""
     module, _, name = SOURCES[kind].partition(":")
     return cast(ReviewSource, getattr(import_module(module), name))
 
 
 class ReviewVerbs(RestoreVerbs):
-    """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
+    """The verbs `review` and `decide`. They are for the owner; an agent gets no questions."""
 
     def review(
         self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None
@@ -139,23 +146,32 @@ class ReviewVerbs(RestoreVerbs):
         return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
 
     def _open_items(self, kind: str | None) -> Iterator[ReviewItem]:
+        """Yield the open questions.
+
+        kind: if given, only questions of this kind, and each of them alone. Otherwise, many of one
+            kind are combined.
+        """
         if kind is not None and kind not in SOURCES:
             raise InvalidInput(f'invalid kind "{kind}" (one of {", ".join(SOURCES)})')
-        if self.agent is None:
-            for kind_of_question in SOURCES if kind is None else (kind,):
-                items = self._open_of(kind_of_question)
-                yield from (
-                    items
-                    if kind or source(kind_of_question).batch is None
-                    else _together(kind_of_question, list(items))
-                )
+        if self.agent is not None:
+            return
+        if kind:
+            yield from self._open_of(kind)
+            return
+        for next_kind in SOURCES:
+            items = self._open_of(next_kind)
+            if source(next_kind).batch is None:
+                yield from items
+            else:
+                yield from _combined(next_kind, list(items))
 
     def _open_of(self, kind: str) -> Iterator[ReviewItem]:
-        decided = self.decisions()
-        return (item for item in source(kind).find(self) if item.key not in decided)
+        """Yield the questions of one kind that have no stored answer."""
+        decisions = self.decisions()
+        return (item for item in source(kind).find(self) if item.key not in decisions)
 
     def telling(self, info: NoteInfo) -> Telling:
-        """How a note may be told to a session that did not ask for it (docs/trust.md)."""
+        """Return how to show a note to a session that did not ask for it (docs/trust.md)."""
         provenance = info.provenance
         is_own = provenance.trust == "owner"
         return telling(
@@ -165,11 +181,11 @@ class ReviewVerbs(RestoreVerbs):
         )
 
     def claim(self, info: NoteInfo) -> str:
-        """The key under which the owner confirms a note. It changes with the text."""
+        """Return the key under which the owner confirms a note. It changes with the note's text."""
         return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
     def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
-        """Write down in `change` that the owner says these notes are so. Nothing for an agent."""
+        """Add to a change that the owner confirms notes. An agent confirms nothing."""
         unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
         if self.agent is not None or not unconfirmed:
             return
@@ -177,7 +193,7 @@ class ReviewVerbs(RestoreVerbs):
 
     @verb
     def confirm_notes(self, infos: Sequence[NoteInfo]) -> None:
-        """Write down that the owner says these notes are so. Raises InvalidInput for an agent."""
+        """Store that the owner confirms notes. Raises InvalidInput for an agent."""
         if self.agent is not None:
             raise InvalidInput("only the owner confirms what agents noted")
         with self.change(VERB, fresh=False) as change:
@@ -192,23 +208,31 @@ class ReviewVerbs(RestoreVerbs):
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
         question_source = source(_kind_of(item.key))
-        if len(items) > 1 and question_source.batch is not None and choice == "y":
+        is_combined = len(items) > 1
+        if is_combined and question_source.batch is not None and choice == "y":
             question_source.batch.apply(self, items)
-        elif len(items) > 1 or not question_source.apply(self, item, choice):
-            self._write_down([candidate.key for candidate in items], choice)
+        elif is_combined or not question_source.apply(self, item, choice):
+            self._store_answers([single_item.key for single_item in items], choice)
         return item
 
     def _parts_of(self, question: str | ReviewItem) -> tuple[ReviewItem, list[ReviewItem]]:
-        """The question, and the single questions it asks as one. Raises as `_open_question`."""
+        """Return a question, and the single questions that it combines.
+
+        question: the question or its key.
+
+        Raises InvalidInput, NotFound.
+        """
         if isinstance(question, str):
             return self._open_question(question)
-        if len(question.lines) < 2:
+        may_be_combined = len(question.lines) > 1
+        if not may_be_combined:
             return question, [question]
         return self._open_question(question.key)
 
     def _open_question(self, key: str) -> tuple[ReviewItem, list[ReviewItem]]:
-        """The open question with this key, and the questions it combines, or itself. Raises
-        InvalidInput, NotFound.
+        """Return the open question with a key, and the single questions that it combines.
+
+        A single question combines only itself. Raises InvalidInput, NotFound.
         """
         kind = _kind_of(key)
         items: list[ReviewItem] = []
@@ -217,46 +241,55 @@ class ReviewVerbs(RestoreVerbs):
         for item in items:
             if item.key == key:
                 return item, [item]
-        for item in _together(kind, items):
+        for item in _combined(kind, items):
             if item.key == key:
-                return item, items[:_MOST_QUESTIONS_AT_ONCE]
-        if key.startswith(f"{kind}{_ALL}"):
-            # Its key has a digest of the questions it asked as one.
+                return item, items[:_MAX_QUESTIONS_IN_BATCH]
+        if key.startswith(f"{kind}{_BATCH_MARK}"):
+            # The key has a hash of the single questions, so other questions have another key.
             raise InvalidInput(
                 "the list of this question changed meanwhile", "Ask for the questions again."
             )
         raise NotFound(key, "the open questions")
 
     @verb
-    def _write_down(self, keys: Iterable[str], choice: str) -> None:
+    def _store_answers(self, keys: Iterable[str], choice: str) -> None:
+        """Store the same answer to several questions, as one change."""
         with self.change(VERB, (PRIVATE, VERB), fresh=False) as change:
             self._answer(change, keys, choice)
 
     def _answer(self, change: Transaction, keys: Iterable[str], choice: str) -> None:
+        """Add to a change the same answer to several questions."""
         row = {"choice": choice, "time": stamp(self.clock())}
         rows = self.engine.ledger.review_rows
         change.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
 
     def decisions(self) -> dict[str, dict[str, Any]]:
-        """The answers by key. Raises StorageError for a file of a version before that is damaged."""
+        """Return the stored answers by the key of the question.
+
+        Raises StorageError if answers of an earlier version are in a damaged file.
+        """
         return self.engine.ledger.review_values(ANSWER)
 
 
 def _kind_of(key: str) -> str:
-    """The kind of question that a key is of."""
+    """Return the kind of question from a key: `merge` from `merge:0123`."""
     return key.partition(":")[0]
 
 
-def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
-    """The questions of one kind, or a single one that stands in for the first of many."""
+def _combined(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
+    """Return one question that combines the first of many questions of a kind.
+
+    A few questions, and questions of a kind without a batch, are returned as they are.
+    """
     batch = source(kind).batch if kind in SOURCES else None
-    if batch is None or len(items) <= _FEW_QUESTIONS:
+    if batch is None or len(items) <= _MAX_SINGLE_QUESTIONS:
         return items
-    first_items = items[:_MOST_QUESTIONS_AT_ONCE]
-    key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in first_items]).encode())[:12]}"
-    count = (
-        f"{len(first_items)} of {len(items)}" if len(first_items) < len(items) else len(first_items)
-    )
+    first_items = items[:_MAX_QUESTIONS_IN_BATCH]
+    keys = json.dumps([item.key for item in first_items])
+    key = f"{kind}{_BATCH_MARK}{sha256(keys.encode())[:_KEY_DIGITS]}"
+    count = str(len(first_items))
+    if len(first_items) < len(items):
+        count = f"{len(first_items)} of {len(items)}"
     refs = tuple(chain.from_iterable(item.refs for item in first_items))
     lines = tuple(chain.from_iterable(item.lines for item in first_items))
     choices = (("y", batch.yes), ("n", batch.no))
@@ -265,22 +298,26 @@ def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
 
 @verb
 def _suspicious(memory: ReviewVerbs) -> list[NoteInfo]:
+    """Return all notes that seem to hold injected instructions, confirmed ones included."""
     memory.engine.fresh()
     return memory.index.notes.suspicious()
 
 
 def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
+    """Ask about each note that seems to hold injected instructions."""
     for info in _suspicious(memory):
         title = " ".join(info.title.split())
-        title = flat(
-            title if len(title) <= _TITLE_CHARACTERS else f"{title[: _TITLE_CHARACTERS - 1]}…"
-        )
-        text = f'"{title}" ({flat(f"{info.project}/{info.path}")}) may hold instructions: {", ".join(info.suspicious)}'
-        choices = (KEEP, "it is fine, show it everywhere"), (DELETE, "delete the note")
+        if len(title) > _TITLE_CHARACTERS:
+            title = f"{title[: _TITLE_CHARACTERS - 1]}…"
+        place = flat(f"{info.project}/{info.path}")
+        rules = ", ".join(info.suspicious)
+        text = f'"{flat(title)}" ({place}) may hold instructions: {rules}'
+        choices = ((KEEP, "it is fine, show it everywhere"), (DELETE, "delete the note"))
         yield ReviewItem(suspicion(memory, info), "suspicious", text, (info.id,), choices)
 
 
 def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
+    """Delete the note, unless the owner keeps it. Returns whether it was deleted."""
     if choice == KEEP:
         return False
     memory.delete(next(info for info in _suspicious(memory) if suspicion(memory, info) == item.key))
@@ -292,44 +329,51 @@ SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
 
 
 def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
-    """The notes each agent made in a hurry: many within some minutes."""
+    """Yield the notes of each burst: many notes that one agent wrote within some minutes."""
     rows_by_agent: dict[str, list[tuple[int, datetime]]] = {}
-    # Most notes are in no burst, so nothing more of them is read
-    for row, who, created in memory.index.notes.agents_at_work(
-        rows_passing(memory, Query(order="created"))
-    ):
+    # Few notes belong to a burst, so first only the writer and time of each are read.
+    rows = rows_passing(memory, Query(order="created"))
+    for row, who, created in memory.index.notes.agents_at_work(rows):
         rows_by_agent.setdefault(who, []).append((row, parse_stamp(created)))
-    for rows in rows_by_agent.values():
-        for burst in _runs_of(rows):
+    for dated_rows in rows_by_agent.values():
+        for burst in _split_by_time(dated_rows):
             if len(burst) >= _NOTES_OF_BURST:
                 yield memory.index.notes.in_order(burst)
 
 
-def _runs_of(rows: Sequence[tuple[int, datetime]]) -> Iterator[list[int]]:
-    """Rows, the oldest first, cut into runs that each last no longer than a burst."""
-    run: list[int] = []
-    begun = None
-    for row, moment in rows:
-        if begun is None or moment - begun > _BURST_LASTS:
-            yield run
-            run = []
-            begun = moment
-        run.append(row)
-    yield run
+def _split_by_time(dated_rows: Sequence[tuple[int, datetime]]) -> Iterator[list[int]]:
+    """Split the notes of an agent into groups that each took at most the time of a burst.
+
+    dated_rows: the row of each note and when it was created, the oldest first.
+
+    Yields the rows of each group. The first group is empty.
+    """
+    group: list[int] = []
+    group_begins = None
+    for row, created in dated_rows:
+        if group_begins is None or created - group_begins > _BURST_TIME:
+            yield group
+            group = []
+            group_begins = created
+        group.append(row)
+    yield group
 
 
 def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
+    """Ask about each burst of notes."""
     for infos in _bursts(memory):
         name = author(infos[0].provenance)
         day = infos[0].created[:10]
-        mark = sha256("\0".join(sorted(info.id for info in infos)).encode())[:12]
+        ids = "\0".join(sorted(info.id for info in infos))
+        mark = sha256(ids.encode())[:_KEY_DIGITS]
         text = f"{name} wrote {len(infos)} notes within some minutes on {day}. Keep them?"
         refs = tuple(info.id for info in infos)
-        choices = (KEEP, "keep them"), (DELETE, "delete them all")
+        choices = ((KEEP, "keep them"), (DELETE, "delete them all"))
         yield ReviewItem(f"burst:{mark}", "burst", text, refs, choices)
 
 
 def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
+    """Delete the notes of a burst if the owner chose that. Returns whether they were deleted."""
     if choice != DELETE:
         return False
     for infos in _bursts(memory):
@@ -344,17 +388,23 @@ BURSTS = ReviewSource(_ask_bursts, _answer_burst)
 
 
 def ask(session: WritingSession, name: str, root: Path, default: bool) -> None:
-    """Note that the caller asks for this project. Raises ProjectRefused when the owner has refused
-    it, or too much waits."""
-    request_key = sha256(json.dumps([name, str(root)]).encode())
-    key = f"project:{request_key[:12]}"
+    """Store the caller's request for a folder as a project. A second request changes nothing.
+
+    name: the name of the project.
+    root: its folder.
+    default: whether it should become the default project.
+
+    Raises ProjectRefused if too many requests wait.
+    """
+    request_hash = sha256(json.dumps([name, str(root)]).encode())
+    key = f"project:{request_hash[:_KEY_DIGITS]}"
     with session.change(_ASK, (PRIVATE, ""), fresh=False) as change:
         requests = _requests(session)
         if key in requests:
             return
-        if len(requests) >= _MOST_REQUESTS:
+        if len(requests) >= _MAX_REQUESTS:
             raise ProjectRefused(
-                str(root), f"{_MOST_REQUESTS} folders wait for the owner's answer (memory review)"
+                str(root), f"{_MAX_REQUESTS} folders wait for the owner's answer (memory review)"
             )
         row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
         row["time"] = stamp(session.engine.clock())
@@ -362,21 +412,24 @@ def ask(session: WritingSession, name: str, root: Path, default: bool) -> None:
 
 
 def asked_by(session: HomeSession, agent: str) -> list[str]:
-    """The keys of what an agent asked for and has no answer to."""
+    """Return the keys of the requests of an agent that wait for an answer."""
     return [key for key, row in _requests(session).items() if row.get("agent") == agent]
 
 
 def _requests(session: HomeSession) -> dict[str, dict[str, Any]]:
-    """The requests of agents, by key."""
+    """Return the waiting requests of agents by key."""
     return session.engine.ledger.review_values(REQUEST)
 
 
 def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
+    """Ask about each folder that an agent asks for as a project."""
+    choices = (("y", "add it"), ("n", "refuse"))
     for key, row in _requests(memory).items():
-        text = f'Agent {row.get("agent")} asks for the folder {row.get("folder")} as project "{row.get("name")}".'
-        yield ReviewItem(
-            key, "project", text, (str(row.get("folder")),), (("y", "add it"), ("n", "refuse"))
+        folder = row.get("folder")
+        text = (
+            f'Agent {row.get("agent")} asks for the folder {folder} as project "{row.get("name")}".'
         )
+        yield ReviewItem(key, "project", text, (str(folder),), choices)
 
 
 def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
@@ -399,5 +452,5 @@ REQUESTS = ReviewSource(_ask_requests, _answer_request)
 
 
 def suspicious_notes(memory: ReviewVerbs) -> list[NoteInfo]:
-    """The notes that seem to hold instructions and that the owner has not found fine."""
+    """Return the notes that seem to hold instructions and that the owner has not confirmed."""
     return [info for info in _suspicious(memory) if memory.is_held_back(info)]

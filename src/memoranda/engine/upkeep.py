@@ -324,7 +324,7 @@ class Upkeep:
         return self._after(change, infos)
 
     def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
-        """The header keys that change when a note is pinned or unpinned."""
+        """Return the header keys to change when a note is pinned or unpinned."""
         if self.engine.source(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
         if (info.header.get("pinned") is True) == pinned:
@@ -566,7 +566,7 @@ def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> lis
 
 
 def _each_once(tags: Iterable[str]) -> list[str]:
-    """The tags without those that differ only in case from an earlier one."""
+    """Return the tags without any that differs from an earlier one only in case."""
     tags_by_key: dict[str, str] = {}
     for tag in tags:
         tags_by_key.setdefault(tag.casefold(), tag)

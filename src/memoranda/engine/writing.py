@@ -229,7 +229,7 @@ def remove_note(
 ) -> None:
     """Remove the files of notes, and their ids from the `links` of other memories.
 
-    besides: notes that the caller writes itself.
+    besides: a note that the caller writes itself.
     """
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)

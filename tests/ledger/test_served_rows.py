@@ -65,8 +65,8 @@ def test_a_call_about_an_erased_note_is_left_out_whole(database: LedgerDatabase)
 def test_the_oldest_calls_go_when_there_are_too_many(
     database: LedgerDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_rows, "_MOST_CALLS", 30)
-    monkeypatch.setattr(served_rows, "_LOOK_EVERY", 10)
+    monkeypatch.setattr(served_rows, "_MAX_CALLS", 30)
+    monkeypatch.setattr(served_rows, "_CALLS_BETWEEN_SWEEPS", 10)
     rows = ServedRows(database)
     for number in range(100):
         rows.add(NOW, "claude", "read", "", [f"n{number}"])

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 class Stamp(NamedTuple):
     """A key that tells one state of a file from another without reading it.
 
-    For an entity in a graph file, `inode` is a digest of its lines. The system sets `ctime_ns` on
-    each change, and no program can set it back, so it reveals a text that was changed under its old
-    time. A rename and new rights set it too, so a different `ctime_ns` may come with the same text.
+    size: in bytes.
+    mtime_ns: when the text was changed last, in nanoseconds since 1970.
+    inode: the number of the file. For an entity in a graph file, a digest of its lines.
+    ctime_ns: when the system last saw a change. No program can set it back, so it reveals a text
+        that was changed under its old time. A rename and new rights set it too.
     """
 
     size: int
@@ -29,7 +31,7 @@ class Stamp(NamedTuple):
     ctime_ns: int = 0
 
     def is_same_file(self, other: Stamp) -> bool:
-        """Whether the two differ at most by what a rename changes."""
+        """Whether the two are equal except for `ctime_ns`, which a rename changes."""
         return self[:3] == other[:3]
 
 
@@ -38,28 +40,29 @@ NO_STAMP = Stamp(0, 0, 0)
 
 
 Values = tuple[int, int, int, int]
-"""A stamp's values as the system tells them, for thousands of files much faster made than stamps.
+"""The values of a stamp as the system tells them. For thousands of files, these tuples are made much
+faster than stamps.
 """
 
-# The largest integer of SQLite; some file systems report larger ones.
-_LARGEST = (1 << 63) - 1
+# The largest integer that SQLite can store. Some file systems report larger ones.
+_MAX_INTEGER = (1 << 63) - 1
 
 
 def bounded(values: Values) -> Stamp:
-    """The stamp, in numbers the index can hold: a date or an inode may be any 64 bits."""
+    """Return the stamp with these values, limited to numbers that the index can store."""
     size, changed, inode, status_changed = values
-    return Stamp(size, _bounded_time(changed), inode & _LARGEST, _bounded_time(status_changed))
+    return Stamp(size, _bounded_time(changed), inode & _MAX_INTEGER, _bounded_time(status_changed))
 
 
 def _bounded_time(nanoseconds: int) -> int:
-    return max(-_LARGEST, min(nanoseconds, _LARGEST))
+    return max(-_MAX_INTEGER, min(nanoseconds, _MAX_INTEGER))
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Listing(ValueObject):
     """All notes of a project as the disk shows them.
 
-    stamps: project-relative path, with `/`, to stamp.
+    stamps: project-relative path, with `/` -> values of the stamp.
     unreadable: folders (project-relative, "" = the project itself) that could not be listed. Notes
         below them must not be taken for deleted.
     shared: notes whose file has another name, a hard link. The system does not report what is

@@ -23,28 +23,33 @@ _descriptors: dict[tuple[int, int], int] = {}
 
 
 def is_of_sqlite(path: str) -> bool:
-    """Whether a name is a database file, or a file that SQLite keeps beside one."""
+    """Whether a name is of a database file, or of a file that SQLite keeps beside one.
+
+    `ledger.db` and `ledger.db-wal` are.
+    """
     return path.endswith(_ENDINGS)
 
 
 def pieces(path: str, overlap: int) -> Iterator[bytes]:
-    """Read a file in pieces of some megabytes. Raises OSError.
+    """Yield a file in pieces of some megabytes. Raises OSError.
 
-    overlap: the number of bytes that a piece repeats from the end of the one before.
+    overlap: the number of bytes that a piece repeats from the end of the piece before. So a word
+        that is searched for is never cut in two.
     """
     descriptor = _descriptor_of(path)
-    place = 0
+    position = 0
     while True:
-        start = max(0, place - overlap)
-        piece = os.pread(descriptor, place - start + _PIECE_BYTES, start)
+        start = max(0, position - overlap)
+        piece = os.pread(descriptor, position - start + _PIECE_BYTES, start)
         end = start + len(piece)
-        if end <= place:
+        if end <= position:
             return
         yield piece
-        place = end
+        position = end
 
 
 def _descriptor_of(path: str) -> int:
+    """Return the open descriptor of the file at `path`; open it the first time. Raises OSError."""
     with _mutex:
         _close_deleted()
         status = os.stat(path, follow_symlinks=False)
@@ -59,7 +64,7 @@ def _descriptor_of(path: str) -> int:
 
 
 def _close_deleted() -> None:
-    """No other process can open a deleted file, so its locks matter to nobody."""
+    """Close the descriptors of deleted files: nobody can open those, so their locks are no loss."""
     for key, descriptor in list(_descriptors.items()):
         if os.fstat(descriptor).st_nlink == 0:
             os.close(_descriptors.pop(key))

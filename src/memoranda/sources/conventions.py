@@ -1,8 +1,8 @@
-"""The settings of other programs for a folder of notes: where they keep what, and what they leave
-out.
+"""Reads the settings that other programs have for a folder of notes.
 
-Obsidian, Logseq, Foam, Dendron, zk and Basic Memory are known by the files they put into a folder.
-Only these files are read here, never a note, and nothing is written.
+They say in which folders daily notes, templates and attachments are, and which files to leave out.
+Obsidian, Logseq, Foam, Dendron, zk and Basic Memory are recognised by the files that they put into
+the folder. Only these files are read, never a note, and nothing is written.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.value_object import ValueObject
 
 IGNORE_FILE = ".memoryignore"
-# Bytes of a settings file that is read; no program writes a larger one.
-_LARGEST = 1 << 20
-# Files and folders that say something; when one changes, the folder is looked at again.
+# This number of bytes is read of a settings file; no program writes more.
+_MAX_SETTINGS_BYTES = 1 << 20
+# Files and folders of settings. When one changes, all of them are read again.
 _MARKS = (
     IGNORE_FILE,
     ".obsidian",
@@ -47,22 +47,23 @@ _MARKS = (
     ".bmignore",
     ".basic-memory",
 )
-_FOLDERS = (".obsidian", ".vscode")
-# A string of JSON, which stays, or a comment.
+# Of these folders, `_MARKS` names several files.
+_MARKED_FOLDERS = (".obsidian", ".vscode")
+# A comment in JSON, or a string. A string is group 1, which stays: it may look like a comment.
 _COMMENT = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-# A string of JSON, which stays, or a comma before a closing bracket.
+# A comma before a closing bracket in JSON, or a string, which is group 1 and stays.
 _TRAILING_COMMA = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
-# A string of Logseq's configuration, which stays, or a comment.
+# A comment in Logseq's configuration, or a string, which is group 1 and stays.
 _EDN_COMMENT = lazy_pattern(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
 # A string of Logseq's configuration.
 _EDN_TEXT = lazy_pattern(r'"((?:[^"\\]|\\.)*)"')
-# One part of a date format of moment.js, as Obsidian uses it.
+# One part of a date format of moment.js, as Obsidian uses it. `[text]` is copied: it is group 1.
 _MOMENT_TOKEN = lazy_pattern(
     r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|."
 )
-# One part of a date format of Java, as Logseq uses it.
+# One part of a date format of Java, as Logseq uses it. `'text'` is copied: it is group 1.
 _JAVA_TOKEN = lazy_pattern(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
-# Logseq's date formats in Obsidian's terms.
+# Parts of a date format of Java -> the same parts in moment.js.
 _JAVA_TO_MOMENT = {
     "yyyy": "YYYY",
     "yy": "YY",
@@ -73,24 +74,30 @@ _JAVA_TO_MOMENT = {
     "EEE": "ddd",
     "E": "ddd",
 }
-# Parts of a date format that a file's name can be read by.
+# Parts of a date format -> the regular expression that reads them from a file's name.
 _DAY_PARTS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d{2})", "DD": r"(?P<day>\d{2})"}
 
 
 SHORTEST = "shortest"
 RELATIVE = "relative"
 ABSOLUTE = "absolute"
-# How links name files, as Obsidian's setting `newLinkFormat` calls it.
+# How links name files: the values of Obsidian's setting `newLinkFormat`.
 _LINK_PATHS = (SHORTEST, RELATIVE, ABSOLUTE)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Conventions(ValueObject):
-    """How the programs of a folder keep notes in it. Folders are relative to it; "" is unknown.
+    """How programs keep notes in a folder. Paths are relative to that folder, "" if unknown.
 
-    `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`. `day_title` is the
-    form in which links name notes of days, where it differs from their files' names. `link_paths`
-    is how new Markdown links name files; "" where new links are in brackets.
+    programs: the names of the programs.
+    daily_folder, daily_format: where daily notes are, and how they are named. The format is one of
+        moment.js, as in Obsidian: `YYYY-MM-DD`.
+    day_title: how links name daily notes, if not by file name. A format of moment.js.
+    templates, attachments, new_notes: folders.
+    has_markdown_links: whether new links are Markdown `[text](path)`, and not `[[name]]`.
+    link_paths: how new Markdown links name files: SHORTEST, RELATIVE, ABSOLUTE or "".
+    warnings: sentences about settings that cannot be read.
+    patterns: of files that are left out.
     """
 
     programs: list[str] = field(default_factory=list)
@@ -112,7 +119,7 @@ class Conventions(ValueObject):
 
     @property
     def rules(self) -> IgnoreRules:
-        """The rules of what is left out of the project."""
+        """The rules by which files are left out of the project."""
         return IgnoreRules(tuple(self.patterns))
 
     def leave_out(self, folder: str, reason: str) -> None:
@@ -123,17 +130,19 @@ class Conventions(ValueObject):
 
 
 def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, ...]:
-    """A key that changes when a file that `conventions_of` reads does.
+    """Return a key that changes whenever a file changes that `conventions_of` reads.
 
-    Missing files are None in it.
+    It has a stamp for each file, None for a missing one.
     """
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
-    missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
+    missing_folders = [
+        name for name in _MARKED_FOLDERS if not os.path.isdir(os.path.join(root, name))
+    ]
     stamps: list[tuple[int, int] | None] = []
     for mark in _MARKS:
-        # Most folders have none of them, and this is asked before every call
-        if mark.partition("/")[0] not in missing:
+        # This runs before every call, so no file is looked for in a missing folder
+        if mark.partition("/")[0] not in missing_folders:
             stamps.append(_stamp(os.path.join(root, mark)))
         else:
             stamps.append(None)
@@ -141,6 +150,7 @@ def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, 
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
+    """Return change time and inode of a file, None if it does not exist."""
     try:
         status = os.stat(path)
     except OSError:
@@ -152,10 +162,9 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def conventions_of(root: str, *, has_programs: bool) -> Conventions:
-    """The settings of the programs that use this folder, and our own list of files to leave out.
+    """Read the settings of the programs that use this folder, and the file `.memoryignore`.
 
-    Settings that cannot be read are named in `warnings`. Without `has_programs`, only our list
-    counts.
+    has_programs: whether other programs may use the folder. If not, only `.memoryignore` is read.
     """
     folder = Path(root)
     conventions = Conventions()
@@ -163,13 +172,16 @@ def conventions_of(root: str, *, has_programs: bool) -> Conventions:
         for read in _READERS:
             read(folder, conventions)
     text = _text_of(folder / IGNORE_FILE, conventions)
-    # Last, so that a person can take back what a program leaves out
+    # The last pattern wins, so people can bring files back that a program leaves out
     conventions.patterns += gitignore_patterns(text.splitlines(), IGNORE_FILE)
     return conventions
 
 
 def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str:
-    """The path, without extension, of the note of a day. Empty if no format is known."""
+    """Return the path of the note of a day, without extension. "" if no format is known.
+
+    In Obsidian with the folder `daily`: `daily/2026-05-07`.
+    """
     if not conventions.daily_format:
         return ""
     name = _format_day(conventions.daily_format, year, month, day)
@@ -177,9 +189,10 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
 
 
 def title_of_day(conventions: Conventions, path: str) -> str:
-    """The name that links give to the daily note at `path`.
+    """Return the name by which links name the daily note at `path`.
 
-    Empty for other notes, and if it is the name of the file.
+    In Logseq, `journals/2025_12_01.md` is named `Dec 1st, 2025`. "" for other notes, and if links
+    use the name of the file.
     """
     folder, _, name = path.rpartition("/")
     if not conventions.day_title or folder != conventions.daily_folder:
@@ -196,8 +209,11 @@ def title_of_day(conventions: Conventions, path: str) -> str:
 
 @lru_cache(maxsize=16)
 def _day_regex(pattern: str) -> re.Pattern[str]:
-    """The pattern of file names in a form of days; parts that say nothing of the day are any
-    text."""
+    """Return the regular expression for file names in a date format of moment.js.
+
+    Its groups are `year`, `month` and `day`. `YYYY-MM-DD dddd` becomes
+    `(?P<year>\\d{4})-(?P<month>\\d{2})-(?P<day>\\d{2}) .+`, since the weekday is not needed.
+    """
     parts: list[str] = []
     for match in _MOMENT_TOKEN.finditer(pattern):
         token = match[0]
@@ -206,7 +222,7 @@ def _day_regex(pattern: str) -> re.Pattern[str]:
         elif token in _DAY_PARTS:
             part = _DAY_PARTS[token]
             if part in parts:
-                # A form that names the year twice is read once
+                # A group may occur only once, so the second year in a format is any text
                 part = ".+"
             parts.append(part)
         elif token.isalpha():
@@ -217,7 +233,7 @@ def _day_regex(pattern: str) -> re.Pattern[str]:
 
 
 def _ordinal(number: int) -> str:
-    """The number with its English ending: `1st`, `12th`."""
+    """Return a number with its English ending: `1st`, `12th`."""
     if number // 10 == 1:
         return f"{number}th"
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
@@ -225,7 +241,10 @@ def _ordinal(number: int) -> str:
 
 
 def _format_day(pattern: str, year: int, month: int, day: int) -> str:
-    """A day in the form of moment.js; of its parts, those that names of files use."""
+    """Format a day by a format of moment.js: `YYYY/MM-MMMM` gives `2026/05-May`.
+
+    Only the parts that occur in names of files are known; others are copied.
+    """
     from datetime import date
 
     when = date(year, month, day)
@@ -257,6 +276,7 @@ def _format_day(pattern: str, year: int, month: int, day: int) -> str:
 
 
 def _obsidian(folder: Path, conventions: Conventions) -> None:
+    """Add the settings in `.obsidian`, if the folder is an Obsidian vault."""
     settings = folder / ".obsidian"
     if not settings.is_dir():
         return
@@ -294,6 +314,7 @@ def _obsidian(folder: Path, conventions: Conventions) -> None:
 
 
 def _logseq(folder: Path, conventions: Conventions) -> None:
+    """Add the settings in `logseq/config.edn`, if it exists."""
     file = folder / "logseq/config.edn"
     if not file.is_file():
         return
@@ -307,7 +328,7 @@ def _logseq(folder: Path, conventions: Conventions) -> None:
     conventions.day_title = _from_java(title_format)
     conventions.attachments = "assets"
     conventions.new_notes = _edn_text(text, ":pages-directory") or "pages"
-    # Its own copies of pages that were changed or removed
+    # Logseq keeps copies there of pages that were changed or removed
     conventions.leave_out("logseq", "the folder of Logseq itself: logseq")
     hidden = re.search(r":hidden\s*\[([^\]]*)\]", text)
     names = []
@@ -321,6 +342,7 @@ def _logseq(folder: Path, conventions: Conventions) -> None:
 
 
 def _foam(folder: Path, conventions: Conventions) -> None:
+    """Add the settings of Foam in `.vscode/settings.json`, if there are any."""
     settings = _json_of(folder / ".vscode/settings.json", conventions)
     keys = {key: value for key, value in settings.items() if key.startswith("foam.")}
     if not keys and not (folder / ".foam").is_dir():
@@ -328,12 +350,14 @@ def _foam(folder: Path, conventions: Conventions) -> None:
     conventions.programs.append("Foam")
     conventions.daily_folder = _folder(keys.get("foam.openDailyNote.directory"))
     filename = _text(keys.get("foam.openDailyNote.filenameFormat"))
+    # Foam writes months as `mm`, Java as `MM`
     conventions.daily_format = _from_java(filename.replace("m", "M")) or "YYYY-MM-DD"
     for key in ("foam.files.ignore", "foam.files.exclude"):
         conventions.patterns += gitignore_patterns(_texts(keys.get(key)), f"Foam's {key}")
 
 
 def _dendron(folder: Path, conventions: Conventions) -> None:
+    """Add the settings in `dendron.yml`, if it exists."""
     file = folder / "dendron.yml"
     if not file.is_file():
         return
@@ -356,6 +380,7 @@ def _dendron(folder: Path, conventions: Conventions) -> None:
 
 
 def _zk(folder: Path, conventions: Conventions) -> None:
+    """Add the settings in `.zk/config.toml`, if it exists."""
     file = folder / ".zk/config.toml"
     if not file.is_file():
         return
@@ -372,7 +397,7 @@ def _zk(folder: Path, conventions: Conventions) -> None:
         conventions.patterns += gitignore_patterns(_texts(note.get(key)), f"zk's note.{key}")
     markdown = _table(_table(settings, "format"), "markdown")
     conventions.has_markdown_links = markdown.get("link-format") in (None, "markdown")
-    # Without the extension, as zk writes them else, a link is not known to lead to a note
+    # By default zk drops the extension, and such a link does not show that it leads to a note
     if conventions.has_markdown_links and markdown.get("link-drop-extension") is False:
         conventions.link_paths = RELATIVE
     daily = _table(_table(settings, "group"), "daily")
@@ -383,6 +408,7 @@ def _zk(folder: Path, conventions: Conventions) -> None:
 
 
 def _basic_memory(folder: Path, conventions: Conventions) -> None:
+    """Add Basic Memory if it uses the folder, and the patterns in `.bmignore`."""
     if (
         (folder / ".bmignore").is_file()
         or (folder / ".basic-memory").is_dir()
@@ -419,7 +445,7 @@ def _is_project_of_basic_memory(folder: Path) -> bool:
     return False
 
 
-# The last one that says where something is wins: people open one folder in several programs.
+# People open one folder in several programs. A later reader overrides the folders of an earlier one.
 _READERS: tuple[Callable[[Path, Conventions], None], ...] = (
     _dendron,
     _foam,
@@ -431,6 +457,7 @@ _READERS: tuple[Callable[[Path, Conventions], None], ...] = (
 
 
 def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the mapping under a key, an empty one if there is none."""
     value = values.get(name)
     if isinstance(value, Mapping):
         return value
@@ -438,21 +465,23 @@ def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
+    """Return a text without blanks around it, "" for any other value."""
     if isinstance(value, str):
         return value.strip()
     return ""
 
 
 def _texts(value: object) -> list[str]:
-    """The texts of a list. Empty if the value is not a list."""
+    """Return the texts in a list. Empty if the value is not a list."""
     if not isinstance(value, list):
         return []
     return [text for text in value if isinstance(text, str)]
 
 
 def _folder(value: object) -> str:
-    """A folder of the project from the settings of its program. Empty for the project itself, and
-    for folders outside it.
+    """Return a folder from a program's settings as a path in the project: `/daily/` is `daily`.
+
+    "" for the project's own folder, for folders outside of it, and for any other value.
     """
     text = _text(value).replace("\\", "/").strip("/")
     if text in ("", ".") or text.startswith(("./", "../")) or "/../" in text:
@@ -461,6 +490,10 @@ def _folder(value: object) -> str:
 
 
 def _edn_text(text: str, key: str) -> str:
+    """Return the string after a key in Logseq's configuration, without slashes around it.
+
+    From `:pages-directory "pages/"`, the key `:pages-directory` gives `pages`. "" if missing.
+    """
     match = re.search(rf'{re.escape(key)}\s+"((?:[^"\\]|\\.)*)"', text)
     if match is None:
         return ""
@@ -468,7 +501,7 @@ def _edn_text(text: str, key: str) -> str:
 
 
 def _from_java(pattern: str) -> str:
-    """A form of dates of Java, as moment.js has it."""
+    """Translate a date format of Java into one of moment.js: `yyyy_MM_dd` into `YYYY_MM_DD`."""
     parts: list[str] = []
     for match in _JAVA_TOKEN.finditer(pattern):
         if match[1] is not None:
@@ -479,13 +512,13 @@ def _from_java(pattern: str) -> str:
 
 
 def _text_of(file: Path, conventions: Conventions) -> str:
-    """The text of a settings file.
+    """Return the text of a settings file, "" if it is missing or unreadable.
 
-    Empty if it is missing or unreadable; the latter adds a warning.
+    An unreadable file adds a warning to `conventions`.
     """
     try:
         with file.open("rb") as stream:
-            data = stream.read(_LARGEST)
+            data = stream.read(_MAX_SETTINGS_BYTES)
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -495,7 +528,10 @@ def _text_of(file: Path, conventions: Conventions) -> str:
 
 
 def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
-    """The keys of a settings file in JSON, with or without comments. Empty if it does not exist."""
+    """Return the keys of a settings file in JSON, which may have comments. Empty if it is missing.
+
+    An invalid file adds a warning to `conventions`.
+    """
     text = _text_of(file, conventions)
     if not text.strip():
         return {}

@@ -1,4 +1,7 @@
-"""Bytes on disk: durable writes, reads, `flock`, and what an OSError means in plain words."""
+"""Reads and writes files durably, locks them (`flock`), and words an OSError for people.
+
+"Durable" means that a power failure after the return loses nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,8 @@ from memoranda.errors import Busy, MemorandaError, NotFound, StorageError
 from memoranda.sources.base import File, Stamp, bounded, sha256
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# After the first read of a file, at least this number of bytes is asked for at a time.
+_MIN_READ_BYTES = 65536
 # Errors of the system in words.
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -46,19 +51,19 @@ UNWRITABLE = frozenset(
 )
 """The errors of the system for a file that cannot be written or made, though it may be read."""
 NAME_REASONS = frozenset(
-    _REASONS[each] for each in (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
+    _REASONS[number] for number in (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 )
-"""The reasons that blame the name, not the disk."""
+"""The results of `reason` that blame the name of the file, not the disk."""
 
 
 def reason(error: OSError) -> str:
-    """Why the disk said no, without host path or exception name."""
+    """Return why the disk refused, in words: `the disk is full`."""
     return _REASONS.get(error.errno or 0, (error.strerror or "the disk refused").lower())
 
 
 @contextmanager
 def storing(path: str) -> Iterator[None]:
-    """Raise an OSError met inside as the StorageError of `path`."""
+    """Turn an OSError in the block into a StorageError about `path`."""
     try:
         yield
     except OSError as error:
@@ -66,7 +71,7 @@ def storing(path: str) -> Iterator[None]:
 
 
 def refusal(path: str, error: OSError) -> MemorandaError:
-    """The error of our tree for an OSError met at the project-relative `path`."""
+    """Return the NotFound or StorageError for an OSError at the project-relative `path`."""
     if error.errno == errno.ENOENT:
         return NotFound(path)
     return StorageError(path, reason(error))
@@ -75,10 +80,13 @@ def refusal(path: str, error: OSError) -> MemorandaError:
 def write_file(
     name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None, durable: bool = True
 ) -> os.stat_result:
-    """Create the file `name` (in the open folder `folder`) with `data`; with `durable`, fsync it.
+    """Create the file `name` with `data`. On failure no file is left.
 
-    The mode is set exactly, whatever the umask. On failure nothing stays. Returns the file's
-    status. Raises FileExistsError, OSError.
+    mode: set exactly, whatever the umask.
+    folder: the descriptor of the folder that `name` is in. None if `name` is a path.
+    durable: whether to wait until the bytes are on the disk.
+
+    Returns the file's status. Raises FileExistsError, OSError.
     """
     fd = os.open(
         name,
@@ -105,14 +113,14 @@ def write_file(
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """The stamp of a stat result."""
+    """Return the stamp of a file with this status."""
     return bounded((status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns))
 
 
 def stat_in(name: str, folder: int) -> os.stat_result | None:
-    """The status of `name` in an open folder, without following a symlink.
+    """Return the status of `name` in an open folder, None if it does not exist.
 
-    None if it does not exist.
+    A symlink is not followed.
     """
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -121,7 +129,10 @@ def stat_in(name: str, folder: int) -> os.stat_result | None:
 
 
 def read_file(name: str, folder: int | None = None) -> File:
-    """The regular file `name`, of an open folder if given; a symlink is refused. Raises OSError."""
+    """Read the regular file `name`. Raises OSError, also for a symlink and for a folder.
+
+    folder: the descriptor of the folder that `name` is in. None if `name` is a path.
+    """
     fd = os.open(name, _READ, dir_fd=folder)
     try:
         status = os.fstat(fd)
@@ -135,12 +146,11 @@ def read_file(name: str, folder: int | None = None) -> File:
 
 
 def digest_of(path: str | Path) -> str:
-    """The SHA-256 of a file, as 64 hex digits. It is read in pieces, since it may exceed the
-    memory.
+    """Return the SHA-256 of a file, as 64 hex digits. Raises OSError.
 
-    Raises OSError.
+    The file is read in pieces, so it may be larger than the machine's memory.
     """
-    # 3 ms; most calls need none
+    # The import takes 3 ms, and few calls need it
     from hashlib import file_digest
 
     with open(os.open(path, _READ), "rb") as file:
@@ -148,10 +158,10 @@ def digest_of(path: str | Path) -> str:
 
 
 def put_derived(path: Path, data: bytes) -> bool:
-    """Make the file at `path`, which nobody but us writes, hold `data`; readers see the old or the
-    new one.
+    """Replace the file at `path`, which no other program writes, by `data`.
 
-    Returns False when it held it already. Raises StorageError.
+    Readers see the whole old file or the whole new one. Returns False if the file had these bytes
+    already. Raises StorageError.
     """
     with storing(path.name):
         if path.is_file() and path.read_bytes() == data:
@@ -167,17 +177,23 @@ def put_derived(path: Path, data: bytes) -> bool:
 
 
 def remove_left(folder: Path | str, names: re.Pattern[str]) -> None:
-    """Remove the temp files in `folder` whose writer died: names that match whole, the process in
-    the first group.
+    """Remove the temporary files in `folder` whose writer died.
+
+    names: matches the whole name of a temporary file, which begins with a dot. Its first group is
+        the number of the process that wrote the file.
     """
     with suppress(OSError):
         for name in os.listdir(folder):
-            if name[0] == "." and (match := names.fullmatch(name)) and not is_alive(int(match[1])):
+            # Most names have no dot, and need no look at the pattern
+            if not name.startswith("."):
+                continue
+            match = names.fullmatch(name)
+            if match is not None and not is_alive(int(match[1])):
                 os.unlink(os.path.join(folder, name))
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is a process of this number."""
+    """Whether a process with this number exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -188,14 +204,16 @@ def is_alive(pid: int) -> bool:
 
 
 def read_fd(fd: int) -> bytes:
-    """All bytes of an open file."""
-    size = os.fstat(fd).st_size
+    """Return all bytes of an open file, from its present position on."""
+    remaining_size = os.fstat(fd).st_size
     parts = []
-    wanted_size = size + 1
-    while part := os.read(fd, wanted_size):
+    # One byte more than the size, so that mostly one call reads all and a second finds the end. A
+    # file that grows meanwhile is read on.
+    read_size = remaining_size + 1
+    while part := os.read(fd, read_size):
         parts.append(part)
-        size -= len(part)
-        wanted_size = max(size + 1, 65536)
+        remaining_size -= len(part)
+        read_size = max(remaining_size + 1, _MIN_READ_BYTES)
     if len(parts) == 1:
         return parts[0]
     return b"".join(parts)
@@ -217,8 +235,9 @@ def make_private(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the entries of `folder` durable; one that may be passed through, not read, is left to
-    the system.
+    """Make the entries of `folder` durable: new, renamed and removed files.
+
+    If we may not read the folder, the system syncs it some time later.
     """
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -231,19 +250,26 @@ def sync_folder(folder: Path) -> None:
 
 
 LOCK_WAITS = 3.0
-"""Seconds a holder may have a lock before those who wait for it are refused."""
+"""Seconds for which one holder may keep a lock before callers that wait are refused (Busy)."""
 HOLDER = "lock"
-"""The file in a locked folder that says who holds the lock."""
+"""The file in a locked folder that names the holder of the lock (`signature`)."""
 SIGNATURE = 80
-"""Bytes of what it says."""
+"""The size of a signature in bytes."""
+_MIN_LOCK_WAIT_SECONDS = 0.005
+_MAX_COMMAND_CHARACTERS = 50
+# A waiting thread looks this often whether the call may go on waiting.
+_TURN_SECONDS = 0.25
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz-")
-# The line of a lock's holder: its process, and perhaps its time and command.
+# A signature: process, and perhaps Unix time and command. `4711 1767225600.000 memory serve`
 _SIGNED = re.compile(rb"(\d+)(?: (\d{9,}\.\d{3}) ([^\n]*?) *)?\n")
 
 
 class Owner(NamedTuple):
-    """Who holds a lock: process, since when (Unix time, 0.0 = unknown), and its command in at most
-    two words.
+    """The process that holds a lock.
+
+    pid: its number, "" if unknown.
+    since: the Unix time since when it holds the lock, 0.0 if unknown.
+    command: the program and its first argument, such as `memory serve`. "" if unknown.
     """
 
     pid: str
@@ -268,14 +294,14 @@ class Owner(NamedTuple):
 
 
 class Closable(Protocol):
-    """A connection of any database."""
+    """Anything with a `close` method, such as a connection to a database."""
 
     def close(self) -> None: ...
 
 
 @contextmanager
 def closed_on_error(connection: Closable) -> Iterator[None]:
-    """Close `connection` when the block raises, as nobody else gets hold of it then.
+    """Close `connection` if the block raises, since the caller never receives it then.
 
     A connection that is left to the garbage collector keeps its file open, and warns.
     """
@@ -293,35 +319,37 @@ def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
     """
     check_own(path)
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-    # Something else was put there in between.
+    # Something else may have been put there since the check
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise _odd(path)
+        raise _not_a_file_error(path)
     return fd
 
 
 def check_own(path: Path | str) -> None:
-    """Raise OSError when something else than a file has the name of one of the home's own files."""
+    """Raise OSError if something odd, such as a device or a pipe, has the name of one of our files.
+
+    A folder is let through: opening it raises a better error.
+    """
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise _odd(path)
+            raise _not_a_file_error(path)
 
 
-def _odd(path: Path | str) -> OSError:
+def _not_a_file_error(path: Path | str) -> OSError:
+    """Return the error for something at `path` that is not a regular file."""
     return OSError(errno.ENODEV, f"{os.path.basename(path)} is no regular file; remove it")
 
 
 def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool = True) -> int:
-    """Open the file at `path` and `flock` it. Returns its descriptor, which is the lock.
+    """Open the file at `path` and `flock` it. Returns its descriptor; closing it ends the lock.
 
-    how: the operation, as fcntl takes it.
-    access: the mode to open it with.
-    make: create a missing file.
+    how: LOCK_EX or LOCK_SH of fcntl. With LOCK_NB, BlockingIOError is raised instead of waiting.
+    access: the flags of `os.open`.
+    make: whether to create a missing file. If not, FileNotFoundError is raised.
 
-    Afterwards it is checked that the file is still the one at `path`, since another may have taken
-    its place. Raises OSError; FileNotFoundError without `make`; Busy, or BlockingIOError if `how`
-    says not to wait.
+    Raises Busy, OSError.
     """
     while True:
         fd = open_own(path, access | (os.O_CREAT if make else 0))
@@ -330,6 +358,7 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
                 fcntl.flock(fd, how)
             else:
                 take_lock(fd, how)
+            # Another file may have taken its place while we waited: then lock that one
             if is_at(fd, path):
                 return fd
         except BaseException:
@@ -339,10 +368,13 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
 
 
 def take_lock(fd: int, how: int) -> None:
-    """`flock` the open file. Raises Busy when somebody keeps it for LOCK_WAITS, or the call waited
-    long enough.
-    """
+    """`flock` the open file, and wait if need be.
 
+    how: as in `lock_file`.
+
+    Raises Busy when one holder has kept the lock for LOCK_WAITS seconds, or when the call has waited
+    as long as a call may.
+    """
     try:
         return fcntl.flock(fd, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -354,29 +386,40 @@ def take_lock(fd: int, how: int) -> None:
             return True
         return False
 
-    while not wait_for(
-        is_taken, max(0.005, LOCK_WAITS - (time.time() - owner.since if owner.since else 0.0))
-    ):
-        before = owner
+    def seconds_left() -> float:
+        """The time that the present holder may still keep the lock."""
+        held_seconds = 0.0
+        if owner.since:
+            held_seconds = time.time() - owner.since
+        return max(_MIN_LOCK_WAIT_SECONDS, LOCK_WAITS - held_seconds)
+
+    while not wait_for(is_taken, seconds_left()):
+        former_owner = owner
         owner = _owner(fd)
-        if owner[:2] == before[:2] or not may_wait():
+        is_same_holding = owner[:2] == former_owner[:2]
+        if is_same_holding or not may_wait():
             raise Busy(str(owner))
 
 
 @cache
 def _command(*arguments: str) -> str:
-    """The program and its first word, if it is one: further arguments may be private."""
+    """Return the program and its first argument, if that is a plain word: `memory serve`.
+
+    Further arguments may be private, so they are left out.
+    """
     words = [
         os.path.basename(sys.executable if argument.startswith("-") else argument)
         for argument in arguments[:1]
     ]
     words += [argument for argument in arguments[1:2] if argument and _WORD.issuperset(argument)]
-    return " ".join(words)[:50]
+    return " ".join(words)[:_MAX_COMMAND_CHARACTERS]
 
 
 def _signature(fd: int) -> bytes:
-    """The text that the holder of the lock wrote: into the locked file, or into `lock` in the
-    folder."""
+    """Read the signature of the holder of the lock on an open file or folder. b"" if impossible.
+
+    It is in the locked file itself, or in the file `lock` in the locked folder.
+    """
     with suppress(OSError):
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             return os.pread(fd, SIGNATURE, 0)
@@ -389,17 +432,18 @@ def _signature(fd: int) -> bytes:
 
 
 def signature() -> bytes:
-    """The signature of a process that takes a lock: SIGNATURE bytes."""
+    """Return the line by which this process signs a lock, filled with blanks to SIGNATURE bytes.
+
+    `4711 1767225600.000 memory serve`: process, Unix time, command.
+    """
     text = f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}"
     return text.encode().ljust(SIGNATURE)[: SIGNATURE - 1] + b"\n"
 
 
 def _owner(fd: int) -> Owner:
-    """The holder of the lock on the open file, by the name it signed with, or by the system on
-    Linux.
-    """
+    """Return the holder of the lock on an open file: by its signature, or on Linux by the system."""
     signed = _SIGNED.match(_signature(fd))
-    # A process that has ended signed it, and another holds the lock.
+    # If the process of the signature has ended, another one holds the lock
     if signed and is_alive(int(signed[1])):
         return Owner(
             signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace")
@@ -418,9 +462,9 @@ def _owner(fd: int) -> Owner:
 
 
 def lock_owner(path: Path | str) -> Owner | None:
-    """The holder of the lock on the file or folder at `path`.
+    """Return the holder of the lock on the file or folder at `path`.
 
-    None if it is free. Raises OSError.
+    None if the lock is free. Raises OSError.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -460,7 +504,7 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
             status = os.fstat(fd)
             if held_locks.setdefault((status.st_dev, status.st_ino), fd) != fd:
                 os.close(fd)
-        # In one order for all, or two processes could wait for each other
+        # All processes take them in the same order, or two could wait for each other
         for _, fd in sorted(held_locks.items()):
             with suppress(OSError):
                 take_lock(fd, fcntl.LOCK_EX)
@@ -471,15 +515,17 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
 
 
 class ThreadLock:
-    """A re-entrant lock for the threads of this process. They get it in the order in which they
-    came.
+    """A re-entrant lock for the threads of this process, which get it in the order they came.
 
-    No thread waits for it without end. Raises Busy.
+    Entering raises Busy if it takes longer than a call may wait.
     """
 
     def __init__(self) -> None:
+        # Held while the other attributes are read or written
         self._counting = threading.Lock()
+        # The threads that wait: (thread, a lock that is released when its turn comes)
         self._queue: deque[tuple[int, threading.Lock]] = deque()
+        # The thread that holds the lock, 0 for none, and how often it has entered
         self._owner = 0
         self._depth = 0
 
@@ -502,14 +548,14 @@ class ThreadLock:
         # Released by the one inside, who passes the lock on to this thread
         if turn is not None:
             try:
-                if not wait_for(lambda: turn.acquire(timeout=0.25)):
+                if not wait_for(lambda: turn.acquire(timeout=_TURN_SECONDS)):
                     raise Busy(f"another call of this process ({os.getpid()})")
             except BaseException:
                 with self._counting:
                     is_waiting = (me, turn) in self._queue
                     if is_waiting:
                         self._queue.remove((me, turn))
-                # Its turn came at the last moment
+                # The lock was passed on to this thread at the last moment: pass it on
                 if not is_waiting:
                     self._depth = 1
                     self.__exit__()
@@ -526,7 +572,7 @@ class ThreadLock:
                     turn.release()
 
     def take_if_free(self) -> bool:
-        """Enter without waiting, if nobody is inside."""
+        """Enter if no thread holds the lock, without waiting. Returns whether that was so."""
         with self._counting:
             if self._owner:
                 return False

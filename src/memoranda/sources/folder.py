@@ -1,4 +1,8 @@
-"""A folder of Markdown notes, used in place: indexing never writes a byte into it."""
+"""A project whose notes are Markdown files in a folder: listing, reading, and planning their edits.
+
+Indexing never writes a byte into the folder. Files are left out by `.memoryignore`, and by the
+settings of other programs that use the folder (`conventions.py`).
+"""
 
 from __future__ import annotations
 
@@ -26,17 +30,17 @@ from memoranda.text.unicode import is_valid_unicode
 if TYPE_CHECKING:
     from memoranda.note.model import Note
 
-# Symbolic links followed in a row, as in the kernel.
-_LINKS = 40
-# Files of one portion of a listing.
-_PART = 2_000
+# Symbolic links followed in a row at most, as in the kernel.
+_MAX_LINKS = 40
+# A listing is yielded in portions of about this number of files.
+_PORTION_FILES = 2_000
 _NAME = attrgetter("name")
 _VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino", "st_ctime_ns")
-_NAMES = attrgetter("st_nlink")
+_LINK_COUNT = attrgetter("st_nlink")
 
 
 class FolderSource:
-    """The notes below `root` (absolute).
+    """The notes of project `name` in the folder `root` (absolute).
 
     every_text: each visible file counts as a note, not only those named `*.md` or `*.markdown`.
     links: paths may lead through symlinks that stay inside (contract 000a, 3). Otherwise symlinks
@@ -65,19 +69,23 @@ class FolderSource:
         self._links = links
         self.optional = optional
         self._ignored = tuple(ignored)
+        # The value of `marks_of` for which the conventions and rules were read. None: not yet.
         self._marks: tuple[tuple[int, int] | None, ...] | None = None
         self._conventions = Conventions()
         self._rules = IgnoreRules()
 
     def look_at_conventions(self) -> bool:
-        """Read again what the programs of the folder have set, if it changed. Returns whether other
-        files are left out than before."""
+        """Read the settings of the folder's programs again, if they changed.
+
+        Returns whether other files are left out than before.
+        """
         has_programs = not self.optional
         marks = marks_of(self.root, has_programs=has_programs)
         if marks == self._marks:
             return False
         is_first = self._marks is None
         self._marks = marks
+        # Most folders have no settings, so the empty defaults are right
         if is_first and not any(marks) and not self._ignored:
             return False
         self._conventions = conventions_of(self.root, has_programs=has_programs)
@@ -88,20 +96,23 @@ class FolderSource:
 
     @property
     def conventions(self) -> Conventions:
-        """The settings of the folder's programs for it, as last looked at."""
+        """The settings that other programs have for the folder, as `look_at_conventions` read them."""
         if self._marks is None:
             self.look_at_conventions()
         return self._conventions
 
     @property
     def rules(self) -> IgnoreRules:
-        """The rules of what is left out of the project, as last looked at."""
+        """The rules by which files are left out, as `look_at_conventions` read them."""
         if self._marks is None:
             self.look_at_conventions()
         return self._rules
 
     def name_of_day(self, path: str) -> str:
-        """The name that links give to a daily note, in a folder of Logseq. Otherwise empty."""
+        """Return the name by which links name a daily note in a folder of Logseq.
+
+        `journals/2025_12_01.md` is named `Dec 1st, 2025`. "" for other notes and folders.
+        """
         if not self.conventions.day_title:
             return ""
         return title_of_day(self._conventions, path)
@@ -144,7 +155,7 @@ class FolderSource:
         return [step]
 
     def is_note(self, path: str) -> bool:
-        """Whether a file of this name would be a note: contract 000b, 1."""
+        """Whether a file at this path would be a note, by its path alone (contract 000b, 1)."""
         if (
             path.startswith(".")
             or "/." in path
@@ -163,8 +174,9 @@ class FolderSource:
         return folded.endswith(NOTE_SUFFIXES) and not folded.endswith(DRAWING_SUFFIX)
 
     def list(self, below: str = "") -> Listing:
-        """List a folder (see `Source`). A folder that is gone is empty, except for the project's
-        own.
+        """List the notes below a folder (see `Source`).
+
+        A folder that does not exist is empty. Only the project's own is then unreadable.
         """
         listing = Listing()
         for _ in self.parts(below, listing):
@@ -172,22 +184,23 @@ class FolderSource:
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        # Files behind a link are listed at their real place.
+        # Files behind a link are listed only at their real place
         if below and (has_link(self.root, below) or self.rules.reason(below, is_folder=True)):
             waiting = []
         else:
             waiting = [below]
         while waiting:
-            for _ in self.portions(waiting.pop(), listing, waiting, _PART):
-                if len(listing.stamps) >= _PART:
+            for _ in self.portions(waiting.pop(), listing, waiting, _PORTION_FILES):
+                if len(listing.stamps) >= _PORTION_FILES:
                     yield
         yield
 
     def portions(
         self, folder: str, listing: Listing, waiting: builtins.list[str], size: int | None = None
     ) -> Iterator[None]:
-        """Add the notes directly in a folder to `listing`, its folders to `waiting`: `size` [all]
-        entries a step.
+        """Add the notes directly in a folder to `listing`, and its folders to `waiting`.
+
+        size: how many entries are added before each `yield`. None for all.
         """
         try:
             fd = os.open(
@@ -195,10 +208,10 @@ class FolderSource:
                 os.O_RDONLY | os.O_DIRECTORY,
             )
             try:
-                # By its number: the way there is not walked for each file
+                # Scanning the descriptor is faster: the system need not walk the path for each file
                 with os.scandir(fd) as entries:
-                    while some := [*islice(entries, size)]:
-                        self._list_folder(folder, some, listing, waiting)
+                    while portion := [*islice(entries, size)]:
+                        self._list_folder(folder, portion, listing, waiting)
                         yield
             finally:
                 os.close(fd)
@@ -215,7 +228,7 @@ class FolderSource:
         listing: Listing,
         waiting: builtins.list[str],
     ) -> None:
-        """Add one folder's notes to `listing`, and its folders to `waiting`.
+        """Add the notes among a folder's entries to `listing`, and the folders to `waiting`.
 
         As little as possible is done per note, since there are thousands.
         """
@@ -227,7 +240,8 @@ class FolderSource:
             for entry in visible
             if is_note_name(entry.name) and entry.is_file(follow_symlinks=False)
         ]
-        if len(notes) < len(visible):
+        has_other_entries = len(notes) < len(visible)
+        if has_other_entries:
             inner = [prefix + name for name in _folder_names(visible)]
             waiting += self._not_left_out(inner, is_folder=True)
         if self.rules:
@@ -236,7 +250,8 @@ class FolderSource:
         notes, stats = _with_stats(notes)
         names = map(prefix.__add__, map(_NAME, notes))
         listing.stamps.update(zip(names, map(_VALUES, stats), strict=True))
-        if max(map(_NAMES, stats), default=1) > 1:
+        has_hard_links = max(map(_LINK_COUNT, stats), default=1) > 1
+        if has_hard_links:
             listing.shared += [
                 prefix + note.name
                 for note, status in zip(notes, stats, strict=True)
@@ -246,13 +261,17 @@ class FolderSource:
     def _not_left_out(
         self, paths: builtins.list[str], *, is_folder: bool = False
     ) -> builtins.list[str]:
+        """Return the paths that no rule leaves out."""
         rules = self.rules
         if not rules:
             return paths
         return [path for path in paths if not rules.reason(path, is_folder=is_folder)]
 
     def folders(self) -> Iterator[str]:
-        """Absolute paths of the project's folder and all that may hold notes, for watching."""
+        """Yield the absolute paths of all folders that may hold notes, for watching.
+
+        The first is the project's own.
+        """
         waiting = [self.root]
         while waiting:
             folder = waiting.pop()
@@ -279,14 +298,17 @@ class FolderSource:
         return None
 
     def is_shared(self, path: str) -> bool:
-        """Whether the file at `path` has another name, a hard link."""
+        """Whether the file at `path` has a second name, a hard link."""
         try:
             return os.lstat(os.path.join(self.root, path)).st_nlink > 1
         except (OSError, ValueError):
             return False
 
     def read(self, path: str) -> File:
-        """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, CannotRead."""
+        """Read the file at `path`, after the path guard's check.
+
+        Raises NotFound, OutsideError, CannotRead.
+        """
         try:
             with self.open_parent(path) as folder:
                 return read_file(path.rpartition("/")[2], folder.fd)
@@ -298,11 +320,12 @@ class FolderSource:
             raise CannotRead(path, error.reason) from None
 
     def open_parent(self, path: str) -> Folder:
-        """The verified, open folder that holds `path`."""
+        """Open the folder that contains `path`, after the path guard's check."""
         return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
 
     def spelled(self, path: str) -> str:
-        """`path` with its names as they are on disk: `path_guard.as_on_disk`."""
+        """Return `path` with its names as they are on disk (see `path_guard.as_on_disk`)."""
+        # Such names have only one form, so the disk need not be asked
         if path.isascii() and " " not in path:
             return path
         return as_on_disk(self.root, path)
@@ -310,19 +333,19 @@ class FolderSource:
     def place(self, path: str) -> PathInfo:
         if not path:
             return PathInfo("folder", "")
-        current = path
+        real_path = path
         try:
             with self.open_parent(path) as folder:
                 name = path.rpartition("/")[2]
-                current = folder.at(name)
-                return self._place(name, folder) or PathInfo("missing", current)
+                real_path = folder.at(name)
+                return self._place(name, folder) or PathInfo("missing", real_path)
         except NotFound:
-            return PathInfo("missing", current)
+            return PathInfo("missing", real_path)
         except OSError as error:
             raise refusal(path, error) from None
 
     def _place(self, name: str, folder: Folder) -> PathInfo | None:
-        """The status of `name` in the open folder, None for nothing."""
+        """Return what is at `name` in the open folder, None if nothing is."""
         status = stat_in(name, folder.fd)
         if status is None:
             return None
@@ -337,28 +360,30 @@ class FolderSource:
         return PathInfo(kind, folder.at(name), status.st_size)
 
     def follow(self, place: PathInfo) -> PathInfo:
-        """Where a symlink leads: the place it points to; `missing` when it dangles.
+        """Return what a symlink leads to, through further symlinks if need be.
 
-        Raises OutsideError when it leaves the project or turns in a circle.
+        The kind is `missing` if nothing is there. A `place` that is not a symlink is returned as it
+        is. Raises OutsideError if the symlink leads out of the project or in a circle.
         """
         start = place.path
-        for _ in range(_LINKS):
+        for _ in range(_MAX_LINKS):
             if place.kind != "link":
                 return place
             folder = os.path.join(self.root, place.path.rpartition("/")[0])
             target = os.path.normpath(os.path.join(os.path.realpath(folder), place.link))
             base = os.path.realpath(self.root)
-            if target != base and not target.startswith(base + "/"):
-                real = os.path.realpath(target)
-                if real != base and not real.startswith(base + "/"):
+            if not _is_inside(target, base):
+                # The way outside may lead back inside through another link
+                target = os.path.realpath(target)
+                if not _is_inside(target, base):
                     raise OutsideError(start, self.name)
-                target = real
             place = self.place(target[len(base) + 1 :])
         raise OutsideError(start, self.name)
 
     def entries(self, path: str) -> builtins.list[PathInfo]:
-        """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises
-        StorageError.
+        """Return everything directly in the folder `path`, also hidden names, sorted by name.
+
+        Raises StorageError.
         """
         try:
             with open_folder(self.root, path, self.name, links=self._links) as folder:
@@ -368,17 +393,22 @@ class FolderSource:
             raise refusal(path, error) from None
 
 
+def _is_inside(path: str, folder: str) -> bool:
+    """Whether an absolute path is a folder or below it."""
+    return path == folder or path.startswith(folder + "/")
+
+
 def _visible(entries: Iterable[os.DirEntry[str]]) -> builtins.list[os.DirEntry[str]]:
-    """The entries of a folder that are not hidden and whose names are text."""
+    """Return the entries that are not hidden and whose names are valid Unicode."""
     visible = [entry for entry in entries if entry.name[0] != "."]
-    # Nearly always all names are printable, which one call tells
+    # Printable text is valid Unicode. One call tests all names, and nearly always that is enough.
     if not "".join(map(_NAME, visible)).isprintable():
         visible = [entry for entry in visible if is_valid_unicode(entry.name)]
     return visible
 
 
 def _folder_names(entries: Iterable[os.DirEntry[str]]) -> builtins.list[str]:
-    """The names of the folders among entries, without those that never hold notes."""
+    """Return the names of the folders among entries, without those that never hold notes."""
     folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     return [name for name in folders if name not in SKIPPED_FOLDERS]
 
@@ -386,7 +416,7 @@ def _folder_names(entries: Iterable[os.DirEntry[str]]) -> builtins.list[str]:
 def _with_stats(
     entries: list[os.DirEntry[str]],
 ) -> tuple[list[os.DirEntry[str]], list[os.stat_result]]:
-    """The files that are there still, and the status of each."""
+    """Return the files that still exist, and the status of each, in two lists."""
     try:
         return entries, [entry.stat(follow_symlinks=False) for entry in entries]
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""A graph file, one JSON object a line, used in place as the source of a project: each entity is a
-note (contract 002).
+"""A graph file of another program as the source of a project: each entity is a note (contract 002).
 
-Every line is kept as bytes. What a change does not touch is written back as it was, and nothing
-else is beside the file.
+The file has one JSON object a line: an entity with its observations, or a relation between two
+entities. It is read and changed in place. A change writes only its own lines anew; all other bytes
+stay, and no other file is kept beside it.
 """
 
 from __future__ import annotations
@@ -37,18 +37,24 @@ from memoranda.sources.step import Step, StepKind
 from memoranda.text.user_path import absolute_path
 
 MAX_APPEND = 65536
-"""Bytes: more than that is written beside the file and renamed over it."""
-# Between lowered texts: no text of a graph holds a lone surrogate.
+"""Up to this number of bytes are appended. For more, a new file is renamed over the old one."""
+# Separates texts in `EntityLine.lowered`: no text of a graph contains a lone surrogate.
 _SEPARATOR = "\udfff"
-# Warnings of one file before "and N more".
+# After this number of warnings comes "and N more".
 _MAX_WARNINGS = 5
 _SUFFIX = ".md"
+# Longer names of entities are cut in the path of a twin's note.
+_MAX_STEM_CHARACTERS = 80
+# A stamp that no file has: the file must be read again.
 _UNKNOWN = Stamp(-1, -1, -1)
 _log = logging.getLogger("memoranda.graph")
 
 
 class NotAGraphFile(InvalidInput):
-    """The file holds something else than lines; `shape` says what."""
+    """The file does not have one JSON object a line.
+
+    shape: what it is instead, in words such as `a JSON array`.
+    """
 
     def __init__(self, file: str, shape: str):
         super().__init__(
@@ -58,8 +64,13 @@ class NotAGraphFile(InvalidInput):
 
 
 class EntityLine(NamedTuple):
-    """An entity in line `number`. `order` outlives other lines, also when the file is read again;
-    `lowered` is all its text in lower case."""
+    """An entity of the file.
+
+    number: its line, from 0.
+    order: sorts entities by when they came. It stays when other lines are removed, and when the
+        file is read again.
+    lowered: name, type and observations in lower case, for searching.
+    """
 
     number: int
     order: int
@@ -70,14 +81,16 @@ class EntityLine(NamedTuple):
 
 
 class LineEdit:
-    """The edits to the lines of `store` by one call.
+    """The edits that one call makes to the lines of a graph file.
 
-    names: the entities that the call is about.
-    verb: the name of the change in the history.
-    lines: line number (from 0) to its new bytes. Empty for a line to remove.
+    Several lines may have one name, twins. A name means the first of them.
+
+    names: of entities that the call is about.
+    verb: the kind of the change in the history.
+    lines: number of a line (from 0) -> its new bytes. Empty for a line to remove.
     added: lines to add at the end.
-    inserted: lines to put back before a line.
-    known: the names that are entities. The first of several twins is meant.
+    inserted: number of a line -> lines to insert before it.
+    known: those of the names that are entities of the file.
     """
 
     def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):
@@ -87,97 +100,108 @@ class LineEdit:
         self.verb = verb
         self.known = {name for name in names if name in source.named}
         self._source = source
-        self._said: dict[str, list[str]] = {}
+        # name of an entity -> all its observations after this edit
+        self._observations: dict[str, list[str]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.lines or self.added or self.inserted)
 
     def observations(self, name: str) -> list[str]:
-        """The observations of an entity, with the edits made so far."""
-        if name in self._said:
-            return self._said[name]
+        """Return the observations of an entity, with the edits made so far."""
+        if name in self._observations:
+            return self._observations[name]
         return list(self._source.entities[self._source.named[name][0]].observations)
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
-        """Have an entity say more."""
-        self._said[name] = [*self.observations(name), *texts]
+        """Add observations to an entity."""
+        self._observations[name] = [*self.observations(name), *texts]
 
     def drop_observations(self, name: str, texts: set[str]) -> None:
         """Remove all copies of these observations of an entity."""
-        self._said[name] = [text for text in self.observations(name) if text not in texts]
+        self._observations[name] = [text for text in self.observations(name) if text not in texts]
 
     def create(self, entity: Entity, more: dict[str, Any]) -> None:
-        """Add a new entity, with the further keys `more`."""
+        """Add a new entity. Its JSON object has the further keys `more`, too."""
         self.added.append(graph_lines.entity_line(entity, more).encode() + b"\n")
 
     def add_keys(self, name: str, more: dict[str, Any]) -> None:
-        """Do nothing: the other keys of a line belong to another program."""
+        """Do nothing: further keys of an existing line belong to another program."""
 
     def _lines_of(self, relation: GraphRelation) -> list[int]:
-        """Where a relation stands: at the end with fewer of them."""
-        lines = min(
-            (self._source.ends.get(name, {}) for name in (relation.source, relation.target)),
-            key=len,
-        )
-        return [line for line in lines if self._source.relations[line].triple == relation.triple]
+        """Return the numbers of the lines that have this relation."""
+        ends = self._source.ends
+        at_source = ends.get(relation.source, {})
+        at_target = ends.get(relation.target, {})
+        # Both have the relation, so the shorter list is searched
+        candidates = min(at_source, at_target, key=len)
+        return [
+            line for line in candidates if self._source.relations[line].triple == relation.triple
+        ]
 
     def has(self, relation: GraphRelation) -> bool:
-        """Whether the relation was there before."""
+        """Whether the file has the relation, without regard to this edit."""
         return bool(self._lines_of(relation))
 
     def add_relations(self, relations: Sequence[GraphRelation]) -> None:
-        """Add relations that are not there."""
+        """Add relations, which the file must not have yet."""
         self.added += [
             graph_lines.relation_line(relation).encode() + b"\n" for relation in relations
         ]
 
     def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
-        """Remove all copies of relations."""
+        """Remove all lines of these relations."""
         self.verb = "delete"
         lines_of_relations = chain.from_iterable(map(self._lines_of, relations))
         self.lines |= dict.fromkeys(lines_of_relations, b"")
 
     def remove_entities(self, names: Sequence[str]) -> None:
-        """Remove all entities of these names, and every relation at them."""
+        """Remove all entities with these names, and every relation from or to them."""
         for name in names:
             self.lines |= dict.fromkeys(
                 [*self._source.named.get(name, ()), *self._source.ends.get(name, ())], b""
             )
 
     def finish(self) -> None:
-        """Write the present observations of entities into their lines.
+        """Set the new lines of the entities whose observations were edited.
 
-        Everything else in them stays.
+        All other keys of a line stay.
         """
-        for name, texts in self._said.items():
+        for name, texts in self._observations.items():
             entity = self._source.entities[self._source.named[name][0]]
             if tuple(texts) != entity.observations:
                 line = self._source.lines[entity.number]
                 value = graph_lines.parse_line(line) or {}
-                if value.get("entityType") is not None:
-                    kind = {}
-                else:
-                    kind = {"entityType": entity.type}
-                self.lines[entity.number] = graph_lines.with_members(
-                    line, **kind, observations=texts
-                )
+                members: dict[str, Any] = {"observations": texts}
+                # Other programs need the type, so a missing one is added
+                if value.get("entityType") is None:
+                    members = {"entityType": entity.type, **members}
+                self.lines[entity.number] = graph_lines.with_members(line, **members)
+
+
+class _PlannedEdit(NamedTuple):
+    """An edit that is under way, the lines after it, and the change that writes them."""
+
+    edit: LineEdit
+    lines: list[bytes]
+    change: LineChange
 
 
 class GraphFileSource:
-    """The entities of the graph file `file` (absolute) as notes of project `name` (see
-    sources/base.py).
+    """The entities of the graph file `file` (absolute) as notes of project `name`.
 
-    Each note is at `<name>.md`, named as in contract 002, 5.3. If several lines have one name, the
-    first has the relations. A stamp is the size and a digest of the entity's lines, at any time of
-    writing. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
+    Each note is at `NAME.md` (contract 002, 5.3). If several lines have one name, twins, only the
+    first has the relations. A note's stamp is the size and a digest of its lines. Only for one
+    thread at a time. Methods raise NotAGraphFile and StorageError.
 
-    lines: the file's bytes by line, each with its end. A line removed since the last load is empty.
-    entities, relations: by line number.
-    named: the lines of the entities of a name.
-    ends: the lines of the relations that touch a name.
-    bad: the reason why a line is ignored.
-    changes: grows with each change seen.
-    logs: log ignored lines at each load.
+    optional: whether the file may be missing.
+    logs: whether lines that are ignored are logged each time the file is read.
+    lines: the bytes of the file by line, each with its line break. A line removed since the file
+        was read is empty, so that the others keep their numbers (from 0).
+    entities, relations: by number of their line.
+    named: name -> the numbers of the lines of its entities.
+    ends: name -> the numbers of the lines of relations from or to it, as keys.
+    bad: number of a line -> why the line is ignored.
+    changes: a number that grows with each change of the file.
     """
 
     holds_entities = True
@@ -192,38 +216,44 @@ class GraphFileSource:
         self.lines: list[bytes] = []
         self.changes = 0
         self._file = LockedFile(Path(self.root))
+        # The stamp of the file when it was read, None if it was missing
         self._stamp: Stamp | None = _UNKNOWN
+        # The error to raise, if the file is not a graph
         self._refusal: NotAGraphFile | None = None
+        # The bytes of a file in another form, such as a JSON array. The next change turns it into
+        # `lines`.
         self._other_form: bytes | None = None
-        """The file's bytes where they are not `lines` yet: the next change makes them so."""
         self._logs = logs
+        # Holds the lock on the file while it is changed
         self._opened = ExitStack()
         self._fd: int | None = None
-        """The file while it is changed."""
-        self._planned: tuple[LineEdit, list[bytes], LineChange] | None = None
-        """The edit that is under way, the lines after it, and the change."""
+        self._planned: _PlannedEdit | None = None
         self._last_order = 0
+        # path of a note -> name and number of the twin (from 0), and the other way round
         self._places: dict[str, tuple[str, int]] = {}
         self._paths: dict[tuple[str, int], str] = {}
         self._forget()
 
     def _forget(self) -> None:
+        """Empty all that was read from the lines."""
         self.entities: dict[int, EntityLine] = {}
         self.relations: dict[int, GraphRelation] = {}
         self.named: dict[str, list[int]] = {}
         self.ends: dict[str, dict[int, None]] = {}
         self.bad: dict[int, str] = {}
-        self._told: Stamp | None = _UNKNOWN
+        # The version after the last `changed_since`, and the names whose entities or outgoing
+        # relations changed after it
+        self._last_version: Stamp | None = _UNKNOWN
         self._touched: set[str] = set()
-        """The names whose entities or outgoing relations changed since version `_told`; all since
-        another one.
-        """
 
     def __fspath__(self) -> str:
         return self.root
 
     def fresh(self) -> None:
-        """Show what is on disk."""
+        """Read the file again if it changed.
+
+        Raises NotAGraphFile, StorageError.
+        """
         try:
             if self._file.stamp() != self._stamp:
                 if self._stamp == _UNKNOWN:
@@ -236,6 +266,10 @@ class GraphFileSource:
             raise self._refusal
 
     def _load(self, fd: int | None) -> None:
+        """Read the open file if it changed. None is a missing file, which is read as an empty one.
+
+        If the file is not a graph, only `_refusal` is set.
+        """
         stamp = None if fd is None else stamp_of(os.fstat(fd))
         if stamp == self._stamp:
             return
@@ -246,10 +280,11 @@ class GraphFileSource:
         is_stable = fd is None or stamp_of(os.fstat(fd)) == stamp
         self._stamp = stamp if is_stable else _UNKNOWN
         is_same_form = other_form is None and self._other_form is None
-        is_longer = is_same_form and known_bytes.endswith(b"\n") and data.startswith(known_bytes)
-        new = _lines_of(data[len(known_bytes) :] if is_longer else data)
+        # Most changes only append, and then only the new lines are looked up
+        is_appended = is_same_form and known_bytes.endswith(b"\n") and data.startswith(known_bytes)
+        new_lines = _lines_of(data[len(known_bytes) :] if is_appended else data)
         if other_form is None:
-            all_lines = [*self.lines, *new] if is_longer else new
+            all_lines = [*self.lines, *new_lines] if is_appended else new_lines
             shape = graph_lines.shape_of(data, all_lines)
             self._other_form = None
         else:
@@ -257,12 +292,16 @@ class GraphFileSource:
             shape = ""
             self._other_form = data
         self._refusal = NotAGraphFile(self.root, shape) if shape else None
-        if not shape and (new or not is_longer):
-            self._read(all_lines, len(self.lines) if is_longer else 0)
+        if not shape and (new_lines or not is_appended):
+            self._read(all_lines, len(self.lines) if is_appended else 0)
 
     def _read(self, lines: list[bytes], first: int = 0) -> None:
-        """Use `lines` from now on; those before number `first` are the ones known."""
+        """Look up the entities and relations of `lines`, which are the lines from now on.
+
+        first: the number of the first new line. The lines before it are looked up already.
+        """
         self.lines = lines
+        # name -> the orders of its entities so far, which they keep
         orders: dict[str, list[int]] = {}
         highest = self._last_order
         if not first:
@@ -278,8 +317,10 @@ class GraphFileSource:
             _log.warning("%s", text)
 
     def _take(self, number: int, orders: dict[str, list[int]]) -> None:
-        """Look line `number` up from now on; `orders` are those that entities of a name had, first
-        ones first.
+        """Look up the entity or relation in line `number`.
+
+        orders: name -> the orders that its entities had before, the first one first. The order that
+            the entity of the line gets is removed.
         """
         self.bad.pop(number, None)
         try:
@@ -319,27 +360,31 @@ class GraphFileSource:
             self._touched.add(graph_object.name)
 
     def warnings(self) -> list[str]:
-        """Warnings about lines that stay in the file and are ignored."""
-        numbers = {}
+        """Return warnings about lines that stay in the file and are ignored.
+
+        `memory.jsonl line 7: not JSON, kept and ignored`
+        """
+        # number of a line -> its number in the file, from 1: removed lines do not count
+        numbers_in_file = {}
         count = 0
         for number, line in enumerate(self.lines if self.bad else ()):
             count += bool(line)
-            numbers[number] = count
+            numbers_in_file[number] = count
         texts = [
-            f"{self._file.name} line {numbers[n]}: {why}, kept and ignored"
-            for n, why in self.bad.items()
+            f"{self._file.name} line {numbers_in_file[number]}: {why}, kept and ignored"
+            for number, why in self.bad.items()
         ]
-        more = len(texts) - _MAX_WARNINGS
-        if more > 0:
-            return [*texts[:_MAX_WARNINGS], f"and {more} more"]
+        hidden_count = len(texts) - _MAX_WARNINGS
+        if hidden_count > 0:
+            return [*texts[:_MAX_WARNINGS], f"and {hidden_count} more"]
         return texts
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """As in `EditableSource`. At the end `lines` are what the steps made of them.
+        """Lock the file until the end of the block, in which one edit may be planned and written.
 
-        A missing file is made as soon as there is something to write. Raises NotAGraphFile,
-        StorageError.
+        At the end, `lines` are the lines after the edit. A missing file is made as soon as there is
+        something to write. Raises NotAGraphFile, StorageError.
         """
         self._planned = None
         try:
@@ -355,7 +400,10 @@ class GraphFileSource:
             self._fd = None
 
     def _open(self, *, make: bool) -> None:
-        """Lock the file until the end of `changing`, and show what is in it."""
+        """Lock the file until the end of `changing`, and read it if it changed.
+
+        make: whether to make a missing file.
+        """
         self._fd = self._opened.enter_context(self._file.locked(write=True, make=make))
         self._load(self._fd)
         if self._refusal is not None:
@@ -369,20 +417,21 @@ class GraphFileSource:
             if self.lines:
                 raise Conflict(self._file.name, "of another program", "none")
         assert self._fd is not None
-        # Until all went well
+        # If the change fails now, the file is read again
         self._stamp = _UNKNOWN
         lines = self._lines_after(edit)
         change = self._line_change(self._fd, edit, lines)
-        self._planned = (edit, lines, change)
+        self._planned = _PlannedEdit(edit, lines, change)
         return [Step(StepKind.LINES, self.name, "", self._file.name, lines=change)]
 
-    def _take_up(self, planned: tuple[LineEdit, list[bytes], LineChange]) -> None:
-        """Show the lines after a change that was made."""
-        edit, lines, change = planned
-        if change.write.size is None:
+    def _take_up(self, planned: _PlannedEdit) -> None:
+        """Use the lines after a change that was written."""
+        write = planned.change.write
+        is_append = write.size is not None
+        if not is_append:
             self._other_form = None
-        self._follow(lines, edit)
-        self._stamp = change.write.stamp or _UNKNOWN
+        self._follow(planned.lines, planned.edit)
+        self._stamp = write.stamp or _UNKNOWN
 
     def inverse(self, kept_lines: KeptLines) -> LineEdit | None:
         return _inverse_edit(self, kept_lines)
@@ -392,7 +441,7 @@ class GraphFileSource:
         return ()
 
     def _lines_after(self, edit: LineEdit) -> list[bytes]:
-        """The lines that an edit leaves."""
+        """Return the lines after an edit. A removed line is empty, unless lines are inserted."""
         lines = [*self.lines]
         for slot, line in edit.lines.items():
             lines[slot] = line
@@ -407,8 +456,12 @@ class GraphFileSource:
         return lines + edit.added
 
     def _line_change(self, fd: int, edit: LineEdit, lines: list[bytes]) -> LineChange:
-        """An edit as the step that makes it; `lines` are those after it."""
+        """Return the change that makes an edit.
+
+        lines: the lines after it.
+        """
         slots = sorted(edit.lines)
+        # The file does not have the empty lines
         numbers = [slot - self.lines[:slot].count(b"") for slot in slots]
         inserted = (edit.inserted[slot] for slot in sorted(edit.inserted))
         added = [*chain.from_iterable(inserted), *edit.added]
@@ -418,7 +471,10 @@ class GraphFileSource:
         return LineChange(self._file.target, numbers, old, new, added, write)
 
     def _file_write(self, fd: int, edit: LineEdit, lines: list[bytes]) -> FileWrite:
-        """How the lines after an edit get into the file."""
+        """Return the way to write the lines after an edit: an append if possible.
+
+        lines: the lines after the edit.
+        """
         data = b"".join(edit.added)
         last = _last_slot(self.lines)
         if last is not None and not self.lines[last].endswith(b"\n"):
@@ -430,9 +486,9 @@ class GraphFileSource:
         return Replacement(self._file, fd, content, self._other_form, may_overwrite=True)
 
     def _follow(self, lines: list[bytes], edit: LineEdit) -> None:
-        """Show `lines`, which `edit` made of the ones before."""
+        """Look up `lines`, which `edit` made of the lines before. Only edited ones are parsed."""
         if edit.inserted:
-            # All numbers changed
+            # The numbers of all later lines changed
             self._read(lines)
             return
         self.lines = lines
@@ -458,24 +514,26 @@ class GraphFileSource:
             self._take(number, {})
 
     def path(self, name: str, twin: int = 0) -> str:
-        """The path of the note of an entity. `twin` counts the lines with its name, from 0."""
+        """Return the path of the note of an entity. It stays the same while the object exists.
+
+        twin: the number of the entity among the lines with its name, from 0. The second entity
+            `Ann` is at a path such as `Ann 1b2c3d4e-2.md`.
+        """
         key = (name, twin)
         if key not in self._paths:
+            unique_name = name
             if twin:
-                digest = f" {hashlib.sha256(name.encode()).hexdigest()[:8]}-{twin + 1}"
-            else:
-                digest = ""
-            stem = file_stem(
-                f"{name[:80]}{digest}" if twin else name,
-                lambda stem: f"{stem}{_SUFFIX}" in self._places,
-            )
+                digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+                unique_name = f"{name[:_MAX_STEM_CHARACTERS]} {digest}-{twin + 1}"
+            stem = file_stem(unique_name, lambda stem: f"{stem}{_SUFFIX}" in self._places)
             self._paths[key] = f"{stem}{_SUFFIX}"
             self._places[self._paths[key]] = key
         return self._paths[key]
 
     def entity(self, path: str) -> EntityLine | None:
-        """The entity whose note is at `path`, or None."""
+        """Return the entity whose note is at `path`, None if there is none."""
         if path not in self._places:
+            # Paths are given out when they are needed: give out all
             for name, numbers in self.named.items():
                 for twin in range(len(numbers)):
                     self.path(name, twin)
@@ -489,7 +547,7 @@ class GraphFileSource:
         return None
 
     def _relations_of(self, entity: EntityLine) -> list[GraphRelation]:
-        """The relations that leave an entity, in order; of twins the first has them."""
+        """Return the relations from an entity, in the order of the file. Only a first twin has any."""
         if self.named[entity.name][0] != entity.number:
             return []
         relations = [self.relations[number] for number in self.ends.get(entity.name, ())]
@@ -499,6 +557,7 @@ class GraphFileSource:
         )
 
     def _stamp_of(self, entity: EntityLine) -> Stamp:
+        """Return a stamp made from the lines of an entity and of its relations."""
         numbers = [entity.number, *(relation.order[0] for relation in self._relations_of(entity))]
         lines = b"".join([self.lines[number] for number in numbers])
         return Stamp(
@@ -508,7 +567,7 @@ class GraphFileSource:
         )
 
     def _note(self, path: str) -> File | None:
-        """The note at `path`, made from the lines in memory. None if it has no lines."""
+        """Return the note at `path` as Markdown, from the lines in memory. None if no entity has it."""
         entity = self.entity(path)
         if entity is None:
             return None
@@ -528,20 +587,22 @@ class GraphFileSource:
         return File(data, self._stamp_of(entity), sha256(data), changed_ns=changed)
 
     def changed_since(self, version: Stamp | None) -> list[str] | None:
-        """The notes that may differ from those at `version`, None when only `list` tells; to be
-        asked once.
+        """Return the paths of the notes that changed since `version`, None if that is not known.
+
+        Only the first caller with a version gets the paths: then they are forgotten.
         """
         self.fresh()
-        if self._told == version:
+        if self._last_version == version:
             names = self._touched
         else:
             names = None
-        self._told, self._touched = self._stamp, set()
+        self._last_version = self._stamp
+        self._touched = set()
         if names is None:
             return None
         changed = []
         for name in sorted(names, key=lambda name: self.named.get(name, (0,))[0]):
-            # All places the entities of a name ever had
+            # Also the paths of twins that are removed by now
             twin = 0
             while not twin or (name, twin) in self._paths or twin < len(self.named.get(name, ())):
                 changed.append(self.path(name, twin))
@@ -549,7 +610,7 @@ class GraphFileSource:
         return changed
 
     def folders(self) -> Iterator[str]:
-        # `version` is looked at before each call
+        # No folder need be watched: `version` is compared before each call
         return iter(())
 
     def is_note(self, path: str) -> bool:
@@ -609,12 +670,12 @@ class GraphFileSource:
 
 
 def _last_slot(lines: Sequence[bytes]) -> int | None:
-    """The slot of the last line that is there."""
+    """Return the index of the last line that is not empty, None if all are."""
     return next((slot for slot in reversed(range(len(lines))) if lines[slot]), None)
 
 
 def _lines_of(data: bytes) -> list[bytes]:
-    """The lines of a file, each with its end; the last one may have none."""
+    """Return the lines of a file, each with its line break, which the last one may lack."""
     *ended_lines, last = data.split(b"\n")
     lines = [line + b"\n" for line in ended_lines]
     if last:
@@ -623,17 +684,20 @@ def _lines_of(data: bytes) -> list[bytes]:
 
 
 def _inverse_edit(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | None:
-    """The edit that takes a change of these lines back.
+    """Return the edit that takes a change of these lines back.
 
-    None if one of its lines has changed since, or if a removed line exists again.
+    None if one of its lines has changed since, or if an entity or relation that it removed exists
+    again. A slot is the index of a line in `source.lines`.
     """
     slots = _slots_by_line(source)
     edit = LineEdit(source, verb="undo")
+    # Of equal lines, the last ones were added
     for line in reversed(kept_lines.added):
         line_slots = slots.get(line.rstrip(b"\r\n"))
         if not line_slots:
             return None
         edit.lines[line_slots.pop()] = b""
+    # (number, line) of the removed lines
     returning: list[tuple[int, bytes]] = []
     for number, old, new in kept_lines.replaced:
         if not new:
@@ -651,7 +715,7 @@ def _inverse_edit(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | 
 
 
 def _slots_by_line(source: GraphFileSource) -> dict[bytes, list[int]]:
-    """The slots of each line of a file, without its line break."""
+    """Return line without its line break -> its slots. Equal lines have several slots."""
     slots: dict[bytes, list[int]] = {}
     for slot, line in enumerate(source.lines):
         if line:
@@ -660,7 +724,7 @@ def _slots_by_line(source: GraphFileSource) -> dict[bytes, list[int]]:
 
 
 def _is_there_again(source: GraphFileSource, edit: LineEdit, line: bytes) -> bool:
-    """Whether the entity or relation of a line is in the file, in lines that `edit` leaves."""
+    """Whether the entity or relation of a line is in the file, in a line that `edit` does not change."""
     entity_or_relation = graph_lines.said_by(line)
     slots: list[int] = []
     if isinstance(entity_or_relation, GraphRelation):
@@ -677,12 +741,17 @@ def _is_there_again(source: GraphFileSource, edit: LineEdit, line: bytes) -> boo
 def _insert(
     source: GraphFileSource, edit: LineEdit, returning: Sequence[tuple[int, bytes]]
 ) -> None:
-    """Insert lines at their former places. Each is given with the line number it had."""
+    """Add to `edit` the insertion of removed lines at their former places.
+
+    returning: (number, line), with the number that the line had when it was removed.
+    """
     remaining_slots = [
         slot for slot, line in enumerate(source.lines) if line and edit.lines.get(slot) != b""
     ]
-    for before, (number, line) in enumerate(returning):
-        # The lines returned before this one are not in the file yet.
-        at = number - before
-        slot = remaining_slots[at] if at < len(remaining_slots) else len(source.lines)
+    for inserted_before, (number, line) in enumerate(returning):
+        # The lines inserted before this one are not in the file yet
+        position = number - inserted_before
+        slot = len(source.lines)
+        if position < len(remaining_slots):
+            slot = remaining_slots[position]
         edit.inserted.setdefault(slot, []).append(line)

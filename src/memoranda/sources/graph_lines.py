@@ -1,5 +1,12 @@
-"""The lines of a graph file: the entity or relation each says, and one line changed in place; a
-whole graph as text (contract 002)."""
+"""Parses and writes the lines of a graph file (contract 002).
+
+A line is one JSON object, an entity or a relation:
+`{"type":"entity","name":"Ann","entityType":"person","observations":["likes tea"]}`
+`{"type":"relation","from":"Ann","to":"Bob","relationType":"knows"}`
+
+Files in other forms are recognised, such as one object with lists of `entities` and `relations`.
+`as_lines` converts them into lines. "Glued" objects are several on one line.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +25,27 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 ENTITY_KEYS = ("type", "name", "entityType", "observations")
 _BLANK = (" ", "\t", "\r")
 _EMPTY = (b"{}", b"[]")
-# Signs that a line, or a file, may be in one of the forms of `as_lines`.
+# Cheap signs that a line, or a file, may be in one of the forms that `as_lines` converts.
 _MAYBE_OTHER_FORM = re.compile(rb'[}\]][ \t]*\{|"(?:entities|relations)"|\A\s*(?:\{\s*\}|\[\s*\])')
-# Lists of a document that holds a whole graph, and the type of their members.
+# The lists of an object with a whole graph -> the type of their elements.
 _MEMBERS = {"entities": "entity", "relations": "relation"}
 _BOM = b"\xef\xbb\xbf"
-# Lines looked at to recognise a file.
+# A file is recognised by this number of lines, and by this number of bytes of each.
 _FIRST_LINES = 100
-# Lines, and bytes of each, that show what a file is.
-_LONGEST = 1 << 20
+_MAX_LINE_BYTES = 1 << 20
 
 
 class BadLine(ValueError):
-    """A line that is not a JSON object, or an object that does not fit its type. The text gives the
-    reason.
+    """A line that is not a JSON object, or whose object does not fit its type.
+
+    Its text is the reason, such as `an entity without a name`.
     """
 
 
 def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
-    """The entity or relation in a JSON object.
+    """Return the entity or relation in a JSON object, None for an object of another type.
 
-    None for an object of another type. Raises BadLine.
+    Raises BadLine.
     """
     kind = value.get("type")
     if kind == "entity":
@@ -70,13 +77,13 @@ def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
 
 
 def holds_graph(file: Path) -> bool:
-    """Whether a file holds a graph. Raises OSError.
+    """Whether a file contains a graph. Raises OSError.
 
-    It does if one of its first lines is an entity or a relation, if it has another known form, or
-    if it is an empty `.json`.
+    It does if one of its first lines is an entity or a relation, if `as_lines` can convert it, or
+    if it is an empty `.json` file.
     """
     with file.open("rb") as lines:
-        if any(said_by(lines.readline(_LONGEST)) is not None for _ in range(_FIRST_LINES)):
+        if any(said_by(lines.readline(_MAX_LINE_BYTES)) is not None for _ in range(_FIRST_LINES)):
             return True
     if file.suffix.lower() != ".json":
         return False
@@ -85,7 +92,7 @@ def holds_graph(file: Path) -> bool:
 
 
 def said_by(line: bytes) -> Entity | GraphRelation | None:
-    """The entity or relation a line holds, None for any other line."""
+    """Return the entity or relation in a line, None for any other line."""
     try:
         return parse_graph_object(parse_line(line) or {})
     except BadLine:
@@ -93,7 +100,7 @@ def said_by(line: bytes) -> Entity | GraphRelation | None:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """The object in a line, None for a blank one. Raises BadLine."""
+    """Return the JSON object in a line, None for a blank line. Raises BadLine."""
     line = line.removeprefix(_BOM)
     if not line.strip():
         return None
@@ -109,12 +116,12 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
 
 
 def dump_line(value: Any) -> str:
-    """`value` as JSON in one line without blanks, other alphabets raw."""
+    """Return `value` as JSON in one line without blanks. Letters of all alphabets stay readable."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def entity_line(entity: Entity, other_keys: dict[str, Any]) -> str:
-    """An entity as one line of JSON, with the further keys `other_keys`."""
+    """Return an entity as one line of JSON. `other_keys` are added, unless they are its own keys."""
     value = {
         "type": "entity",
         "name": entity.name,
@@ -127,13 +134,16 @@ def entity_line(entity: Entity, other_keys: dict[str, Any]) -> str:
 
 
 def relation_line(relation: GraphRelation) -> str:
-    """A relation as one line of JSON."""
+    """Return a relation as one line of JSON."""
     ends = {"from": relation.source, "to": relation.target, "relationType": relation.type}
     return dump_line({"type": "relation", **ends})
 
 
 def with_members(line: bytes, **members: Any) -> bytes:
-    """Set these keys in a line that is a JSON object. All its other bytes stay. New keys come last."""
+    """Set these keys in a line that is a JSON object. All its other bytes stay. New keys come last.
+
+    `{"name": "Ann", "x":1}` with `x=2, y=3` becomes `{"name": "Ann", "x":2,"y":3}`.
+    """
     if line.startswith(_BOM):
         bom = _BOM
     else:
@@ -143,6 +153,7 @@ def with_members(line: bytes, **members: Any) -> bytes:
         new_value = dump_line(value)
         spans = [(start, end) for name, start, end in _members(text) if name == key]
         if spans:
+            # Of a repeated key, the last value counts
             start, end = spans[-1]
             text = text[:start] + new_value + text[end:]
         else:
@@ -157,7 +168,10 @@ def with_members(line: bytes, **members: Any) -> bytes:
 
 
 def _members(text: str) -> Iterator[tuple[str, int, int]]:
-    """(key, start and end of its value) of the object in `text`, which is known to be one."""
+    """Yield (key, start of its value, end of its value) of the valid JSON object in `text`.
+
+    `{"a": 1}` has `("a", 6, 7)`.
+    """
     decoder = json.JSONDecoder()
     position = text.index("{") + 1
     while True:
@@ -173,63 +187,66 @@ def _members(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _skip_blanks(text: str, position: int) -> int:
+    """Return the position of the next character that is not a blank of JSON."""
     while text[position] in " \t\r\n":
         position += 1
     return position
 
 
 def as_lines(data: bytes) -> list[bytes] | None:
-    """The lines into which a file of another known form is converted. None if its own lines count.
+    """Convert a file of another known form into lines. None if the file needs no conversion.
 
-    Known forms are `{}` and `[]`, one object of `entities` and `relations`, in one line or several,
-    and objects glued on one line. Sound lines, and lines that are bad in other ways, keep their
-    bytes.
+    Known forms are: one object `{"entities": [...], "relations": [...]}`; several objects glued on
+    one line, `{...}{...}`; and a first line `{}` or `[]`, which programs write for an empty graph.
+    All other lines, good or bad, keep their bytes.
     """
     text = data.removeprefix(_BOM).strip()
-    first, _, other_lines = text.partition(b"\n")
-    is_begun_empty = first.strip() in _EMPTY
-    if not (is_begun_empty or _MAYBE_OTHER_FORM.search(text)):
+    first_line, _, later_lines = text.partition(b"\n")
+    has_empty_first_line = first_line.strip() in _EMPTY
+    if not (has_empty_first_line or _MAYBE_OTHER_FORM.search(text)):
         return None
     members = _graph_members(json_value(text))
     if members is not None:
         return members
-    lines = (other_lines if is_begun_empty else data).removesuffix(b"\n")
+    lines = (later_lines if has_empty_first_line else data).removesuffix(b"\n")
     all_lines: list[bytes] = []
-    is_other = is_begun_empty
+    is_converted = has_empty_first_line
     for line in lines.split(b"\n"):
-        parts = _glued(line)
-        is_other = is_other or parts is not None
+        parts = _separated(line)
+        is_converted = is_converted or parts is not None
         all_lines += [line + b"\n"] if parts is None else parts
-    if not is_other:
+    if not is_converted:
         return None
     if lines:
         return all_lines
     return []
 
 
-def _glued(line: bytes) -> list[bytes] | None:
-    """The lines in one: the objects glued on it, or the members of `entities` and `relations`. None
-    for any other line."""
+def _separated(line: bytes) -> list[bytes] | None:
+    """Convert one line with several entities or relations into lines. None for any other line.
+
+    They are objects glued together, `{...}{...}`, or the elements of `{"entities": [...]}`.
+    """
     if not _MAYBE_OTHER_FORM.search(line):
         return None
     parts = _values(line.removeprefix(_BOM))
     if parts is None:
         return None
-    member_lines: list[bytes] = []
-    is_other = len(parts) > 1
+    lines: list[bytes] = []
+    is_converted = len(parts) > 1
     for value, part in parts:
         members = _graph_members(value)
-        is_other = is_other or members is not None
-        member_lines += [part + b"\n"] if members is None else members
-    if is_other:
-        return member_lines
+        is_converted = is_converted or members is not None
+        lines += [part + b"\n"] if members is None else members
+    if is_converted:
+        return lines
     return None
 
 
 def _values(line: bytes) -> list[tuple[Any, bytes]] | None:
-    """The objects and empty arrays that make up a line, each with its bytes.
+    """Return (value, its bytes) of the JSON objects and empty arrays that make up a line.
 
-    None for other lines.
+    `{"a":1} {"b":2}` has two. None if the line has anything else.
     """
     decoder = json.JSONDecoder()
     values: list[tuple[Any, bytes]] = []
@@ -250,10 +267,9 @@ def _values(line: bytes) -> list[tuple[Any, bytes]] | None:
 
 
 def _graph_members(value: Any) -> list[bytes] | None:
-    """The lines for an object of `entities` and `relations`, or for an empty one. None for any
-    other value.
+    """Convert an object with `entities` and `relations` into lines. None for any other value.
 
-    Other members of the object become a line too.
+    An empty object or array becomes no line. Other keys of the object become one further line.
     """
     if value in ({}, []):
         return []
@@ -262,28 +278,35 @@ def _graph_members(value: Any) -> list[bytes] | None:
     lists = {key: value[key] for key in _MEMBERS if value.get(key) is not None}
     if not all(map(_holds_objects, lists.values())):
         return None
-    made_members: list[bytes] = []
+    lines: list[bytes] = []
     for key, members in lists.items():
-        made_members += [_member_line(_MEMBERS[key], member) for member in members]
-    other_members = {key: item for key, item in value.items() if key not in _MEMBERS}
-    if other_members:
-        made_members.append(_raw_line(other_members))
-    return made_members
+        lines += [_member_line(_MEMBERS[key], member) for member in members]
+    other_keys = {key: item for key, item in value.items() if key not in _MEMBERS}
+    if other_keys:
+        lines.append(_raw_line(other_keys))
+    return lines
 
 
 def _holds_objects(value: Any) -> bool:
+    """Whether a JSON value is a list of objects."""
     return isinstance(value, list) and all(isinstance(member, dict) for member in value)
 
 
 def _member_line(kind: str, member: dict[str, Any]) -> bytes:
-    """A member as a line. For an entity without `entityType`, its `type` is used."""
-    named_kind = member.get("type")
-    if kind == "entity" and "entityType" not in member and named_kind not in (None, kind):
-        member = member | {"entityType": named_kind}
+    """Return an element of `entities` or `relations` as a line.
+
+    kind: `entity` or `relation`. In such lists some programs write the type of an entity as `type`,
+        which becomes `entityType`.
+    """
+    own_type = member.get("type")
+    if kind == "entity" and "entityType" not in member and own_type not in (None, kind):
+        member = member | {"entityType": own_type}
+    # `type` comes first, and replaces the element's own
     return _raw_line({"type": kind} | member | {"type": kind})
 
 
 def _raw_line(value: Any) -> bytes:
+    """Return a JSON value as a line in UTF-8. Half surrogate pairs are escaped, as `\\ud83d`."""
     text = dump_line(value)
     if not is_valid_unicode(text):
         text = json.dumps(value, separators=(",", ":"))
@@ -291,32 +314,39 @@ def _raw_line(value: Any) -> bytes:
 
 
 def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
-    """The kind of file this is, if not one of lines of JSON objects; "" if it is one."""
+    """Say what a file is that does not have one JSON object a line, "" if it has.
+
+    data, lines: the bytes of the file, whole and by line.
+
+    Such as `a JSON array`, for an error message.
+    """
     stripped = (text for line in lines if (text := line.removeprefix(_BOM).strip()))
-    full = list(islice(stripped, 2))
-    if not full:
+    # The lines that are not blank. Mostly the first two show enough.
+    full_lines = list(islice(stripped, 2))
+    if not full_lines:
         return ""
-    first = json_value(full[0])
-    if isinstance(first, dict) and (len(full) > 1 or "type" in first):
+    first = json_value(full_lines[0])
+    if isinstance(first, dict) and (len(full_lines) > 1 or "type" in first):
         return ""
-    full += stripped
+    full_lines += stripped
     document = json_value(data.removeprefix(_BOM).strip())
     if isinstance(document, list):
         return "a JSON array"
-    if document is not None and len(full) > 1:
+    if document is not None and len(full_lines) > 1:
         return "one JSON value over several lines"
     if isinstance(document, dict):
         return "one JSON object without a type"
-    if not any(line.startswith(b"{") for line in full):
+    if not any(line.startswith(b"{") for line in full_lines):
         return "a file of another kind"
-    is_torn = full[0] == b"{" or full[0].startswith(b"[")
-    if is_torn and not any(isinstance(json_value(line), dict) for line in full):
+    is_beginning_of_value = full_lines[0] == b"{" or full_lines[0].startswith(b"[")
+    has_object = any(isinstance(json_value(line), dict) for line in full_lines)
+    if is_beginning_of_value and not has_object:
         return "one JSON value over several lines, cut off"
     return ""
 
 
 def json_value(text: str | bytes) -> Any:
-    """The JSON value, or None."""
+    """Parse JSON. None if it is invalid, and for `null`."""
     try:
         return json.loads(text if isinstance(text, str) else text.decode())
     except (ValueError, RecursionError):
@@ -325,8 +355,12 @@ def json_value(text: str | bytes) -> Any:
 
 @dataclass(slots=True)
 class GraphText:
-    """Read the lines of a text: entities with the keys we do not know, relations, and (line, why)
-    of bad ones."""
+    """The graph in a text.
+
+    entities: each with the further keys of its JSON object.
+    relations: in the order of the text.
+    bad: (number of the line, reason) of what is neither.
+    """
 
     entities: list[tuple[Entity, dict[str, Any]]] = field(default_factory=list)
     relations: list[GraphRelation] = field(default_factory=list)
@@ -334,9 +368,11 @@ class GraphText:
 
 
 def parse_graph(text: str) -> GraphText:
-    """The graph in `text`: JSON Lines, a JSON array of such objects, or one object of `entities`
-    and `relations`. Lines, or members of the array, count from 1. Lines of another type are bad
-    ones too."""
+    """Read the graph in a text: one object a line, an array of objects, or one object with
+    `entities` and `relations`.
+
+    Lines and elements of an array are counted from 1. Objects of another type are bad, too.
+    """
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] in ("[", "{"):
         document = json_value(text)
@@ -346,14 +382,16 @@ def parse_graph(text: str) -> GraphText:
         return _collect(enumerate(document, 1))
     if isinstance(document, dict) and "type" not in document:
         members = [("entity", document.get("entities")), ("relation", document.get("relations"))]
-        listed: list[tuple[str, Any]] = []
+        typed_members: list[Any] = []
         for kind, values in members:
-            if isinstance(values, list):
-                listed += [(kind, value) for value in values]
-        return _collect(
-            (1, {**member, "type": kind} if isinstance(member, dict) else member)
-            for kind, member in listed
-        )
+            if not isinstance(values, list):
+                continue
+            for value in values:
+                if isinstance(value, dict):
+                    typed_members.append({**value, "type": kind})
+                else:
+                    typed_members.append(value)
+        return _collect((1, member) for member in typed_members)
     lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
     return _collect(
         (number, json_value(line) if is_valid_unicode(line) else None) for number, line in lines
@@ -367,6 +405,7 @@ _BAD = {
 
 
 def _collect(values: Iterable[tuple[int, Any]]) -> GraphText:
+    """Sort JSON values, each with the number of its line, into a GraphText."""
     graph_text = GraphText()
     for number, value in values:
         if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Leaving out files of a project's folder, by lists in gitignore's form and by Obsidian's lists.
+"""Leaves files of a project's folder out, by lists in the format of .gitignore and by Obsidian's.
 
 A path that is left out is neither indexed nor shown, and no note can be written there. As in git, a
 later pattern wins over an earlier one, and nothing below a folder that is left out comes back.
@@ -14,18 +14,24 @@ from typing import NamedTuple
 from memoranda.text.pattern import lazy_pattern
 from memoranda.value_object import ValueObject
 
-# Patterns of one file.
-_MOST_PATTERNS = 1_000
-# Folders remembered before they are all forgotten.
-_MOST_KNOWN = 10_000
-# What begins a named group in JavaScript, as Obsidian reads it.
+# Further patterns of one file are ignored.
+_MAX_PATTERNS = 1_000
+# The cache of folders is cleared when it has this number.
+_MAX_CACHED_FOLDERS = 10_000
+# The beginning of a named group in JavaScript, `(?<name>`, which Python writes `(?P<name>`.
 _NAMED_GROUP = lazy_pattern(r"\(\?<(?![=!])")
-# A class of signs in a pattern of .gitignore.
-_CLASS_END = lazy_pattern(r"\[(?:[!^])?\]?[^\]\n]*\]")
+# A class of characters in a pattern of .gitignore, such as `[!a-z]`.
+_CHARACTER_CLASS = lazy_pattern(r"\[(?:[!^])?\]?[^\]\n]*\]")
 
 
 class Pattern(NamedTuple):
-    """One line of a list. `reason` names the list and the line, for people."""
+    """One line of a list of files to leave out.
+
+    regex: searched in the project-relative path; a folder's path ends in `/`.
+    reason: the list and the line, for people: `.memoryignore, line 3`.
+    is_negated: whether the files that match are not left out after all.
+    only_folders: whether only folders match.
+    """
 
     regex: re.Pattern[str]
     reason: str
@@ -35,17 +41,17 @@ class Pattern(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class IgnoreRules(ValueObject):
-    """The patterns of one project, in their order."""
+    """The patterns of one project, of which the last that matches decides."""
 
     patterns: tuple[Pattern, ...] = ()
+    # A cache: folder -> the result of `reason` for it
     _folders: dict[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.patterns)
 
     def reason(self, path: str, *, is_folder: bool = False) -> str:
-        """The reason why a path is left out, with the list that says so. Empty if it is not left
-        out.
+        """Return the `Pattern.reason` why a path is left out, "" if it is not left out.
 
         If a folder is left out, so is everything below it.
         """
@@ -55,17 +61,19 @@ class IgnoreRules(ValueObject):
         return self._folder_reason(folder) or self._own_reason(path, is_folder)
 
     def _folder_reason(self, folder: str) -> str:
+        """Return `reason` for a folder, which is cached. "" for the project's own folder."""
         if not folder:
             return ""
         reason = self._folders.get(folder)
         if reason is None:
             reason = self.reason(folder, is_folder=True)
-            if len(self._folders) >= _MOST_KNOWN:
+            if len(self._folders) >= _MAX_CACHED_FOLDERS:
                 self._folders.clear()
             self._folders[folder] = reason
         return reason
 
     def _own_reason(self, path: str, is_folder: bool) -> str:
+        """Return `reason` for a path, without regard to the folders above it."""
         subject = path
         if is_folder:
             subject = f"{path}/"
@@ -82,16 +90,24 @@ class IgnoreRules(ValueObject):
 
 
 def gitignore_patterns(lines: Iterable[str], source: str) -> list[Pattern]:
-    """The patterns of a list in gitignore's form; `source` is how the list is called."""
+    """Parse the lines of a list in the format of .gitignore.
+
+    source: the name of the list, for people.
+    """
     patterns: list[Pattern] = []
     for number, line in enumerate(lines, 1):
         pattern = _gitignore_pattern(line.rstrip("\r\n"), f"{source}, line {number}")
-        if pattern is not None and len(patterns) < _MOST_PATTERNS:
+        if pattern is not None and len(patterns) < _MAX_PATTERNS:
             patterns.append(pattern)
     return patterns
 
 
 def _gitignore_pattern(line: str, reason: str) -> Pattern | None:
+    """Parse one line of .gitignore. None for a blank line, a comment, and an invalid pattern.
+
+    `!drafts/` has the regular expression `(?:^|/)drafts(?<!/)/?$`, is negated, and is only for
+    folders.
+    """
     text = _without_trailing_blanks(line)
     if not text or text.startswith("#"):
         return None
@@ -117,7 +133,7 @@ def _gitignore_pattern(line: str, reason: str) -> Pattern | None:
 
 
 def _without_trailing_blanks(line: str) -> str:
-    """The line without blanks at its end, those after a backslash excepted."""
+    """Return the line without blanks at its end. After a backslash, one blank stays."""
     text = line.rstrip(" \t")
     has_escaped_blank = text.endswith("\\") and len(text) < len(line)
     if has_escaped_blank:
@@ -126,7 +142,7 @@ def _without_trailing_blanks(line: str) -> str:
 
 
 def _translated(glob: str) -> str:
-    """A glob of gitignore as a regular expression."""
+    """Translate a glob of .gitignore into a regular expression: `*.tmp` into `[^/]*\\.tmp`."""
     parts: list[str] = []
     position = 0
     while position < len(glob):
@@ -137,7 +153,11 @@ def _translated(glob: str) -> str:
 
 
 def _translated_piece(glob: str, position: int) -> tuple[str, int]:
-    """The regular expression of what stands at `position`, and how many characters that is."""
+    """Translate the piece of a glob that begins at `position`.
+
+    Returns the regular expression, and the number of characters of the piece. For `**/a` at 0:
+    `("(?:[^/]+/)*", 3)`.
+    """
     glob_from_here = glob[position:]
     is_at_beginning = position == 0 or glob[position - 1] == "/"
     if glob_from_here.startswith("**/") and is_at_beginning:
@@ -153,13 +173,14 @@ def _translated_piece(glob: str, position: int) -> tuple[str, int]:
     if sign == "\\" and len(glob_from_here) > 1:
         return re.escape(glob_from_here[1]), 2
     if sign == "[":
-        match = _CLASS_END.match(glob_from_here)
+        match = _CHARACTER_CLASS.match(glob_from_here)
         if match:
             return _translated_class(match[0]), len(match[0])
     return re.escape(sign), 1
 
 
 def _translated_class(text: str) -> str:
+    """Translate a class of characters: `[!a-z]` into `(?!/)[^/a-z]`."""
     inner = text[1:-1]
     is_negated = inner.startswith(("!", "^"))
     if is_negated:
@@ -167,28 +188,29 @@ def _translated_class(text: str) -> str:
     escaped = inner.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
     sign = ""
     if is_negated:
-        # A class never matches what parts folders
+        # A class never matches the slash between folders
         sign = "^/"
     return f"(?!/)[{sign}{escaped}]"
 
 
 def folder_pattern(folder: str, reason: str) -> Pattern | None:
-    """A pattern that leaves out one folder of the project, in any case.
+    """Return a pattern that leaves out one folder of the project, whatever its upper and lower case.
 
-    None for the project itself.
+    None for the project's own folder.
     """
-    plain_folder = folder.strip("/")
-    if not plain_folder or plain_folder == ".":
+    path = folder.strip("/")
+    if not path or path == ".":
         return None
-    return Pattern(
-        re.compile(f"^{re.escape(plain_folder)}/", re.IGNORECASE), reason, only_folders=True
-    )
+    return Pattern(re.compile(f"^{re.escape(path)}/", re.IGNORECASE), reason, only_folders=True)
 
 
 def obsidian_patterns(filters: Iterable[object], source: str) -> tuple[list[Pattern], list[str]]:
-    """The patterns of Obsidian's "Excluded files": beginnings of paths, or `/regular expressions/`.
+    """Parse Obsidian's setting "Excluded files". Upper and lower case do not matter.
 
-    Neither regards case. Returned with them are the texts that cannot be read as one.
+    filters: beginnings of paths such as `drafts/`, or regular expressions such as `/\\.tmp$/`.
+    source: the name of the setting, for people.
+
+    Returns the patterns, and the filters that are invalid.
     """
     patterns: list[Pattern] = []
     unreadable: list[str] = []

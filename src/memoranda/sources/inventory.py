@@ -1,6 +1,6 @@
-"""Everything in a project's folder, notes or not: attachments, symlinks, and what is left out.
+"""Lists everything in a project's folder: notes, attachments, symlinks, and what is left out.
 
-The index knows notes alone. This looks at the folder itself, whenever it is asked.
+The index has only notes. So this looks at the folder itself, each time it is called.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import DRAWING_SUFFIX, SKIPPED_FOLDERS
 from memoranda.text.unicode import is_valid_unicode
 
-# Attachments by their extensions.
+# Kinds of attachments in words -> the endings of their names.
 _KINDS = {
     "Obsidian canvas": ".canvas",
     "Excalidraw drawing": f"{DRAWING_SUFFIX} .excalidraw",
@@ -41,8 +41,10 @@ for _kind, _suffixes in _KINDS.items():
 class Attachment(NamedTuple):
     """A file that is not a note.
 
-    kind: its kind in words.
+    path: relative to the project.
+    kind: in words, such as `picture`.
     size: in bytes.
+    mtime_ns: when it was changed last, in nanoseconds since 1970.
     """
 
     path: str
@@ -52,14 +54,15 @@ class Attachment(NamedTuple):
 
     @property
     def changed(self) -> datetime:
-        """When the file was changed last, aware UTC."""
+        """When the file was changed last, in UTC."""
         return EPOCH + timedelta(microseconds=self.mtime_ns // 1000)
 
 
 class Symlink(NamedTuple):
     """A symlink to a folder, or with the name of a note.
 
-    target: project-relative if `is_inside` the project. Otherwise as the link has it.
+    target: where it leads. A path in the project if `is_inside`, otherwise as the link has it.
+    is_inside: whether it leads to something inside the project.
     """
 
     path: str
@@ -68,7 +71,11 @@ class Symlink(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A file or folder that is not part of the project, and the list that says so."""
+    """A file or folder that is left out of the project.
+
+    reason: the list and the line that say so (`ignoring.Pattern`).
+    notes: how many files with the name of a note it has.
+    """
 
     path: str
     reason: str
@@ -77,7 +84,11 @@ class LeftOut(NamedTuple):
 
 @dataclass(slots=True)
 class Inventory:
-    """The files of a folder; all paths are relative to the project."""
+    """The contents of a folder. All paths are relative to the project.
+
+    notes: the number of notes.
+    unreadable: folders and notes that may not be read; `/` is the project's own folder.
+    """
 
     notes: int = 0
     attachments: list[Attachment] = field(default_factory=list)
@@ -86,23 +97,36 @@ class Inventory:
     unreadable: list[str] = field(default_factory=list)
 
     def attachment(self, name: str, folder: str = "", usual: str = "") -> Attachment | None:
-        """The attachment that a link in a note of `folder` means; `usual` is where the vault keeps
-        its attachments. None for no attachment, and for several that fit equally."""
+        """Return the attachment that a link means, such as `img/plan.png`.
+
+        Tried in this order: the path from the note's folder, the path from the project, the path
+        from `usual`, and the end of the path of any attachment.
+
+        name: the target of the link.
+        folder: the folder of the note that has the link.
+        usual: the folder in which the program keeps attachments.
+
+        None if no attachment fits, or if several fit equally.
+        """
         by_key = {_key(attachment.path): attachment for attachment in self.attachments}
-        plain = name.lstrip("/")
-        relative = posixpath.normpath(posixpath.join(folder, name))
-        for path in (relative, plain, posixpath.join(usual, plain)):
+        path_in_project = name.lstrip("/")
+        path_from_note = posixpath.normpath(posixpath.join(folder, name))
+        path_in_usual_folder = posixpath.join(usual, path_in_project)
+        for path in (path_from_note, path_in_project, path_in_usual_folder):
             if _key(path) in by_key:
                 return by_key[_key(path)]
-        ending = f"/{_key(plain)}"
-        matches = [by_key[key] for key in by_key if key.endswith(ending)]
+        path_end = f"/{_key(path_in_project)}"
+        matches = [attachment for key, attachment in by_key.items() if key.endswith(path_end)]
         if len(matches) == 1:
             return matches[0]
         return None
 
 
 def attachment_kind(name: str) -> str:
-    """The kind of a file of this name, in words."""
+    """Return the kind of a file with this name, in words: `plan.png` is a `picture`.
+
+    `file` if the ending is unknown.
+    """
     folded = name.lower()
     for suffix, kind in _SUFFIXES.items():
         if folded.endswith(suffix):
@@ -111,7 +135,7 @@ def attachment_kind(name: str) -> str:
 
 
 def inventory_of(source: FolderSource, below: str = "") -> Inventory:
-    """List the folder `below` of a project, with all folders in it."""
+    """List the folder `below` of a project, and all folders in it. "" is the whole project."""
     inventory = Inventory()
     if below and source.rules.reason(below, is_folder=True):
         return inventory
@@ -120,22 +144,22 @@ def inventory_of(source: FolderSource, below: str = "") -> Inventory:
         folder = waiting.pop()
         try:
             with os.scandir(os.path.join(source.root, folder)) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
+                sorted_entries = sorted(entries, key=lambda entry: entry.name)
         except OSError:
             inventory.unreadable.append(folder or "/")
             continue
-        for entry in listed:
+        for entry in sorted_entries:
             if entry.name.startswith(".") or not is_valid_unicode(entry.name):
                 continue
-            inner = _take(source, folder, entry, inventory)
-            if inner:
-                waiting.append(inner)
+            inner_folder = _take(source, folder, entry, inventory)
+            if inner_folder:
+                waiting.append(inner_folder)
     inventory.attachments.sort()
     return inventory
 
 
 def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]:
-    """The attachments directly in one folder of a project, sorted by path."""
+    """Return the attachments directly in one folder of a project, sorted by path."""
     if folder and source.rules.reason(folder, is_folder=True):
         return []
     place = os.path.join(source.root, folder)
@@ -143,7 +167,7 @@ def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]
         names = os.listdir(place)
     except OSError:
         return []
-    # A folder may hold very many notes, so what is named like most of them is passed over first
+    # A folder may have very many notes, so names like theirs are sorted out first
     names = [name for name in names if not name.endswith(".md") or name.endswith(DRAWING_SUFFIX)]
     inventory = Inventory()
     for name in names:
@@ -156,7 +180,7 @@ def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]
 
 
 def _take_attachment(path: str, place: str, inventory: Inventory) -> None:
-    """Add the file at `place` if it is a regular file that is still there."""
+    """Add the file at the absolute path `place`, if it is a regular file that still exists."""
     try:
         status = os.lstat(place)
     except OSError:
@@ -167,7 +191,10 @@ def _take_attachment(path: str, place: str, inventory: Inventory) -> None:
 
 
 def _take(source: FolderSource, folder: str, entry: os.DirEntry[str], inventory: Inventory) -> str:
-    """Add one entry to what was found. Returns the folder to go on with, if it is one."""
+    """Add one entry of a folder to the inventory.
+
+    Returns the path of a folder that is to be listed next. "" for anything else.
+    """
     path = posixpath.join(folder, entry.name)
     is_folder = entry.is_dir(follow_symlinks=False)
     if is_folder and entry.name in SKIPPED_FOLDERS:
@@ -190,6 +217,7 @@ def _take(source: FolderSource, folder: str, entry: os.DirEntry[str], inventory:
 def _take_file(
     source: FolderSource, path: str, entry: os.DirEntry[str], inventory: Inventory
 ) -> None:
+    """Add a file, as a note or as an attachment."""
     if source.has_note_name(path):
         if os.access(entry.path, os.R_OK):
             inventory.notes += 1
@@ -202,13 +230,14 @@ def _take_file(
 def _take_symlink(
     source: FolderSource, path: str, entry: os.DirEntry[str], inventory: Inventory
 ) -> None:
+    """Add a symlink that leads to a folder or has the name of a note. Others are ignored."""
     if not source.has_note_name(path) and not entry.is_dir():
         return
     inventory.symlinks.append(symlink_at(source, path))
 
 
 def symlink_at(source: FolderSource, path: str) -> Symlink:
-    """Where the symlink at `path` of a project leads."""
+    """Return the symlink at `path` of a project."""
     base = os.path.realpath(source.root)
     place = os.path.join(source.root, path)
     target = os.path.realpath(place)
@@ -221,7 +250,7 @@ def symlink_at(source: FolderSource, path: str) -> Symlink:
 
 
 def _notes_below(source: FolderSource, folder: str) -> int:
-    """How many files below a folder that is left out have the name of a note."""
+    """Return how many files below a folder have the name of a note, though they are left out."""
     from memoranda.sources.walking import walk
 
     total = 0
@@ -232,6 +261,10 @@ def _notes_below(source: FolderSource, folder: str) -> int:
 
 
 def _key(path: str) -> str:
+    """Return a path for comparison: without regard to case, Unicode form, and a drawing's `.md`.
+
+    Obsidian's links name the drawing `Plan.excalidraw.md` as `Plan.excalidraw`.
+    """
     folded = unicodedata.normalize("NFC", path).casefold()
     if folded.endswith(DRAWING_SUFFIX):
         return folded.removesuffix(".md")

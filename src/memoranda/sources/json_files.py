@@ -1,4 +1,8 @@
-"""A folder of JSON files with key-value entries, used in place (contract 004, 7)."""
+"""Reads and changes a folder of JSON files with key-value entries, used in place (contract 004, 7).
+
+A file has a JSON array of rows, such as `[{"key": "city", "value": "Bonn", ...}]`, and is named by
+its namespace: `work.json`. The name without `.json` is its stem.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +34,21 @@ from memoranda.sources.locked_file import LockedFile, Replacement
 from memoranda.sources.step import Step, StepKind
 from memoranda.text.checksum import sha256
 
-# Nanoseconds in which a second change may leave a file's size and time as they are
-_TICK = 50_000_000
-# Nothing can be written: the disk, or the share of it, is full.
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+# Two changes within this time may leave a file with the same size and time. So a file that was
+# changed more recently is not cached.
+_TICK_NANOSECONDS = 50_000_000
+# The errors of a full disk or a used-up quota.
+_FULL_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Content(NamedTuple):
-    """The rows of a file, in their order, not to be changed; bytes, and seconds since 1970 of its
-    last change."""
+    """The contents of a file.
+
+    rows: in their order. Callers must not change them.
+    size: in bytes.
+    changed: when the file was changed last, in seconds since 1970.
+    ending: the line break at its end, or "".
+    """
 
     rows: tuple[Row, ...] = ()
     size: int = 0
@@ -47,17 +57,21 @@ class Content(NamedTuple):
 
 
 class JsonFiles:
-    """The files of a folder, by their stems.
+    """The files of the folder `root`, by their stems.
 
     Reading raises OSError, and ValueError for a file that is not an array of entries.
     """
 
     def __init__(self, root: Path):
         self.root = root
-        self._known: dict[str, tuple[Stamp, Content]] = {}
+        # A cache: stem -> the contents of the file, and its stamp then
+        self._cache: dict[str, tuple[Stamp, Content]] = {}
 
     def stems(self) -> list[str]:
-        """The stems of all files that can hold a namespace, sorted. Empty if there is no folder."""
+        """Return the stems of all files that can have a namespace, sorted.
+
+        Empty if the folder does not exist.
+        """
         try:
             names = os.listdir(self.root)
         except FileNotFoundError:
@@ -70,36 +84,39 @@ class JsonFiles:
         return sorted(stem for stem in stems if stem and stem_of(stem) == stem)
 
     def read(self, stem: str) -> Content:
-        """The rows of a file now; a missing file has none."""
+        """Return the present contents of a file. A missing file has no rows."""
         file = self.file(stem)
-        known_content = self._known.get(stem)
-        if known_content and known_content[0] == file.stamp():
-            return known_content[1]
-        if known_content is None:
+        if stem in self._cache:
+            stamp, content = self._cache[stem]
+            if stamp == file.stamp():
+                return content
+        else:
             file.remove_leftover()
         with file.locked(write=False) as fd:
             return self.load(stem, file, fd)
 
     @contextmanager
     def shared(self, stem: str) -> Iterator[None]:
-        """Inside, nobody of ours replaces the file."""
+        """Keep other processes of memoranda from replacing the file, until the end of the block."""
         with self.file(stem).locked(write=False):
             yield
 
     def file(self, stem: str) -> LockedFile:
-        """The file of this stem."""
+        """Return the file of this stem, which may not exist."""
         return LockedFile(self.root / f"{stem}{EXTENSION}")
 
     def name_of(self, row: Row, stem: str) -> str:
-        """The name under which recalls of an entry are counted. It changes when the entry is
-        written again.
+        """Return the key under which reads of an entry are counted.
+
+        It contains the entry's time, so an entry that is written again begins at zero.
         """
         parts = (str(self.root), namespace_in(row, stem), row["key"], str(row.get("created_at")))
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass"))[:32]
 
     def count(self, entries: int, namespaces: int) -> None:
-        """Bring `_meta.json` up to date; one that is no JSON object stays. Raises OSError,
-        ValueError.
+        """Write these numbers into `_meta.json`, unless it has another value than an object.
+
+        Raises OSError, ValueError.
         """
         file = LockedFile(self.root / META)
         with file.locked(write=True, make=True) as fd:
@@ -110,13 +127,16 @@ class JsonFiles:
             else:
                 meta = {}
             counts = {"total_entries": entries, "namespace_count": namespaces}
-            if isinstance(meta, dict) and (now := meta | counts) != meta:
-                file.replace(fd, json.dumps(now, indent=2).encode())
+            if not isinstance(meta, dict):
+                return
+            new_meta = meta | counts
+            if new_meta != meta:
+                file.replace(fd, json.dumps(new_meta, indent=2).encode())
 
     def load(self, stem: str, file: LockedFile, fd: int | None) -> Content:
-        """The contents of the open file.
+        """Read the contents of an open file. An `fd` of None is a missing file, without rows.
 
-        Raises ValueError if it is not a JSON array of objects with texts as keys.
+        Raises ValueError if it is not a JSON array of objects whose `key` is a text.
         """
         if fd is None:
             return Content()
@@ -130,16 +150,16 @@ class JsonFiles:
                 rows = []
         except RecursionError:
             raise ValueError("nested too deeply") from None
-        sound = isinstance(rows, list) and all(
+        is_valid = isinstance(rows, list) and all(
             isinstance(row, dict) and isinstance(row.get("key"), str) for row in rows
         )
-        if not sound:
+        if not is_valid:
             raise ValueError("no array of entries with keys")
         content = Content(
             tuple(rows), len(data), status.st_mtime, "\n" if text.endswith("\n") else ""
         )
-        if time.time_ns() - status.st_mtime_ns > _TICK:
-            self._known[stem] = files.stamp_of(status), content
+        if time.time_ns() - status.st_mtime_ns > _TICK_NANOSECONDS:
+            self._cache[stem] = files.stamp_of(status), content
         return content
 
 
@@ -148,11 +168,11 @@ class CannotOpen(StorageError):
 
 
 class JsonFile:
-    """One file of a folder as a source of entries: see `InPlaceSource` in edit.py.
+    """One file of a folder as a source of entries (`InPlaceSource` in source.py).
 
-    about: the path that its steps name.
-    make: whether a missing file is made, empty.
-    content: what is in the file, inside `changing`.
+    about: the path that its steps name. "" for the name of the file.
+    make: whether to make a missing file.
+    content: the contents of the file, inside `changing`.
     """
 
     name = KV_PROJECT
@@ -168,8 +188,9 @@ class JsonFile:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """As in `EditableSource`. Raises CannotOpen, StorageError, and ValueError for a file that is
-        not an array of entries.
+        """Read and lock the file until the end of the block, in which an edit is planned and made.
+
+        Raises CannotOpen, StorageError, and ValueError for a file that is not an array of entries.
         """
         is_open = False
         try:
@@ -179,8 +200,10 @@ class JsonFile:
                 self._fd = fd
                 yield
         except OSError as error:
-            kind = StorageError if is_open or error.errno in _FULL else CannotOpen
-            raise kind(self._file.name, files.reason(error)) from None
+            error_class: type[StorageError] = CannotOpen
+            if is_open or error.errno in _FULL_DISK_ERRORS:
+                error_class = StorageError
+            raise error_class(self._file.name, files.reason(error)) from None
         finally:
             self._fd = None
 
@@ -205,17 +228,20 @@ class JsonFile:
         return [self._folder.name_of(row, self._stem) for row in changed]
 
     def replace(self, rows: list[Row]) -> None:
-        """Replace the rows of the file, durable on return. The history does not record it: nobody
-        sees counts of recalls as a change. Raises OSError, ValueError.
+        """Replace the rows of the file, durable on return, without a record in the history.
+
+        This is for counts of recalls, which nobody sees as a change. Raises OSError, ValueError.
         """
         self._file.replace(self._open_fd, self._text_of(rows))
 
     @property
     def _open_fd(self) -> int:
+        """The descriptor of the file, inside `changing`."""
         assert self._fd is not None, "a missing file holds nothing to replace"
         return self._fd
 
     def _text_of(self, rows: list[Row]) -> bytes:
+        """Return the file's bytes with these rows. Raises ValueError if JSON cannot express them."""
         try:
             return (json.dumps(rows, indent=2, allow_nan=False) + self.content.ending).encode()
         except RecursionError:
@@ -223,5 +249,5 @@ class JsonFile:
 
 
 def refuse_constant(constant: str) -> Any:
-    """For json.loads: raises ValueError for NaN and the infinities."""
+    """Raise ValueError for NaN and the infinities: the `parse_constant` of json.loads."""
     raise ValueError(f"{constant} is no JSON")

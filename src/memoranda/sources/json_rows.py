@@ -1,5 +1,8 @@
-"""The rows of JSON files with key-value entries (contract 004, 7): whose namespace each is, what the
-history keeps of it, and how a change of rows is taken back.
+"""The rows of JSON files with key-value entries (contract 004, 7).
+
+A row is a JSON object, such as `{"key": "city", "namespace": "work", "value": "Bonn"}`. This module
+tells a row's namespace and what the history keeps of it, edits rows, and undoes edits. A row with a
+time to live is "passing": the history keeps no value of it.
 """
 
 from __future__ import annotations
@@ -21,30 +24,32 @@ Row = dict[str, Any]
 META = "_meta.json"
 PASSING = "the text of an entry with a time to live is not kept"
 _META_NAMESPACE = "_meta_"
-# Signs that agent-memory replaces in the names of its files.
+# Characters that agent-memory replaces in the names of its files.
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 EXTENSION = ".json"
-# Characters of a file's name without its extension; with it, what file systems take
-_LONGEST = 250
-# The fields of a row with a time to live that the history keeps.
-_OF_PASSING = ("key", "namespace", "created_at", "expires_at")
-# The fields of a row that recalls change.
-_COUNTED = ("accessed_at", "access_count")
+# With the extension, a name of this length is the longest that file systems accept.
+_MAX_STEM_CHARACTERS = 250
+# The fields that the history keeps of a row with a time to live.
+_PASSING_FIELDS = ("key", "namespace", "created_at", "expires_at")
+# The fields of a row that change when it is recalled.
+_COUNT_FIELDS = ("accessed_at", "access_count")
 
 
 def stem_of(namespace: str) -> str:
-    """The name, without `.json`, of the file for a namespace; several namespaces can come to the
-    same.
+    """Return the name, without `.json`, of the file for a namespace: `my work` is in `my_work`.
+
+    Several namespaces may share a file.
     """
-    stem = _UNSAFE.sub("_", namespace)[:_LONGEST]
+    stem = _UNSAFE.sub("_", namespace)[:_MAX_STEM_CHARACTERS]
     if stem + EXTENSION == META:
         return _META_NAMESPACE
     return stem
 
 
 def namespace_in(row: Row, stem: str) -> str:
-    """The namespace of a row in the file `stem`; a field of that name that means another file is
-    not ours.
+    """Return the namespace of a row in the file `stem`.
+
+    It is the row's field `namespace`, if that belongs into this file, or else the stem.
     """
     namespace = row.get("namespace")
     if isinstance(namespace, str) and namespace and stem_of(namespace) == stem:
@@ -54,10 +59,12 @@ def namespace_in(row: Row, stem: str) -> str:
 
 @dataclass(slots=True)
 class RowEdit:
-    """The changes to the rows of a file, by their numbers from 0.
+    """The changes to the rows of a file, which are numbered from 0.
 
-    `gone`: the rows that go. `inserted`: rows that come before the row of a number. `added`: rows
-    that come at the end.
+    verb: the kind of the change in the history.
+    gone: the numbers of the rows that are removed.
+    inserted: number of a row -> rows to insert before it.
+    added: rows to add at the end.
     """
 
     verb: str
@@ -70,12 +77,12 @@ class RowEdit:
 
     @property
     def coming(self) -> list[Row]:
-        """The rows that come, in their order."""
+        """All new rows, in their order."""
         inserted = (self.inserted[number] for number in sorted(self.inserted))
         return [*chain.from_iterable(inserted), *self.added]
 
     def applied(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows of a file after this edit."""
+        """Return the rows of a file after this edit."""
         after: list[Row] = []
         for number, row in enumerate(rows):
             after += self.inserted.get(number, ())
@@ -86,25 +93,31 @@ class RowEdit:
 
 
 class RowUndo:
-    """Takes back a change of rows in a file that has `rows` now."""
+    """Plans the undo of a change of rows.
+
+    rows: the present rows of the file.
+    stem: of the file.
+    """
 
     def __init__(self, rows: Sequence[Row], stem: str):
         self._rows = rows
         self._stem = stem
 
     def edit(self, kept_lines: KeptLines) -> RowEdit | None:
-        """The edit that takes the change back.
+        """Return the edit that takes a change back.
 
-        None if a row has changed since, or if its place is taken. Raises NotKept if the history has
-        no text of the row.
+        None if a row has changed since, or if its key is in use again. Raises NotKept if the history
+        has no value of the row.
         """
         edit = RowEdit("undo")
         if not self._remove_added(edit, kept_lines):
             return None
-        gone = [(number, json.loads(old)) for number, old, _ in kept_lines.replaced]
-        returning = [(number, row) for number, row in gone if not _is_passing(row)]
-        is_replaced_gone = bool(kept_lines.added) and len(returning) < len(gone)
-        if is_replaced_gone or not (returning or edit.gone):
+        removed = [(number, json.loads(old)) for number, old, _ in kept_lines.replaced]
+        returning = [(number, row) for number, row in removed if not _is_passing(row)]
+        # The change replaced a row whose value is not kept: the old value cannot return
+        is_old_value_lost = bool(kept_lines.added) and len(returning) < len(removed)
+        has_nothing_to_do = not (returning or edit.gone)
+        if is_old_value_lost or has_nothing_to_do:
             raise NotKept(PASSING)
         if any(self._is_taken(row, edit.gone) for _, row in returning):
             return None
@@ -112,7 +125,10 @@ class RowUndo:
         return edit
 
     def _remove_added(self, edit: RowEdit, kept_lines: KeptLines) -> bool:
-        """Have the rows go that the change added. Returns False where one is not there any more."""
+        """Add to `edit` the removal of the rows that the change added.
+
+        Returns False if the file no longer has one of them.
+        """
         for line in reversed(kept_lines.added):
             number = self._number_of(json.loads(line), edit.gone)
             if number is None:
@@ -121,23 +137,36 @@ class RowUndo:
         return True
 
     def _insert(self, edit: RowEdit, returning: Sequence[tuple[int, Row]]) -> None:
-        """Have rows come back where they were, each given with the number it had then."""
-        staying = [number for number in range(len(self._rows)) if number not in edit.gone]
-        for before, (number, row) in enumerate(returning):
-            # Those returned before this one are not in the file yet
-            slot_index = number - before
-            place = staying[slot_index] if slot_index < len(staying) else len(self._rows)
-            edit.inserted.setdefault(place, []).append(row)
+        """Add to `edit` the insertion of removed rows at their former places.
+
+        returning: (number, row), with the number that the row had when it was removed.
+        """
+        remaining = [number for number in range(len(self._rows)) if number not in edit.gone]
+        for inserted_before, (number, row) in enumerate(returning):
+            # The rows inserted before this one are not in the file yet
+            position = number - inserted_before
+            next_row = len(self._rows)
+            if position < len(remaining):
+                next_row = remaining[position]
+            edit.inserted.setdefault(next_row, []).append(row)
 
     def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:
-        """Where a row is that a change left; the last of equal ones."""
+        """Return the number of a row of the history in the file, the last of equal ones.
+
+        taken: numbers that do not count.
+
+        None if the file does not have it.
+        """
         for number in reversed(range(len(self._rows))):
             if number not in taken and _is_same(kept_row, self._rows[number]):
                 return number
         return None
 
     def _is_taken(self, row: Row, leaving: Collection[int]) -> bool:
-        """Whether the file has another entry under the key of a row that comes back."""
+        """Whether the file has another entry with the key of a row that is to return.
+
+        leaving: the numbers of rows that the edit removes.
+        """
         namespace = namespace_in(row, self._stem)
         return any(
             number not in leaving and is_entry(other, self._stem, namespace, row["key"])
@@ -151,18 +180,18 @@ def _is_passing(row: Row) -> bool:
 
 
 def history_line(row: Row) -> bytes:
-    """A row as the history keeps it."""
+    """Return a row as the history keeps it: a line of JSON, without the value if it is passing."""
     if _is_passing(row):
-        row = {name: row[name] for name in _OF_PASSING if name in row}
+        row = {name: row[name] for name in _PASSING_FIELDS if name in row}
     return json.dumps(row).encode() + b"\n"
 
 
 def _is_same(kept_row: Row, row: Row) -> bool:
-    """Whether a row is equal to one in the history, apart from its recalls."""
+    """Whether a row is equal to a row in the history, apart from its counts of recalls."""
     if _is_passing(kept_row):
         return all(row.get(name) == value for name, value in kept_row.items())
-    kept_fields = {name: value for name, value in kept_row.items() if name not in _COUNTED}
-    return kept_fields == {name: value for name, value in row.items() if name not in _COUNTED}
+    kept_fields = {name: value for name, value in kept_row.items() if name not in _COUNT_FIELDS}
+    return kept_fields == {name: value for name, value in row.items() if name not in _COUNT_FIELDS}
 
 
 def is_entry(row: Row, stem: str, namespace: str, key: str) -> bool:
@@ -171,13 +200,13 @@ def is_entry(row: Row, stem: str, namespace: str, key: str) -> bool:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """Read a time in either form, seconds since 1970 or ISO 8601. None for anything else."""
+    """Parse a time, either seconds since 1970 or ISO 8601. None for anything else."""
     try:
         if isinstance(value, str):
             return parse_stamp(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
-        # A time beyond all years
+        # Not a time, or beyond the years that Python knows
         pass
     return None

@@ -1,6 +1,9 @@
-"""The only module that knows the names of a home's folders and files (docs/format.md), and those
-that are the same on every machine where its notes are in a database: configuration, tokens, ... For
-a home in a folder that does nothing."""
+"""Knows the names of a home's folders and files (docs/format.md). No other module does.
+
+If the notes of a home are in a database, some files are shared by all machines: configuration,
+tokens and others. `follow_shared` and `changing_shared` keep them equal. For a home that is only a
+folder, these functions do nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,17 @@ from memoranda.state_place import state_of
 TEMP_PREFIX = ".tmp-"
 NOTE_SUFFIXES = (".md", ".markdown")
 DRAWING_SUFFIX = ".excalidraw.md"
-"""The end of the names of Excalidraw's drawings in Obsidian: Markdown around compressed data, no
-note."""
+"""The end of the names of Excalidraw's drawings in Obsidian. They are Markdown around compressed
+data, and not notes."""
 # Packages of Node.js carry thousands of READMEs, which are nobody's notes.
 SKIPPED_FOLDERS = frozenset({"node_modules"})
 
 
 class Layout:
-    """Where everything is in the home `root` (an absolute folder)."""
+    """The paths of everything in the home `root` (an absolute folder).
+
+    private: the folder for the ledger, the index and other files that are not for people.
+    """
 
     def __init__(self, root: Path):
         self.root = root
@@ -63,7 +69,7 @@ class Layout:
         self.access_log = self.private / "access.log"
         names = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
         self.built_in: Mapping[str, Path] = {name: root / name.removeprefix(".") for name in names}
-        """Every built-in project with its folder, the archive and the traces of sessions."""
+        """Name -> folder of the built-in projects, the archive and the traces of sessions."""
 
     @property
     def is_apart(self) -> bool:
@@ -71,13 +77,16 @@ class Layout:
         return self.private != self.root / PRIVATE
 
     def place(self, name: str) -> Path:
-        """The path of a file that people know by this name in the home."""
+        """Return the path of a file that is named in the home, such as `.memoranda/index.db`.
+
+        The private folder may be elsewhere.
+        """
         if name == PRIVATE or name.startswith(f"{PRIVATE}/"):
             return self.private / name[len(PRIVATE) + 1 :]
         return self.root / name
 
     def has_former_files(self) -> bool:
-        """Whether there are files of the earlier version that the ledger must take over."""
+        """Whether an earlier version left files whose contents belong into the ledger."""
         places = (
             self.access_log,
             self.review,
@@ -89,16 +98,20 @@ class Layout:
         return any(path.exists() for path in places)
 
     def pending_of(self, agent: str) -> Path:
-        """The list of the reminders of one agent; `agent` is a valid name."""
+        """Return the file with the reminders of one agent; `agent` is a valid name."""
         return self.pending.with_name(f"pending.{agent}.md")
 
     def pending_lists(self) -> list[Path]:
-        """The files there are that have the name of a list of reminders."""
+        """Return all existing files with the name of a list of reminders."""
         return [*self.root.glob("pending.md"), *self.root.glob("pending.*.md")]
 
     def index_for(self, extra: Mapping[str, str], only: Collection[str] = ()) -> Path:
-        """The index file. Each set of extra projects (name -> folder), or of `only` some, has a
-        separate one.
+        """Return the index file of a process that sees these projects.
+
+        extra: further projects, name -> folder.
+        only: the names of the only projects that it sees. Empty for all.
+
+        Each combination has a file of its own, such as `index-9f86d081884c.db`.
         """
         if not extra and not only:
             return self.index
@@ -108,12 +121,12 @@ class Layout:
         return self.index.with_name(f"index-{digest[:12]}.db")
 
     def indexes(self) -> list[Path]:
-        """All existing index files, even of other processes."""
+        """Return all existing index files, also of other processes."""
         return sorted(self.private.glob("index*.db"))
 
 
 class SharedSource(Protocol):
-    """Where shared files come from: see `follow_shared`, `changing_shared`."""
+    """The database that has the shared files: see `follow_shared`, `changing_shared`."""
 
     space: str
 
@@ -122,17 +135,20 @@ class SharedSource(Protocol):
     def changing(self, path: Path) -> AbstractContextManager[None]: ...
 
 
-# By the root of the home, for this process.
+# Root of a home -> the database that has its shared files, in this process.
 _SOURCES: dict[Path, SharedSource] = {}
 
 
 def share(root: Path, source: SharedSource) -> None:
-    """Take the files of the home at `root` from `source` from now on."""
+    """Have the shared files of the home at `root` come from `source` from now on."""
     _SOURCES[root] = source
 
 
 def shared_space(root: Path) -> str | None:
-    """The space of the database that has the files at `root`. None for a home in a folder."""
+    """Return the space of the database that has the shared files of the home at `root`.
+
+    None for a home that is only a folder.
+    """
     source = _SOURCES.get(root)
     if source is None:
         return None
@@ -140,7 +156,7 @@ def shared_space(root: Path) -> str | None:
 
 
 def follow_shared(root: Path) -> None:
-    """Have the files at `root` as they are now; as they were if the database cannot be asked."""
+    """Bring the shared files of the home at `root` up to date, if the database can be reached."""
     source = _SOURCES.get(root)
     if source is not None:
         source.follow()
@@ -148,9 +164,9 @@ def follow_shared(root: Path) -> None:
 
 @contextmanager
 def changing_shared(root: Path, path: Path) -> Iterator[None]:
-    """A context for changing the file at `path`, which all machines of a home share.
+    """Keep other machines from changing a shared file, until the end of the block.
 
-    Inside, no other machine changes it. At its end, all machines have the new file. Raises
+    At the end, the new file at `path` is sent to the database, where all machines get it. Raises
     DatabaseAway, DatabaseRefused; then the file is as before.
     """
     source = _SOURCES.get(root)

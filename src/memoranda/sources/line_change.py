@@ -1,4 +1,4 @@
-"""A change of lines in a file used in place: the effect of a step, and what the ledger keeps of it."""
+"""A change of lines in a file of another program: as a step makes it, and as the ledger keeps it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LineChange:
-    """The effect of a step `lines` on the file at `place`.
+    """The effect of a step LINES on a file.
 
-    numbers: the lines that change or are removed, from 0, in the file before.
-    old, new: these lines before and after. Empty if removed.
-    added: the other new lines.
-    write: brings the lines into the file, whose lock is held until then.
+    place: the absolute path of the file.
+    numbers: of the lines that change or are removed. They count from 0, in the file before.
+    old, new: these lines before and after, in the same order. A removed line is empty after.
+    added: further new lines.
+    write: writes the lines into the file, whose lock is held until then.
     """
 
     place: str
@@ -29,7 +30,7 @@ class LineChange:
 
     @property
     def written(self) -> bytes:
-        """All lines that come."""
+        """All new and changed lines."""
         return b"".join([*self.new, *self.added])
 
 
@@ -45,13 +46,20 @@ class KeptLines(NamedTuple):
     added: list[bytes]
 
     def all(self) -> Iterator[bytes]:
-        """Every line that went or came."""
+        """Yield every line, those that were removed and those that were added."""
         for _, old, new in self.replaced:
             yield old
             yield new
         yield from self.added
 
     def without(self, is_meant: Callable[[bytes], bool]) -> KeptLines:
-        """A copy without these lines, and without the lines that they replaced."""
-        replaced = [row for row in self.replaced if not (is_meant(row[1]) or is_meant(row[2]))]
+        """Return a copy without some lines, their former texts and their later texts.
+
+        is_meant: whether a line is one of them.
+        """
+        replaced = [
+            (number, old, new)
+            for number, old, new in self.replaced
+            if not (is_meant(old) or is_meant(new))
+        ]
         return KeptLines(replaced, [line for line in self.added if not is_meant(line)])

@@ -1,5 +1,8 @@
-"""A file used in place, locked on itself, so that two homes, other programs and any path to it see
-one lock (docs/concurrency.md).
+"""Locks and changes a file of another program (docs/concurrency.md).
+
+The lock is on the file itself. So two homes, other programs, and different paths to the file all
+see one lock. The file is changed by an append, by a new file that is renamed over it, or by
+overwriting it.
 """
 
 from __future__ import annotations
@@ -19,14 +22,18 @@ from memoranda.sources import files
 from memoranda.sources.base import Stamp, Unconfirmed, sha256
 from memoranda.sources.layout import TEMP_PREFIX
 
-# A single file mounted into a container cannot be renamed over.
+# Errors of a file that no other can be renamed over, such as a file mounted into a container.
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
-# Seconds a reader waits for a writer
-_READ_WAITS = 1.0
+# A reader waits this long for a writer, then reads without the lock.
+_READ_WAIT_SECONDS = 1.0
+_LEFTOVER_WAIT_SECONDS = 0.1
 
 
 class CannotReplace(MemorandaError):
-    """Nothing can be renamed over the file; it may be overwritten instead (`Overwriting`)."""
+    """No file can be renamed over this one. It may be overwritten instead (`Overwriting`).
+
+    cause: the system's error.
+    """
 
     code = StorageError.code
 
@@ -36,7 +43,7 @@ class CannotReplace(MemorandaError):
 
 
 class LockedFile:
-    """The file at `path`; symlinks are written through. Methods raise OSError."""
+    """The file at `path`, or the file that a symlink there leads to. Methods raise OSError."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -44,17 +51,17 @@ class LockedFile:
 
     @property
     def target(self) -> str:
-        """Where the file really is, symlinks resolved."""
+        """The real path of the file, with symlinks resolved."""
         return os.path.realpath(self.path)
 
     @property
     def temp(self) -> str:
-        """The one temporary file, of a name the next process knows too."""
+        """The path of the temporary file. Every process gives it the same name, so it can clean up."""
         folder, name = os.path.split(self.target)
         return os.path.join(folder, f"{TEMP_PREFIX}{sha256(os.fsencode(name))[:16]}")
 
     def stamp(self) -> Stamp | None:
-        """The file's stamp now, or None."""
+        """Return the file's present stamp, None if it does not exist."""
         try:
             return files.stamp_of(os.stat(self.path))
         except FileNotFoundError:
@@ -62,31 +69,26 @@ class LockedFile:
 
     @contextmanager
     def locked(self, *, write: bool, make: bool = False) -> Iterator[int | None]:
-        """The file open and locked, shared with readers unless `write`, or None.
-        With `make` a missing file is made first, empty and private, with its folders; it is removed
-        again if the caller fails before it has content. A reader whom a writer keeps waiting reads
-        without the lock."""
+        """Open and lock the file until the end of the block. Yields its descriptor.
+
+        write: whether to keep readers out, too. If not, readers share the lock; and a reader whom a
+            writer keeps waiting reads without it.
+        make: whether to make a missing file, empty and private, with its folders. If the block
+            fails before the file has content, it is removed. Without `make`, None is yielded for a
+            missing file.
+        """
         was_made = False
         fd = -1
         while fd < 0:
             try:
-                if write:
-                    fd = files.lock_file(self.path, fcntl.LOCK_EX, make=False)
-                else:
-                    try:
-                        with waits_at_most(_READ_WAITS):
-                            fd = files.lock_file(
-                                self.path, fcntl.LOCK_SH, access=os.O_RDONLY, make=False
-                            )
-                    except Busy:
-                        fd = files.open_own(self.path, os.O_RDONLY)
+                fd = self._locked_fd(write)
             except FileNotFoundError:
                 if not make:
                     yield None
                     return
                 folder = Path(self.target).parent
                 files.make_private(folder)
-                # Another process was faster
+                # Another process may be faster. Then that file is locked.
                 with suppress(FileExistsError):
                     files.write_file(self.target, b"")
                     was_made = True
@@ -106,14 +108,25 @@ class LockedFile:
         finally:
             os.close(fd)
 
+    def _locked_fd(self, write: bool) -> int:
+        """Open and lock the file. Raises FileNotFoundError, Busy, OSError."""
+        if write:
+            return files.lock_file(self.path, fcntl.LOCK_EX, make=False)
+        try:
+            with waits_at_most(_READ_WAIT_SECONDS):
+                return files.lock_file(self.path, fcntl.LOCK_SH, access=os.O_RDONLY, make=False)
+        except Busy:
+            return files.open_own(self.path, os.O_RDONLY)
+
     def read(self, fd: int) -> bytes:
-        """All bytes of the open file."""
+        """Return all bytes of the open file."""
         os.lseek(fd, 0, os.SEEK_SET)
         return files.read_fd(fd)
 
     def replace(self, fd: int, data: bytes) -> None:
-        """Put `data` in place of the content, durable on return: see `Replacement`. Raises OSError,
-        Unconfirmed.
+        """Replace the content of the file by `data`, durable on return (see `Replacement`).
+
+        Raises OSError, Unconfirmed.
         """
         replacement = Replacement(self, fd, data)
         try:
@@ -123,7 +136,7 @@ class LockedFile:
             raise error.cause from None
 
     def _put(self, fd: int, data: bytes) -> None:
-        """Put `data` in place of the content, in whatever way can be."""
+        """Replace the content of the file by `data`: by a rename, or else by overwriting it."""
         try:
             self.replace(fd, data)
         except OSError as error:
@@ -134,78 +147,89 @@ class LockedFile:
     def remove_leftover(self) -> None:
         """Remove the temporary file of a process that died in `replace`."""
         if os.path.lexists(self.temp) and os.access(self.target, os.W_OK):
-            with suppress(OSError, Busy), waits_at_most(0.1), self.locked(write=True):
+            with (
+                suppress(OSError, Busy),
+                waits_at_most(_LEFTOVER_WAIT_SECONDS),
+                self.locked(write=True),
+            ):
                 os.unlink(self.temp)
 
     def complete_append(self, size: int, data: bytes, inode: int) -> bool:
-        """Finish an append that was interrupted. Text that others added after a part of it stays.
+        """Finish an append that was interrupted. Text that others appended since stays.
 
-        size: the size of the file before.
+        size: the size of the file before the append.
         data: the bytes to append.
-        inode: the inode of the file.
+        inode: the number of the file.
 
-        Returns False if none of it was written, or if the file has been replaced.
+        Returns False if no part of it was written, or if the file has been replaced.
         """
         with self.locked(write=True) as fd:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
-            now = self.read(fd)
-            tail = now[size:]
-            written = _common(tail, data)
+            content = self.read(fd)
+            before = content[:size]
+            tail = content[size:]
+            written = _common_length(tail, data)
+            # A power failure left the file longer, but some of its bytes did not reach the disk
             if _is_unwritten(tail[written:]) and len(tail) <= len(data):
-                self._put(fd, now[:size] + data)
+                self._put(fd, before + data)
                 return True
+            # A part was written, and nothing else after it
             if written == len(tail) < len(data) and written:
                 Append(self, fd, data[written:]).run()
+            # A part was written, and others appended after it
             elif written < len(data):
-                rest = tail[written:]
-                # Others closed a torn line before theirs
-                if rest[:1] == b"\n" != data[written - 1 : written]:
-                    rest = rest[1:]
+                text_of_others = tail[written:]
+                has_extra_break = text_of_others[:1] == b"\n" != data[written - 1 : written]
+                if has_extra_break:
+                    # They ended our torn line before their own text
+                    text_of_others = text_of_others[1:]
                 else:
+                    # Only whole lines are surely ours: theirs may begin like our next line
                     written = data.rfind(b"\n", 0, written) + 1
-                    rest = tail[written:]
+                    text_of_others = tail[written:]
                 if written:
-                    self._put(fd, now[:size] + data + rest)
+                    self._put(fd, before + data + text_of_others)
             return written > 0
 
     def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
-        """Finish an interrupted overwriting of `old` by `new` in file `inode`.
+        """Finish an interrupted overwriting of `old` by `new`, in the file with this inode.
 
-        After a power failure any part may be of either, or unwritten. Other contents are left
-        alone. Returns False if the file has been replaced.
+        After a power failure, each byte may be of the old text, of the new one, or unwritten. A file
+        with any other content stays as it is. Returns False if the file has been replaced.
         """
         with self.locked(write=True) as fd:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
-            now = self.read(fd)
-            if now != new and _is_mixture(now, old, new):
+            content = self.read(fd)
+            if content != new and _is_mixture(content, old, new):
                 _overwrite(fd, new)
             return True
 
 
-def _common(first: bytes, second: bytes) -> int:
-    """How many bytes two texts begin with in common."""
-    return next(
-        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
-        min(len(first), len(second)),
-    )
+def _common_length(first: bytes, second: bytes) -> int:
+    """Return how many bytes at the beginning of two texts are equal: 2 for `abc` and `abd`."""
+    for position, (byte, other_byte) in enumerate(zip(first, second, strict=False)):
+        if byte != other_byte:
+            return position
+    return min(len(first), len(second))
 
 
 def _is_unwritten(data: bytes) -> bool:
-    """Whether these bytes are what a power failure leaves in a file that had grown already."""
+    """Whether these are only zero bytes, which a power failure may leave in a file that grew."""
     return bool(data) and not data.strip(b"\0")
 
 
-def _is_mixture(now: bytes, old: bytes, new: bytes) -> bool:
-    """Whether each byte is of one of two texts, or unwritten."""
-    if len(now) > max(len(old), len(new)):
+def _is_mixture(content: bytes, old: bytes, new: bytes) -> bool:
+    """Whether each byte of `content` is that of the old text, that of the new one, or zero."""
+    if len(content) > max(len(old), len(new)):
         return False
-    places = zip_longest(now, old[: len(now)], new[: len(now)])
-    return all(byte in (0, before, after) for byte, before, after in places)
+    bytes_side_by_side = zip_longest(content, old[: len(content)], new[: len(content)])
+    return all(byte in (0, before, after) for byte, before, after in bytes_side_by_side)
 
 
 def _overwrite(fd: int, data: bytes) -> None:
+    """Write `data` over the content of an open file, durable on return."""
     os.lseek(fd, 0, os.SEEK_SET)
     view = memoryview(data)
     while view:
@@ -217,14 +241,15 @@ def _overwrite(fd: int, data: bytes) -> None:
 class FileWrite:
     """A way to write new bytes into a file that is open as `fd` and locked.
 
-    `prepare` is called before the change is recorded, and `run` after it. Both raise OSError, and
-    then the file is unchanged. The record lets the next process finish the work of one that died.
+    `prepare` is called before the change is recorded in the ledger, and `run` after it. Both raise
+    OSError, and then the file is unchanged. If the process dies, the record lets the next one finish
+    its work.
 
-    inode: the inode of the file that will have the bytes.
-    size: the size before an append. Otherwise None.
+    inode: the number of the file that will have the bytes.
+    size: for an append, the size of the file before. Otherwise None.
     data: the bytes to append, or the new content of a file that is overwritten.
-    whole: the content before, if the file is overwritten.
-    stamp: the stamp of the file after `run`. None if it is not known.
+    whole: the old content, which the history keeps. None if it keeps only the changed lines.
+    stamp: the stamp of the file after `run`. None if others may have written, too.
     """
 
     inode = 0
@@ -238,29 +263,29 @@ class FileWrite:
         self._fd = fd
 
     def prepare(self) -> None:
-        """Do what can be done before the change is recorded."""
+        """Make ready, before the change is recorded. Sets `inode` and `size`."""
         self.inode = os.fstat(self._fd).st_ino
 
     def run(self) -> None:
-        """Write, durable on return."""
+        """Write the bytes, durable on return."""
         raise NotImplementedError
 
     def cancel(self) -> None:
         """Take back what `prepare` did: the change will not be made."""
 
     def instead(self) -> FileWrite | None:
-        """The way to write where this one cannot be (CannotReplace), None for none."""
+        """Return another way to write, for use after CannotReplace. None if there is none."""
         return None
 
-    def _note_stamp(self, size: int) -> None:
-        """Have the file's stamp, unless somebody without the lock wrote too."""
+    def _set_stamp(self, size: int) -> None:
+        """Set `stamp`, if the file has the expected size: others may have written without the lock."""
         stamp = files.stamp_of(os.fstat(self._fd))
         if stamp.size == size:
             self.stamp = stamp
 
 
 class Append(FileWrite):
-    """Adds `data` at the end in one write, all of it or nothing."""
+    """Appends `data` in one write, all of it or nothing."""
 
     def __init__(self, file: LockedFile, fd: int, data: bytes):
         super().__init__(file, fd)
@@ -281,17 +306,17 @@ class Append(FileWrite):
         except OSError:
             os.ftruncate(fd, size)
             raise
-        self._note_stamp(size + len(self.data))
+        self._set_stamp(size + len(self.data))
 
 
 class Replacement(FileWrite):
-    """Renames a new file with `content` over the old one; mode and owner stay.
+    """Renames a new file with `content` over the old one. Mode and owner stay.
 
-    before: kept in the history as the file's whole old text.
-    may_overwrite: whether the file may be overwritten where nothing can be renamed over it. Then the
-        history gets its whole old text.
+    before: the old content, for the history to keep. None if it keeps only the changed lines.
+    may_overwrite: whether the file may be overwritten if it cannot be replaced. Then the history
+        keeps its old content.
 
-    Raises CannotReplace where no file can be renamed over this one, Unconfirmed.
+    Raises CannotReplace if no file can be renamed over this one, and Unconfirmed.
     """
 
     def __init__(
@@ -323,7 +348,7 @@ class Replacement(FileWrite):
         try:
             files.sync_folder(Path(self.file.target).parent)
         except OSError as error:
-            # A power failure may bring either file: show the old one again
+            # After a power failure, either file may be there. So go back to the old content.
             try:
                 self._write_temp(self.file.read(self._fd))
                 self._rename()
@@ -337,6 +362,7 @@ class Replacement(FileWrite):
 
     @contextmanager
     def _saying_why(self) -> Iterator[None]:
+        """Turn an OSError in the block into CannotReplace, if a rename is not possible here."""
         try:
             yield
         except OSError as error:
@@ -378,8 +404,9 @@ class Replacement(FileWrite):
 
 
 class Overwriting(FileWrite):
-    """Writes `content` over the old one, which the history keeps whole: a file mounted by itself
-    cannot be renamed over.
+    """Writes `content` over the old content, which the history keeps.
+
+    It is for a file that cannot be replaced, such as a single file mounted into a container.
     """
 
     def __init__(self, file: LockedFile, fd: int, content: bytes):
@@ -388,7 +415,7 @@ class Overwriting(FileWrite):
         self.whole = file.read(fd)
 
     def run(self) -> None:
-        # A third of what every command would import of this module
+        # Without this import, the module loads in two thirds of the time
         import logging
 
         warning = "%s cannot be replaced by a rename; it was written in place"
@@ -398,4 +425,4 @@ class Overwriting(FileWrite):
         except OSError:
             _overwrite(self._fd, self.whole or b"")
             raise
-        self._note_stamp(len(self.data))
+        self._set_stamp(len(self.data))

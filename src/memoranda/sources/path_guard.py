@@ -1,4 +1,7 @@
-"""The path guard: the one place where outside text becomes a path (docs/format.md)."""
+"""The path guard: the one place where text from outside becomes a path (docs/format.md).
+
+It refuses paths that lead out of a project, by `..`, by an absolute path or by a symlink.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +19,25 @@ from memoranda.value_object import ValueObject
 
 # The limit of Linux and macOS for one name.
 NAME_BYTES = 255
-# Deeper paths make programs that walk them end in errors.
+# Many programs fail on deeper paths.
 SEGMENTS = 64
 PATH_BYTES = 1024
-"""The most names, and bytes in all, that a path may have."""
-# Opened folders keep a path from being exchanged while it is used.
+"""The greatest number of names in a path, and of bytes in all."""
+# A folder is opened, so that nobody can exchange it between the check and the use.
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # The folder of a namespace without Latin letters (contract 004, 7)
 _NAMELESS = lazy_pattern(r"~[0-9a-f]{10}(?:/|\Z)")
 
 
 def climbs(text: str) -> bool:
-    """Whether any segment is `..` after percent-decoding (until stable) and reading `\\` as `/`."""
+    """Whether any segment of a path is `..`, also if it is written `a\\..` or `a/%2e%2e/b`."""
+    # A text may be percent-encoded several times
     while True:
         if ".." in text.replace("\\", "/").split("/"):
             return True
         if "%" not in text:
             return False
-        # 4 ms, which few paths need
+        # The import takes 4 ms, and few paths need it
         from urllib.parse import unquote
 
         decoded = unquote(text)
@@ -43,23 +47,28 @@ def climbs(text: str) -> bool:
 
 
 def clean(path: str, project: str, *, hidden: bool = False) -> str:
-    """`path` as given by a caller -> project-relative with `/`, without empty and `.` segments (""
-    = root).
+    """Return a caller's path relative to the project: `./notes//a.md` becomes `notes/a.md`.
 
-    Refused with OutsideError: `..` in any coding, absolute paths, NUL and line breaks, names
-    over 255 bytes or not valid Unicode, and hidden names unless `hidden`.
+    "" is the project's folder.
+
+    project: its name, for errors.
+    hidden: whether names may begin with a dot.
+
+    Raises OutsideError for `..` in any form, absolute paths, NUL, line breaks and hidden names.
+    Raises InvalidInput for names or paths that are too long, or not valid Unicode.
     """
-    at_home = path.startswith("~") and not _NAMELESS.match(path)
-    bad = (
+    is_in_user_folder = path.startswith("~") and not _NAMELESS.match(path)
+    is_forbidden = (
         path.startswith("/")
-        or at_home
+        or is_in_user_folder
         or "\0" in path
         or "\n" in path
         or "\r" in path
         or climbs(path)
     )
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
-    if bad or (not hidden and any(part.startswith(".") for part in parts)):
+    has_hidden_name = any(part.startswith(".") for part in parts)
+    if is_forbidden or (has_hidden_name and not hidden):
         raise OutsideError(path, project)
     for part in parts:
         check_name(part)
@@ -69,9 +78,9 @@ def clean(path: str, project: str, *, hidden: bool = False) -> str:
 
 
 def as_on_disk(root: str, path: str) -> str:
-    """`path` below `root` with each name as it is on disk.
+    """Return `path` with each name as the disk below `root` spells it.
 
-    The disk may have another Unicode form, or a tab where a listing shows a blank. A name stays if
+    The disk may have `é` as two characters, or a tab where a listing shows a blank. A name stays if
     it is on disk exactly, if it is not on disk, or if several names match it.
     """
     if path.isascii() and " " not in path:
@@ -84,6 +93,7 @@ def as_on_disk(root: str, path: str) -> str:
 
 
 def _name_on_disk(folder: str, name: str) -> str:
+    """Return one name as the disk spells it in `folder` (see `as_on_disk`)."""
     if (name.isascii() and " " not in name) or os.path.lexists(os.path.join(folder, name)):
         return name
     shown_name = _name_shown(name)
@@ -99,13 +109,14 @@ def _name_on_disk(folder: str, name: str) -> str:
 
 
 def _name_shown(name: str) -> str:
+    """Return a name as listings show it: in one Unicode form, tabs as blanks."""
     if name.isascii():
         return flat(name)
     return unicodedata.normalize("NFC", flat(name))
 
 
 def check_size(path: str) -> None:
-    """Raise InvalidInput for a path of too many names or bytes: systems and walks have limits."""
+    """Raise InvalidInput for a path with more than SEGMENTS names or PATH_BYTES bytes."""
     names = path.count("/") + 1
     size = len(path.encode("utf-8", "surrogatepass"))
     if names > SEGMENTS or size > PATH_BYTES:
@@ -116,7 +127,7 @@ def check_size(path: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidInput for a name no file system takes: over 255 bytes, or lone surrogates."""
+    """Raise InvalidInput for a name over 255 bytes, or with half a surrogate pair."""
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
@@ -130,7 +141,7 @@ def check_name(name: str) -> None:
 
 
 def real_path(fd: int) -> str:
-    """Where an open folder really is, all links resolved by the system."""
+    """Return the real path of an open folder, as the system resolved all links."""
     if sys.platform == "darwin":
         return fcntl.fcntl(fd, fcntl.F_GETPATH, b"\0" * 1024).rstrip(b"\0").decode()
     return os.readlink(f"/proc/self/fd/{fd}")
@@ -138,9 +149,10 @@ def real_path(fd: int) -> str:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Folder(ValueObject):
-    """An open folder inside a project: the check and the access use this same handle.
+    """An open folder inside a project. A context manager that closes it.
 
-    path: its real place, relative to the project ("" = its root).
+    fd: its descriptor, by which its place was checked, and by which its files are used.
+    path: its real path relative to the project, "" for the project's own folder.
     """
 
     fd: int
@@ -155,16 +167,16 @@ class Folder(ValueObject):
     __exit__ = close
 
     def at(self, name: str) -> str:
-        """The project-relative path of `name` in this folder."""
+        """Return the path of `name` in this folder, relative to the project."""
         if self.path:
             return f"{self.path}/{name}"
         return name
 
 
 def open_folder(root: str, path: str, project: str, *, links: bool = False) -> Folder:
-    """Open the folder `path` of the project at `root`, and verify its real place.
+    """Open the folder `path` of the project at `root`, and check that it really is inside.
 
-    links: follow symlinks that stay inside. Otherwise any symlink on the way is refused.
+    links: whether to follow symlinks that stay inside. If not, any symlink on the way is refused.
 
     Raises NotFound, OutsideError, StorageError.
     """
@@ -175,8 +187,10 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
     except OSError as error:
         raise StorageError(path or project, reason(error)) from None
     try:
-        real = base = real_path(fd)
-        # Where the project really is: one question to the system, not one for each part of its path
+        real = real_path(fd)
+        base = real
+        # Opening the project's folder takes one question to the system, `realpath` one for each
+        # part of its path
         if path:
             try:
                 with Folder(os.open(root, _FOLDER), "") as top:
@@ -190,7 +204,9 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
             inside = real[len(base) + 1 :]
         else:
             inside = None
-        if inside is None or (not links and inside != path and has_link(root, path)):
+        # On a file system that ignores case, the real spelling may differ without any symlink
+        has_refused_link = not links and inside != path and has_link(root, path)
+        if inside is None or has_refused_link:
             raise OutsideError(path, project)
         return Folder(fd, inside if links else path)
     except BaseException:
@@ -199,7 +215,7 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
 
 
 def has_link(root: str, path: str) -> bool:
-    """Whether a segment is a symlink (a file system that folds case may spell a name differently)."""
+    """Whether any segment of `path` below `root` is a symlink."""
     place = root
     for part in path.split("/"):
         place = os.path.join(place, part)

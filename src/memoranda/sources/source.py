@@ -1,4 +1,4 @@
-"""The contract that every kind of source keeps, and how notes change, whatever keeps them.
+"""The contract of every kind of source, and how notes change, whatever stores them.
 
 A source is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file
 whose entities are its notes (`graph_file.py`). Key-value entries in JSON files, which the index
@@ -44,17 +44,18 @@ class EditableSource(Protocol[EditT]):
     """The project."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Inside, an edit is planned, and its steps are made.
+        """Return a context manager. Inside its block, an edit is planned and its steps are made.
 
-        A file used in place is read anew and locked until then. The files of a folder are locked by
-        nobody: the ledger compares each of them with what was read. Raises StorageError.
+        A file used in place is read again, and locked until the end of the block. The files of a
+        folder are not locked: the ledger compares each of them with the text that was read. Raises
+        StorageError.
         """
         ...
 
     def steps(self, edit: EditT) -> Sequence[Step]:
-        """The steps that make an edit, for the ledger; none for an edit that changes nothing.
+        """Return the steps that make an edit, for the ledger. Empty if it changes nothing.
 
-        To be called inside `changing`. Raises Conflict if the edit was planned from something else.
+        Called inside `changing`. Raises Conflict if the notes are no longer as the edit expects.
         """
         ...
 
@@ -66,63 +67,67 @@ class Source(EditableSource[Any], Protocol):
     root: str
     """The folder, or the file, as an absolute path."""
     away: bool
-    """Whether other processes of the home do not know the project there, so that steps name it."""
+    """Whether other processes of the home do not know this folder, so that steps must name it."""
     holds_entities: bool
-    """Whether the notes are the entities of a graph file, which are changed through the graph
-    alone.
-    """
+    """Whether the notes are entities of a graph file. Then only edits of the graph change them."""
 
     optional: bool
-    """Whether the folder or file need not be there yet."""
+    """Whether the folder or file may be missing."""
 
     def trouble(self) -> str:
-        """Why the notes cannot be listed now, "" when they can; the index then keeps what was last
-        seen.
+        """Return a sentence why the notes cannot be listed now, "" if they can.
+
+        Meanwhile, the index keeps the notes that it saw last.
         """
 
     def version(self) -> Stamp | None:
-        """The state of a store that is one file.
+        """Return the stamp of a source that is one file.
 
-        None if only `list` can tell, or if the file is missing.
+        None if the file is missing, and for a folder, whose state only `list` can tell.
         """
 
     def list(self, below: str = "") -> Listing:
-        """Every note file (of one folder) with its stamp; folders that cannot be read are named,
-        never guessed.
+        """List the notes below a folder with their stamps, "" for all.
+
+        Folders that cannot be read are named: their notes must not be taken for deleted.
         """
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        """The same, some at a time: each step adds files to `listing`, which the caller may empty."""
+        """Add the notes that `list` returns to `listing`, some before each `yield`.
+
+        The caller may empty `listing` in between.
+        """
         ...
 
     def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
-        """The paths of notes that may have changed since `version`.
+        """Return the paths of notes that may have changed since `version`.
 
-        None if only `list` can tell.
+        None if only a comparison by `list` can tell.
         """
 
     def folders(self) -> Iterator[str]:
-        """Absolute paths of all folders that may hold notes, for watching.
+        """Yield the absolute paths of all folders that may have notes, for watching.
 
-        None if the store is one file.
+        A source that is one file yields nothing.
         """
 
     def is_note(self, path: str) -> bool:
-        """Whether a file of this name would be a note (by name alone)."""
+        """Whether a file at this path would be a note, by its path alone."""
 
     def stamp(self, path: str) -> Stamp | None:
-        """The note's present stamp. None if there is no such note file."""
+        """Return the present stamp of a note, None if it does not exist."""
 
     def read(self, path: str) -> File:
-        """The note's bytes. Raises NotFound, OutsideError, StorageError."""
+        """Read a note. Raises NotFound, OutsideError, StorageError."""
 
     def place(self, path: str) -> PathInfo:
-        """The thing at `path` ("" = the project), a final symlink not followed. Raises
-        OutsideError, StorageError.
+        """Return the kind of thing at `path`. "" is the project. A symlink itself is not followed.
+
+        Raises OutsideError, StorageError.
         """
 
     def check_writable(self) -> None:
-        """Raises ReadOnlyProject when notes cannot be written file by file."""
+        """Raise ReadOnlyProject if notes cannot be written file by file."""
 
 
 class InPlaceEdit(Protocol):
@@ -138,19 +143,20 @@ class InPlaceSource(EditableSource[InPlaceEditT], Protocol[InPlaceEditT]):
     """A file of another program, used in place: its edits are changes of lines."""
 
     def inverse(self, kept_lines: KeptLines) -> InPlaceEditT | None:
-        """The edit that takes a change of these lines back. To be called inside `changing`.
+        """Return the edit that takes a change of these lines back. Called inside `changing`.
 
-        None if one of its lines has changed since, or if its place is taken. Raises NotKept.
+        None if one of its lines has changed since, or if a removed line exists again. Raises
+        NotKept.
         """
         ...
 
     def counted(self, edit: InPlaceEditT) -> Sequence[str]:
-        """The names under which reads are counted of what an edit changes: they begin at zero."""
+        """Return the keys of the read counts that an edit sets back to zero."""
         ...
 
 
 class NotKept(MemorandaError):
-    """The history has no text of what a change replaced, as it was of an entry with a time to live."""
+    """The history has no text of a replaced entry, since the entry had a time to live."""
 
     code = "cannot_undo"
 

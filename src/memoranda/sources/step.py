@@ -1,4 +1,4 @@
-"""The steps an edit of notes is turned into by their source, and that the ledger carries out."""
+"""The steps of a change. A source turns an edit of notes into steps, and the ledger does them."""
 
 from __future__ import annotations
 
@@ -45,12 +45,17 @@ class Step(ValueObject):
         MOVE goes to `to`, which must be free.
     root: the folder of the project.
     old: the file as the caller read it. If it has changed since, that is a Conflict.
-    kept: whether the old text stays in the ledger.
-    is_passing: whether the new text stays out of the ledger.
-    away: whether other processes do not know the project at `root`, so that the ledger has to name
+    mode: of the new file. None for the mode of the old one.
+    scope: the scope of the note.
+    link: the target of a new symlink.
+    kept: whether the history keeps the old text.
+    is_passing: whether the new text must leave no trace in the ledger.
+    away: whether other processes do not know the project at `root`, so that the ledger must name
         it.
-    etag, stamp: set for the new file, as soon as a `put` is prepared.
+    temp, temp_folder: name and folder of the temporary file of a PUT or REMOVE.
+    etag, stamp: of the new file, set when a PUT is prepared.
     by: as in `Touched`.
+    lines: for LINES, the change.
     """
 
     do: StepKind

@@ -1,7 +1,7 @@
-"""Recognising folders that another program copies between machines, or that a server holds.
+"""Recognises folders that another program copies between machines, and network disks.
 
 Notes may be there. A database in use may not: its file and its log are copied at different
-moments, and two machines that write tear it.
+moments, and two machines that write it at once damage it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-# Names that a program leaves in the top folder of what it copies.
+# Files that a program puts into the top folder of those it copies -> the program.
 _MARKS = {
     ".stfolder": "Syncthing",
     ".dropbox": "Dropbox",
@@ -33,9 +33,9 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def synced_by(folder: Path, mounts: Path = _MOUNTS) -> str:
-    """The program that copies `folder` to other machines, or the kind of network disk it is on.
+    """Return the program that copies a folder to other machines, or its kind of network disk.
 
-    Empty for a folder of this machine alone, so far as can be told by names.
+    `Syncthing`, or `NFS`. "" if the folder seems to be only on this machine.
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):
@@ -50,7 +50,10 @@ def synced_by(folder: Path, mounts: Path = _MOUNTS) -> str:
 
 
 def _file_system(place: Path, mounts: Path) -> str:
-    """The kind of the file system that holds an absolute path. Empty if unknown."""
+    """Return the kind of the file system of an absolute path, such as `nfs4`. "" if unknown.
+
+    mounts: a file in the format of /proc/mounts.
+    """
     kinds: dict[str, str] = {}
     try:
         lines = mounts.read_text("utf-8", "surrogateescape").splitlines()

@@ -1,4 +1,4 @@
-"""Walking through folders without recursion: however deep they are, the stack stays as it is."""
+"""Walks through folders without recursion, so that even very deep ones do not exhaust the stack."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from collections.abc import Iterator
 def walk(
     root: str | os.PathLike[str], *, top_down: bool = True
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Walk a folder like `os.walk`: yields a folder, the names of its folders, and all other names.
+    """Walk a folder like `os.walk`: yield a folder, the names of its folders, and all other names.
 
     Unlike `os.walk` up to Python 3.11, it does not call itself for each level. Links are not
-    followed, and unreadable folders are skipped. Top down, the caller may remove names from the
-    list of folders, which are not walked then.
+    followed, and unreadable folders are skipped.
+
+    top_down: whether a folder comes before its contents. Then the caller may remove names from the
+        list of folders, and these are not walked.
     """
+    # (folder, whether its contents have been yielded already)
     waiting = [(os.fspath(root), False)]
     while waiting:
         folder, is_walked = waiting.pop()
         if folder != os.fspath(root) and os.path.islink(folder):
             continue
-        listed = _names_in(folder)
-        if listed is None:
+        names = _names_in(folder)
+        if names is None:
             continue
-        folders, files = listed
+        folders, files = names
         if top_down or is_walked:
             yield folder, folders, files
         if top_down:
@@ -34,7 +37,7 @@ def walk(
 
 
 def _names_in(folder: str) -> tuple[list[str], list[str]] | None:
-    """The names of the folders in a folder, and of everything else. None if it cannot be read."""
+    """Return the names of the folders in a folder, and all other names. None if it is unreadable."""
     folders: list[str] = []
     files: list[str] = []
     try:

@@ -1,7 +1,7 @@
-"""Fill a new space of a database from a home that is moved there.
+"""Fills a new space of a database from a home that is moved there.
 
-The rows go into tables of their own, which nobody else sees and which a move that was cut off finds
-again; the last transaction makes them the partitions of the space.
+The rows go into separate tables (`moving_note_...`), which nobody else uses. If the move is
+interrupted, the next try goes on with them. The last transaction makes them partitions of the space.
 """
 
 from __future__ import annotations
@@ -30,45 +30,56 @@ if TYPE_CHECKING:
     from psycopg import sql
 
 Key = tuple[str, str]
+"""(project, path) of a file."""
 
 
 class NewSpace(SpaceDatabase):
-    """A space to be filled from `source`, the name of a home. Raises DatabaseAway, DatabaseRefused."""
+    """A new space that is filled from a home. All methods raise DatabaseAway, DatabaseRefused.
 
-    # A proof reads everything, at the wish of a person
+    source: the name of the home.
+    """
+
+    # A person started the move and its proof reads everything, so nothing limits its time
     settings = SETTINGS | {"statement_timeout": "0"}
 
     def __init__(self, url: str, space: str, source: str):
         super().__init__(url, space)
         self._suffix = sha256(space.encode())[:12]
-        self._note = json.dumps({"moved from": source})
+        # The comment on the table that is filled with notes: it tells whose move this is
+        self._move_mark = json.dumps({"moved from": source})
         self.source = source
 
     def check_free(self) -> bool:
-        """Whether a move from this source began. Raises InvalidInput when the space has notes, or
-        another home is being moved there."""
+        """Whether a move from this source has begun already.
+
+        Raises InvalidInput if the space has notes, or if another home is being moved there.
+        """
         return self._again(self._check_free)
 
     def _check_free(self, db: psycopg.Connection[Any]) -> bool:
-        if self._known(db) and (state := self._newest(db)) is not None:
-            counted = "select count(*) from memoranda.shared_file where space = %s"
-            if state.last or db.execute(counted, [self.space]).fetchall()[0][0]:
+        """Do `check_free` on a connection."""
+        state = None
+        has_tables = self._known(db) > 0
+        if has_tables:
+            state = self._newest(db)
+        if state is not None:
+            count_files = "select count(*) from memoranda.shared_file where space = %s"
+            if state.last or db.execute(count_files, [self.space]).fetchall()[0][0]:
                 raise InvalidInput(
                     f"The space {self.space} of {self.server} is not empty; name another: ?space=NAME"
                 )
         name = f"memoranda.moving_note_{self._suffix}"
-        row = db.execute("select obj_description(to_regclass(%s), 'pg_class')", [name]).fetchall()[
-            0
-        ][0]
-        if row is not None and row != self._note:
+        sql = "select obj_description(to_regclass(%s), 'pg_class')"
+        mark = db.execute(sql, [name]).fetchall()[0][0]
+        if mark is not None and mark != self._move_mark:
             raise InvalidInput(
-                f"Another home is being moved to the space {self.space} of {self.server} ({row}). End that move, or "
+                f"Another home is being moved to the space {self.space} of {self.server} ({mark}). End that move, or "
                 "name another space: ?space=NAME"
             )
-        return row is not None
+        return mark is not None
 
     def begin(self) -> None:
-        """Make the tables that a move from this source did not make yet."""
+        """Make the tables for the move, as far as an interrupted one has not made them yet."""
         self._again(self._migrate)
         self.check_free()
         from psycopg import sql
@@ -82,21 +93,24 @@ class NewSpace(SpaceDatabase):
                     )
                 )
             note = sql.SQL("comment on table {} is {}")
-            db.execute(note.format(self._table("note"), sql.Literal(self._note)))
+            db.execute(note.format(self._table("note"), sql.Literal(self._move_mark)))
 
     def _table(self, name: str, prefix: str = "moving_") -> sql.Identifier:
+        """Return the name of a table of the move. With a prefix of "", of the finished partition."""
         from psycopg import sql
 
         return sql.Identifier("memoranda", f"{prefix}{name}_{self._suffix}")
 
-    def _said(self, text: str, table: str = "note") -> list[tuple[Any, ...]]:
+    def _query(self, text: str, table: str = "note") -> list[tuple[Any, ...]]:
+        """Return the rows of a query, in which `{}` is a table of the move."""
         from psycopg import sql
 
         statement = sql.SQL(text).format(self._table(table))
         with self._connected() as db:
             return db.execute(statement).fetchall()
 
-    def _said_of_each(self, table: str, text: str, rows: Iterable[Sequence[Any]]) -> None:
+    def _execute_many(self, table: str, text: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Execute a statement with the values of each row. In it, `{}` is a table of the move."""
         from psycopg import sql
 
         statement = sql.SQL(text).format(self._table(table))
@@ -104,13 +118,13 @@ class NewSpace(SpaceDatabase):
             db.cursor().executemany(statement, rows)
 
     def files(self) -> dict[Key, tuple[str, str | None, int | None]]:
-        """Kind, SHA-256 (or link) and mode of the files in the space, by (project, path)."""
-        rows = self._said("select project, path, kind, coalesce(sha256, link), mode from {}")
+        """Return (project, path) -> (kind, SHA-256 or target of the link, mode) of all files."""
+        rows = self._query("select project, path, kind, coalesce(sha256, link), mode from {}")
         return {(project, path): (kind, digest, mode) for project, path, kind, digest, mode in rows}
 
     def put_files(self, rows: Iterable[FileRow]) -> None:
         """Write rows of files, replacing existing ones."""
-        self._said_of_each(
+        self._execute_many(
             "note",
             "insert into {} (space, project, path, kind, body, sha256, link, mode, changed_ns, number) "
             "values (%s, %s, %s, %s, %s, %s, %s, %s, %s, 0) on conflict (space, project, path) do update set "
@@ -120,36 +134,36 @@ class NewSpace(SpaceDatabase):
         )
 
     def remove_files(self, keys: Iterable[Key]) -> None:
-        """Take rows out."""
-        self._said_of_each("note", "delete from {} where project = %s and path = %s", keys)
+        """Delete the rows of files."""
+        self._execute_many("note", "delete from {} where project = %s and path = %s", keys)
 
     def read_again(self) -> dict[Key, str]:
-        """The SHA-256 of every file, which the server makes again from its bytes."""
-        rows = self._said(
+        """Return (project, path) -> SHA-256 of every file, which the server computes from its bytes."""
+        rows = self._query(
             "select project, path, encode(sha256(body), 'hex') from {} where kind = 'file'"
         )
         return {(project, path): digest for project, path, digest in rows}
 
     def texts(self) -> set[str]:
-        """The SHA-256 of the texts of the history that are there, rebuilt from their bytes."""
+        """Return the SHA-256 of the history's texts, which the server computes from their bytes."""
         return {
             digest
-            for (digest,) in self._said("select encode(sha256(data), 'hex') from {}", table="text")
+            for (digest,) in self._query("select encode(sha256(data), 'hex') from {}", table="text")
         }
 
     def put_texts(self, texts: Iterable[tuple[str, bytes]]) -> None:
         """Write texts of the history."""
         sql = "insert into {} (space, sha256, data) values (%s, %s, %s) on conflict do nothing"
-        self._said_of_each("text", sql, ([self.space, digest, data] for digest, data in texts))
+        self._execute_many("text", sql, ([self.space, digest, data] for digest, data in texts))
 
     def remove_texts(self, digests: Iterable[str]) -> None:
-        """Take texts of the history out."""
-        self._said_of_each(
+        """Delete texts of the history."""
+        self._execute_many(
             "text", "delete from {} where sha256 = %s", ([digest] for digest in digests)
         )
 
     def digests_of_changes(self) -> dict[int, str]:
-        """The SHA-256 of each stored change in the form of `Change.dump`, by number."""
+        """Return number of a stored change -> SHA-256 of its `Change.dump`."""
         from psycopg import sql
         from psycopg.rows import dict_row
 
@@ -167,16 +181,16 @@ class NewSpace(SpaceDatabase):
             return {change.number: sha256(change.dump()) for change in rows}
 
     def put_changes(self, changes: Sequence[Change]) -> None:
-        """Write changes in place of those with their numbers."""
+        """Write changes, replacing any with the same numbers."""
         self.remove_changes([change.number for change in changes])
         names = f"space, id, {CHANGE_COLUMNS}"
-        self._said_of_each(
+        self._execute_many(
             "change",
             f"insert into {{}} ({names}) values ({marks_of(names)})",
             ([self.space, uuid4(), *change_values(change)] for change in changes),
         )
         names = f"space, change, position, {STEP_COLUMNS}"
-        self._said_of_each(
+        self._execute_many(
             "step",
             f"insert into {{}} ({names}) values ({marks_of(names)})",
             (
@@ -187,10 +201,10 @@ class NewSpace(SpaceDatabase):
         )
 
     def remove_changes(self, numbers: Sequence[int]) -> None:
-        """Take changes out."""
+        """Delete the changes with these numbers."""
         for table, column in (("step", "change"), ("change", "number")):
             statement = f"delete from {{}} where {column} = %s"
-            self._said_of_each(table, statement, ([number] for number in numbers))
+            self._execute_many(table, statement, ([number] for number in numbers))
 
     def finish(
         self,
@@ -199,9 +213,13 @@ class NewSpace(SpaceDatabase):
         used: Mapping[str, int],
         shared: Mapping[str, bytes],
     ) -> None:
-        """Complete the space, whose latest change is `last`.
+        """Turn the tables of the move into the space.
 
-        Raises InvalidInput if somebody wrote to it in between.
+        last: the number of the latest change.
+        counts, used: reads and last uses (seconds since 1970) by key, as in `ReadRow`.
+        shared: name -> bytes of the files that all replicas share.
+
+        Raises InvalidInput if somebody wrote to the space in between.
         """
         reads = [
             [self.space, note_id, counts.get(note_id, 0), used.get(note_id, 0)]
@@ -211,7 +229,7 @@ class NewSpace(SpaceDatabase):
             "insert into {} (space, id, count, used) values (%s, %s, %s, %s) on conflict (space, id) do update "
             "set count = excluded.count, used = excluded.used"
         )
-        self._said_of_each("access", parts, reads)
+        self._execute_many("access", parts, reads)
         from psycopg import sql
 
         with self._connected() as db, db.transaction():
@@ -222,7 +240,7 @@ class NewSpace(SpaceDatabase):
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
                 table_name = self._table(table, "")
-                # Somebody opened it, and wrote nothing
+                # Somebody opened the space meanwhile, which made empty partitions
                 if is_there:
                     db.execute(
                         sql.SQL("alter table {} detach partition {}").format(parent, table_name)

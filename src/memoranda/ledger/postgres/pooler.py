@@ -1,10 +1,9 @@
-"""Recognising a pooler that gives each transaction another connection to the server.
+"""Recognises a pooler that gives each transaction another connection to the server.
 
 Such a pooler (pgbouncer with `pool_mode = transaction`, Supabase at port 6543, Neon's `-pooler`
-address) keeps no session: the lock of the writers would belong to nobody. A pooler is known by the
-process number it tells at the start, which is not the one the server tells. What kind it is shows a
-second connection: where it gets the process of the first, which is still open, processes are
-shared.
+address) keeps no session, so the lock of a writer would be lost. At the start of a connection, a
+pooler tells another process number than the server does later. Further connections show its kind: if
+one of them gets the process of the first, which is still open, processes are shared.
 """
 
 from __future__ import annotations
@@ -22,15 +21,16 @@ REFUSAL = (
     "it is reached through a pooler in transaction mode, which keeps no lock; use the address of "
     "the server itself or of a pooler in session mode (docs/teams.md)"
 )
-# Connections that are opened beside the first one, each keeping a process busy.
+# This number of further connections is opened, each of which keeps a process busy.
 _PROBES = 3
 
 
 def shares_processes(db: Server, connect: Callable[[], Server]) -> bool:
-    """Whether the other end of `db` is a pooler that gives its server process to others between
-    transactions. Raises psycopg.Error.
+    """Whether `db` leads to a pooler that gives its server process to others between transactions.
 
     connect: opens another connection in the same way.
+
+    Raises psycopg.Error.
     """
     own_process = _process(db)
     if own_process == db.info.backend_pid:
@@ -47,4 +47,5 @@ def shares_processes(db: Server, connect: Callable[[], Server]) -> bool:
 
 
 def _process(db: Server) -> int:
+    """Return the number of the server process that runs this query."""
     return int(db.execute("select pg_backend_pid()").fetchall()[0][0])

@@ -134,7 +134,7 @@ class ReplicaFolder:
         return self._layout.root / "projects" / project
 
     def place(self, project: str, path: str) -> Path:
-        """Where a row is. Raises StorageError for a path that leads out."""
+        """Return the absolute path of a row's file. Raises StorageError for a path that leads out."""
         own_files = (self._layout.review.name, self._layout.requests.name)
         try:
             if (
@@ -155,7 +155,7 @@ class ReplicaFolder:
         self._new.unlink(missing_ok=True)
 
     def put(self, row: FileRow) -> None:
-        """Make a file, folder or link what the row says. Raises StorageError, OSError."""
+        """Write the file, folder or link of a row. Raises StorageError, OSError."""
         if is_row(row.project, row.path):
             self.review_rows.store(row.path, bytes(row.body or b""))
             return
@@ -177,6 +177,7 @@ class ReplicaFolder:
         os.replace(fresh, place)
 
     def _make_folder(self, folder: Path) -> None:
+        """Make a folder and the folders above it, in place of any link or file there."""
         if folder in self._parents:
             return
         if folder != self._layout.root:
@@ -201,7 +202,10 @@ class ReplicaFolder:
                 os.unlink(place)
 
     def gone(self, touched: Touched, places_there: Collection[Key]) -> Iterator[Key]:
-        """The places that a step removed and that are not in `places_there`, the innermost first."""
+        """Yield the places that a step emptied, contents of a folder before the folder.
+
+        places_there: places that the space has now, which are left out.
+        """
         if touched.do in (
             StepKind.REMOVE,
             StepKind.UNLINK,
@@ -217,7 +221,7 @@ class ReplicaFolder:
                 yield touched.project, touched.path
 
     def _below(self, project: str, path: str) -> Iterator[Key]:
-        """Everything in a folder of a project, parents first."""
+        """Yield the places of everything below a folder of a project, parents first."""
         root = self.root(project)
         for folder, folders, names in walk(root / path if path else root):
             inside = os.path.relpath(folder, root)
@@ -228,7 +232,7 @@ class ReplicaFolder:
             yield from ((project, prefix + name) for name in (*folders, *names))
 
     def listed(self) -> list[Key]:
-        """Everything in the projects, parents first."""
+        """Return the places of everything in all projects, parents first."""
         projects_folder = self._layout.root / "projects"
         names = [
             *self._built_in,
@@ -240,10 +244,7 @@ class ReplicaFolder:
         return keys + [(PRIVATE, path) for path in self.review_rows.paths()]
 
     def holds(self, key: Key, digest: str | None) -> bool:
-        """Whether a file with this SHA-256 is there.
-
-        Without a digest, whether anything is there.
-        """
+        """Whether the place has a file with this SHA-256. For None, whether it has anything."""
         if is_row(*key):
             data = self.review_rows.bytes_at(key[1])
             return data is not None and digest in (None, sha256(data))
@@ -257,10 +258,13 @@ class ReplicaFolder:
 
 
 class ColdStart:
-    """Runs `bring` in a thread, which reports its progress: (notes so far, all notes).
+    """Fills a new replica in a thread, while calls are answered from the notes that are here.
 
-    `tell` returns whether to go on. Only one process of the machine does this. It locks the file at
-    `path`, which tells the others the progress.
+    Only one process of the machine does this. It locks the file at `path`, and writes its progress
+    there for the others.
+
+    bring: fetches the notes. It calls its argument with (notes so far, all notes), which returns
+        whether to go on.
     """
 
     def __init__(self, path: Path, bring: Callable[[Callable[[int, int], bool]], None]):
@@ -270,7 +274,7 @@ class ColdStart:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, unless a thread or another process is at it."""
+        """Start the thread, unless it runs already. If another process fills the folder, it ends."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="cold-start", daemon=True)
             self._thread.start()
@@ -305,7 +309,7 @@ class ColdStart:
         return ""
 
     def close(self) -> None:
-        """Stop; what came stays."""
+        """Stop the thread. The notes that it fetched stay."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -329,9 +333,7 @@ class ReplicaHistory(History):
         self._rewritten = rewritten
 
     def replace_all(self, changes: Iterable[Change]) -> None:
-        """Put the changes the database has in place of all, and drop the texts none of them refers
-        to.
-        """
+        """Replace the whole history by the database's, and drop texts that it does not refer to."""
         super().replace_all(changes)
         self.drop_texts()
 
@@ -383,9 +385,7 @@ class ReplicaHistory(History):
         self._rewritten()
 
     def follow_revised(self, revised: Sequence[Change], oldest: int) -> None:
-        """Put the changes that the database revised in place of those here, and forget those before
-        its `oldest`.
-        """
+        """Replace the changes that the database revised, and delete those below the number `oldest`."""
         self._last = None
         with self.database.transaction(durable=False) as connection:
             connection.execute("delete from step where change < ?", (oldest,))
@@ -398,7 +398,7 @@ class ReplicaHistory(History):
             self.record(connection, revised)
 
     def count(self) -> int:
-        """How many changes are here."""
+        """Return how many changes this replica has."""
         row = self.database.row("select count(*) as count from change")
         assert row is not None
         return int(row["count"])
@@ -426,11 +426,11 @@ class ReplicaHistory(History):
 
 
 class ReplicaReads(Reads):
-    """The `Reads` of a replica: the database's counts at the last exchange, and the reads made here
-    since.
+    """The `Reads` of a replica: the database's counts at the last exchange, and reads made here since.
 
-    Reads are sent under a mark. The database knows the marks it has counted. After a crash, reads
-    under a mark are therefore sent again or forgotten, but never counted twice.
+    An exchange sends the reads made here, and fetches the sums of all machines. Reads are sent
+    under a mark, a random number. The database remembers the marks that it has counted. So after a
+    crash, reads are sent again only if their mark is new there: none is counted twice.
     """
 
     def __init__(
@@ -447,8 +447,10 @@ class ReplicaReads(Reads):
         self._next = 0.0
 
     def exchange(self, *, now: bool = False) -> None:
-        """Add what was read here to the database and see what was read elsewhere, if it is time to
-        or `now`. What cannot be sent waits for the next time.
+        """Send the reads made here to the database, and fetch the sums of all machines.
+
+        This happens at most every ten seconds, unless `now`. If the database cannot be reached, the
+        reads wait for the next exchange.
         """
         if now or time.monotonic() >= self._next:
             with suppress(OSError, Busy, StorageError), waits_at_most(_PATIENCE):
@@ -465,7 +467,7 @@ class ReplicaReads(Reads):
         self._totals = {key: ReadRow(count, 0, used) for key, count, used in rows}
 
     def _mark_rows(self) -> bool:
-        """Put all that was read here under a new mark. Returns whether there was anything."""
+        """Give all reads made here a new mark. Returns whether there were any."""
         with self._database.transaction() as connection:
             connection.execute(
                 "insert into sent_read (mark, key, count, used_at, restarted) "
@@ -475,7 +477,7 @@ class ReplicaReads(Reads):
             return connection.execute("delete from read").rowcount > 0
 
     def _send_marked(self) -> None:
-        """Send what is under marks, each once."""
+        """Send the reads of every mark that the database has not counted yet."""
         for row in self._database.rows("select distinct mark from sent_read"):
             mark = UUID(row["mark"])
             if not self._server.has_counted(mark):
@@ -509,7 +511,7 @@ class ReplicaReads(Reads):
         return rows
 
     def whole(self) -> dict[str, ReadRow]:
-        """The reads of all machines, all of them in the database. Raises DatabaseAway, Busy."""
+        """Return the reads of all machines by key, after an exchange. Raises DatabaseAway, Busy."""
         self._exchange()
         return {key: row for key, row in self._totals.items() if row != ReadRow()}
 
@@ -597,7 +599,7 @@ class SharedFiles:
             self._seen = state.files
 
     def show(self, texts_by_name: Mapping[str, bytes]) -> None:
-        """Make the copies these. Raises StorageError."""
+        """Replace the copies by these: name -> bytes. Others are removed. Raises StorageError."""
         for name, path in self._places.items():
             self._show_one(path, texts_by_name.get(name))
 
@@ -608,7 +610,7 @@ class SharedFiles:
             self._access_rows().load(data)
 
     def _access_rows(self) -> AccessRows:
-        """Who may come in: rows here, one file for all replicas."""
+        """Return the access rows of the ledger, which all replicas share as one file."""
         if self._access is None:
             make_private(self._layout.private)
             self._access = AccessRows(LedgerDatabase(self._layout.ledger))
@@ -622,7 +624,7 @@ class SharedFiles:
     @contextmanager
     def changing(self, path: Path) -> Iterator[None]:
         """Change a shared file for all replicas (see `changing_shared`)."""
-        # The configuration of this machine
+        # Any other file is only of this machine
         if path not in self._places.values():
             yield
             return
@@ -640,7 +642,7 @@ class SharedFiles:
 
 
 def attach(root: Path, url: str, space: str) -> SharedFiles:
-    """From now on this process has the shared files of the home at `root` from the space."""
+    """Take the shared files of the home at `root` from the space, from now on in this process."""
     key = (os.getpid(), root, url, space)
     if key not in _ATTACHED:
         _ATTACHED[key] = SharedFiles(Layout(root), url, space)

@@ -71,8 +71,13 @@ _FOLLOWS = 1.0
 
 
 class ReplicaLedger(Ledger):
-    """The home at `layout`, a replica of the `space` at `url`. Raises DatabaseAway when there is
-    neither a server nor a whole copy of it, DatabaseRefused, StorageError."""
+    """The ledger of a home that is a replica of the `space` at `url`.
+
+    serves: whether the process goes on, so that a thread may fill a large replica.
+
+    Raises DatabaseAway if there is neither a server nor a complete copy, DatabaseRefused,
+    StorageError.
+    """
 
     holds_truth = False
     history: ReplicaHistory
@@ -177,7 +182,7 @@ class ReplicaLedger(Ledger):
         return self.review_rows.all(kind)
 
     def _convert_review(self) -> None:
-        """Answers that a version before kept in files of the space become rows, as one change."""
+        """Turn the files of answers and requests of an earlier version into rows, as one change."""
         steps = list[Step]()
         for kind, (path, what) in review_files(self.layout).items():
             if not path.exists():
@@ -198,8 +203,9 @@ class ReplicaLedger(Ledger):
             self.write(FOLD, lambda: steps, ("", ""))
 
     def follow(self) -> str:
-        """See what other replicas committed before now: one round trip, and the folder's lock if
-        there is anything.
+        """Fetch the changes that other replicas committed (see `Ledger.follow`).
+
+        It takes one round trip, and the folder's lock only if there are any.
         """
         if self._depth or self.queue.changes:
             return ""
@@ -222,9 +228,7 @@ class ReplicaLedger(Ledger):
         return ""
 
     def _filling(self) -> str:
-        """How far a large space is that is brought here for the first time; "" when all of it is
-        here.
-        """
+        """Return a sentence about how far the first copy of a large space is, "" if it is complete."""
         if self._folder.state() is not None:
             return ""
         words = self._cold_start.words()
@@ -292,7 +296,7 @@ class ReplicaLedger(Ledger):
         )
 
     def _lacks(self, state: SpaceState) -> bool:
-        """Whether the folder is not at this state, so far as this process knows."""
+        """Whether the folder differs from this state, as far as its numbers tell."""
         mine = self._folder.state()
         is_known = mine is not None and (mine.id, mine.epoch, mine.files) == (
             state.id,
@@ -304,8 +308,9 @@ class ReplicaLedger(Ledger):
     # --- bringing what the database has
 
     def _take_news(self, mine: ReplicaState, last: int) -> bool:
-        """Take a few changes that came after the change `last`. Returns whether the folder is now
-        as the database is.
+        """Fetch and apply the changes after the number `last`, if they are few.
+
+        Returns whether the folder is now up to date.
         """
         news = self._database.news(last, _FEW)
         if not news:
@@ -318,8 +323,10 @@ class ReplicaLedger(Ledger):
         return self._take(changes, {(row.project, row.path) for row in rows}, rows)
 
     def _bring(self) -> None:
-        """Make the folder what the database says. The folder's lock is held. Raises StorageError,
-        OSError.
+        """Bring the folder up to date with the database. The folder's lock must be held.
+
+        A few new changes are applied one by one. Otherwise everything is compared. Raises
+        StorageError, OSError.
         """
         mine = self._folder.state()
         last = self.history.last
@@ -438,8 +445,9 @@ class ReplicaLedger(Ledger):
         return True
 
     def _bring_slowly(self, tell: Callable[[int, int], bool]) -> None:
-        """Bring everything for the first time, in batches between which others have the folder's
-        lock.
+        """Fetch all notes for the first time. Between two batches, others may take the folder's lock.
+
+        tell: called with (notes so far, all notes). Returns whether to go on.
         """
         database = SpaceDatabase(self._url, self._space)
         try:
@@ -481,7 +489,7 @@ class ReplicaLedger(Ledger):
             put_derived(self.layout.erased, b"")
 
     def _note_whole(self, state: SpaceState) -> None:
-        """Say that the folder is a whole copy of this state."""
+        """Record that the folder is a complete copy of this state."""
         self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
 
     # --- changing
@@ -510,8 +518,9 @@ class ReplicaLedger(Ledger):
             execution.close()
 
     def _write_lines(self, changes: Sequence[PlannedChange]) -> None:
-        """Change JSON files of entries that are used in place. They are of this machine, and in no
-        history: that is the same on all.
+        """Change JSON files of entries, without a record in the history.
+
+        The files belong to this machine, but the history is shared by all.
         """
         for planned in changes:
             lines = planned.lines
@@ -614,8 +623,11 @@ class ReplicaLedger(Ledger):
 
 
 def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) -> None:
-    """Raise what the folder would for a path through a link or a file, of which the rows know
-    nothing.
+    """Raise OutsideError or NotFound for a path that leads through a link or a file.
+
+    The database would accept it, since its rows do not know what is on this disk.
+
+    folders: (root, path) of folders that earlier changes make.
     """
     made_folders = {
         *folders,

@@ -1,5 +1,6 @@
-"""A connection to a PostgreSQL server that is made again when it was lost, and what the server says
-in our words.
+"""A connection to a PostgreSQL server that is made again after it was lost.
+
+Errors of the server become DatabaseAway or DatabaseRefused with a reason in plain words.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ T = TypeVar("T")
 OLDEST_SERVER = 150000
 # A server that does not answer by then is away.
 _CONNECT_SECONDS = 3
-# Seconds for which a server that was away is not asked again.
+# After a failed connection, none is tried for this time.
 _AWAY_SECONDS = 1.0
-# After a failed connection none is tried for at least this long, and this many times as long as it took
-# to fail: calls are not to spend their time waiting for a server that does not answer.
-_AWAY_TIMES = 5.0
-# Limits the server itself keeps, so that no call hangs.
+# Nor for this number of times the seconds that the failure took. So calls spend at most a sixth of
+# their time waiting for a server that does not answer.
+_AWAY_FACTOR = 5.0
+# Limits that the server enforces, so that no call hangs: for a statement, for waiting for a lock, and
+# for a transaction in which we send nothing.
 _STATEMENT_SECONDS = 60
 _LOCK_SECONDS = 10
-# How long a statement may take, wait for a lock, and a transaction wait for us before the server
-# ends it.
 _IDLE_SECONDS = 300
+_MAX_REASON_CHARACTERS = 200
 SETTINGS = {
     "statement_timeout": f"{_STATEMENT_SECONDS}s",
     "lock_timeout": f"{_LOCK_SECONDS}s",
@@ -50,14 +51,14 @@ SETTINGS = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
-"""Plans are made for the one partition; the server notices within 25 s that a machine is gone, and
-frees its lock.
-"""
-# The addresses that were found not to share a session between callers, by this process.
+"""Settings of every connection. By the plan cache mode, queries are planned for the one partition of
+the space. By the keepalives, the server notices within 25 s that a machine is gone, and frees its
+lock."""
+# Addresses at which this process found no pooler that shares sessions.
 _KEEPS_SESSIONS: set[str] = set()
 # Without a handler, psycopg would log to stderr what our errors already say.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
-# Sentences for a server's errors, by SQLSTATE or its first digits.
+# SQLSTATE of an error, or its first digits -> the reason in words.
 _REASONS = {
     "28": "it refuses this user or password",
     "3D000": "it has no database of this name; make it with createdb",
@@ -74,11 +75,12 @@ _REASONS = {
 
 
 class Connection:
-    """A space of the database at `url`. For one thread at a time. Raises ConfigError without the
-    driver.
+    """A connection for one space of the database at `url`. Only for one thread at a time.
 
-    The connection is made when it is needed, and again after it was lost. Statements are never sent
-    twice.
+    It is made when it is needed, and again after it was lost. Except for `_again`, no statement is
+    sent twice. Raises ConfigError if the driver is not installed.
+
+    settings: settings of the server for this connection.
     """
 
     settings = SETTINGS
@@ -92,12 +94,13 @@ class Connection:
         self._url = url
         self.space = space
         self._connection: psycopg.Connection[Any] | None = None
+        # Until this time of `time.monotonic`, the server is not asked again
         self._away_until = 0.0
-        # Why it could not be reached just now
+        # Why the last connection failed, "" if it did not
         self._away = ""
         parts = urlsplit(url)
         self.server = f"{parts.netloc.rpartition('@')[2] or 'the local server'}{parts.path}"
-        """The server and database for people: no password."""
+        """Server and database for people, without the password: `db.example.org/memory`."""
 
     def close(self) -> None:
         """End the connection, and with it the locks it holds."""
@@ -108,6 +111,7 @@ class Connection:
 
     @property
     def _db(self) -> psycopg.Connection[Any]:
+        """The open connection. If need be, it is made. Raises DatabaseAway, DatabaseRefused."""
         if self._connection is not None and not self._connection.closed:
             return self._connection
         import psycopg
@@ -119,8 +123,9 @@ class Connection:
         try:
             db = self._connect()
         except psycopg.Error as error:
-            spent = time.monotonic() - begun
-            self._away_until = begun + spent + max(_AWAY_SECONDS, _AWAY_TIMES * spent)
+            failed = time.monotonic()
+            pause_seconds = max(_AWAY_SECONDS, _AWAY_FACTOR * (failed - begun))
+            self._away_until = failed + pause_seconds
             self._away = reason_of(error)
             raise DatabaseAway(self.server, self._away) from None
         if db.info.server_version < OLDEST_SERVER:
@@ -139,7 +144,7 @@ class Connection:
         return db
 
     def _connect(self) -> psycopg.Connection[Any]:
-        """A connection without settings of its own. Raises psycopg.Error."""
+        """Open a new connection, without `settings`. Raises psycopg.Error."""
         import psycopg
 
         program = os.path.basename(sys.argv[0])[:16]
@@ -153,7 +158,7 @@ class Connection:
         )
 
     def _check_for_pooler(self, db: psycopg.Connection[Any]) -> None:
-        """Raise DatabaseRefused if sessions are not kept. Checked once per process."""
+        """Raise DatabaseRefused if a pooler shares sessions. Checked once per process."""
         import psycopg
 
         if self._url in _KEEPS_SESSIONS:
@@ -161,7 +166,7 @@ class Connection:
         try:
             is_shared = shares_processes(db, self._connect)
         except psycopg.Error as error:
-            # pgbouncer by statement refuses a transaction with these words
+            # pgbouncer with `pool_mode = statement` refuses a transaction with these words
             is_shared = "pooling mode" in str(error)
             if not is_shared:
                 raise self._translated(db, error) from None
@@ -171,7 +176,7 @@ class Connection:
 
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection[Any]]:
-        """The connection; inside, its errors are raised in our words."""
+        """Yield the connection. Its errors in the block become DatabaseAway or DatabaseRefused."""
         import psycopg
 
         db = self._db
@@ -181,7 +186,7 @@ class Connection:
             raise self._translated(db, error) from None
 
     def _translated(self, db: psycopg.Connection[Any], error: psycopg.Error) -> DatabaseRefused:
-        """The error in our words; a connection that was lost is closed."""
+        """Return DatabaseAway if the connection was lost, which is closed then, else DatabaseRefused."""
         if db.closed or db.broken:
             db.close()
             was_idle = error.sqlstate == "25P03"
@@ -191,27 +196,29 @@ class Connection:
         return DatabaseRefused(self.server, reason_of(error))
 
     def _again(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Return the result of `work` on the connection, on a new one if the idle one is gone.
+        """Return the result of `work` on the connection. If that was lost, repeat it on a new one.
 
-        Only for work that may be repeated.
+        Only for work that may be done twice.
         """
-        had_one = self._connection is not None
+        had_connection = self._connection is not None
         try:
             with self._connected() as db:
                 return work(db)
         except DatabaseAway:
-            if not had_one or self._away:
+            # A new connection failed already: another would, too
+            if not had_connection or self._away:
                 raise
         with self._connected() as db:
             return work(db)
 
 
 def reason_of(error: psycopg.Error) -> str:
-    """Why the server said no, in one line."""
+    """Return why the server refused, in one line: `it refuses this user or password`."""
     state = error.sqlstate or ""
     for known_reason, words in _REASONS.items():
         if state and state.startswith(known_reason):
             return words
+    # A failed connection has no SQLSTATE, so words in its text are looked for
     text = " ".join(str(error).split())
     for sign, words in (
         ("Connection refused", "it refuses connections"),
@@ -228,4 +235,5 @@ def reason_of(error: psycopg.Error) -> str:
         if not state and sign in text:
             return words
     message = text.rpartition(" failed: ")[2].removeprefix("FATAL: ")
-    return re.split(" (?:Is the server|This probably)", message)[0][:200] or "it refused"
+    first_sentence = re.split(" (?:Is the server|This probably)", message)[0]
+    return first_sentence[:_MAX_REASON_CHARACTERS] or "it refused"

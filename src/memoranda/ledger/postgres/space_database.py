@@ -106,8 +106,11 @@ class SpaceDatabase(Connection):
     # --- spaces and migrations
 
     def prepare(self) -> SpaceState:
-        """Bring the schema up to date, make the space if it is missing: a partition of each table,
-        and the row that says that there is the space. Raises DatabaseRefused, DatabaseAway."""
+        """Bring the schema up to date, and make the space if it is missing. Returns its state.
+
+        A space is a partition of each table, and a row of the table `space`. Raises
+        DatabaseRefused, DatabaseAway.
+        """
         from psycopg import sql
 
         self._again(self._migrate)
@@ -172,7 +175,7 @@ class SpaceDatabase(Connection):
                 )
 
     def _known(self, db: psycopg.Connection[Any]) -> int:
-        """The number of the last migration that was made, 0 for none."""
+        """Return the number of the last migration that the database has, 0 for none."""
         if db.execute("select to_regclass('memoranda.version')").fetchall()[0][0] is None:
             return 0
         return int(
@@ -186,7 +189,10 @@ class SpaceDatabase(Connection):
         return self._again(lambda db: db.execute(sql, values).fetchall())
 
     def newest(self) -> SpaceState:
-        """Where the space is now: one round trip. Raises DatabaseAway, DatabaseRefused."""
+        """Return the present state of the space. It takes one round trip.
+
+        Raises DatabaseAway, DatabaseRefused.
+        """
         state = self._again(self._newest)
         if state is None:
             raise DatabaseRefused(self.server, f"there is no space {self.space} any more")
@@ -199,9 +205,7 @@ class SpaceDatabase(Connection):
         return None
 
     def _readable(self, state: SpaceState) -> SpaceState:
-        """The state. Raises DatabaseRefused when a later version has made the tables others than we
-        can read.
-        """
+        """Return the state. Raises DatabaseRefused if the tables are of a later version."""
         if state.reads > SCHEMA:
             raise DatabaseRefused(
                 self.server, "its notes are of a later version; upgrade memoranda"
@@ -245,8 +249,10 @@ class SpaceDatabase(Connection):
 
     @contextmanager
     def _pipeline(self, db: psycopg.Connection[Any]) -> Iterator[None]:
-        """Inside, statements are said without waiting for each answer; a transaction one of them is
-        refused in is rolled back. Raises DatabaseAway, DatabaseRefused."""
+        """Send the statements of the block without waiting for each answer.
+
+        If one is refused, the transaction is rolled back. Raises DatabaseAway, DatabaseRefused.
+        """
         import psycopg
 
         try:
@@ -321,13 +327,13 @@ class SpaceDatabase(Connection):
         return bool(self._rows(sql, self.space, mark))
 
     def forget_reads(self, ids: Sequence[str]) -> None:
-        """Leave nothing of the reads of these notes."""
+        """Delete all reads of these notes."""
         sql = "delete from memoranda.access where space = %s and id = any(%s)"
         with self._connected() as db:
             db.execute(sql, [self.space, [*ids]])
 
     def forget_mark(self, mark: UUID) -> None:
-        """No log holds the mark any more."""
+        """Delete a mark: no replica can send its reads again."""
         sql = "delete from memoranda.counted where space = %s and mark = %s"
         with self._connected() as db:
             db.execute(sql, [self.space, mark])
@@ -463,7 +469,7 @@ class SpaceDatabase(Connection):
             self._state = None
 
     def holder(self) -> str:
-        """Who holds the lock of the writers, so far as the server tells."""
+        """Return the program that holds the writers' lock, as the server names it."""
         import psycopg
 
         sql = (
@@ -478,7 +484,7 @@ class SpaceDatabase(Connection):
         return "another program"
 
     def release_lock(self) -> None:
-        """Let other writers in. A connection that was lost has done so."""
+        """Release the writers' lock. A lost connection has released it already."""
         import psycopg
 
         db = self._locked
@@ -608,11 +614,12 @@ class SpaceDatabase(Connection):
             raise DatabaseAway(self.server, "the connection was lost")
 
     def revise(self, revised: Iterable[Change], removed: Collection[int] = ()) -> None:
-        """Put these changes in place of those with their numbers, and remove others. The lock must
-        be held.
+        """Replace changes by revised ones with the same numbers. The lock must be held.
 
-        The space begins a new epoch, and the revised changes are of it: so every replica fetches
-        them, and no others.
+        The space begins a new epoch, which the revised changes get. So every replica sees which
+        changes to fetch again.
+
+        removed: the numbers of changes to delete.
         """
         self._locked_connection  # noqa: B018
         with self._connected() as db, db.transaction():
@@ -637,7 +644,7 @@ class SpaceDatabase(Connection):
 
     @contextmanager
     def sharing(self) -> Iterator[None]:
-        """Inside, nobody else changes a shared file; what is changed is committed at the end."""
+        """Keep others from changing shared files until the end of the block, which commits."""
         lock = "select pg_advisory_xact_lock(hashtext('memoranda files'), hashtext(%s))"
         with self._transaction_begun(lock, self.space):
             yield

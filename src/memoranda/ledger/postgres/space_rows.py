@@ -1,5 +1,6 @@
-"""The rows of a space: what they hold at one moment, read in one transaction, and what the steps of
-a change do to them."""
+"""The rows of a space: `Snapshot` reads them as they are at one moment, and other functions make the
+SQL by which a change edits them.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +17,29 @@ from memoranda.ledger.change_rows import (
     step_values,
     with_steps,
 )
-from memoranda.sources.step import StepKind
+from memoranda.sources.step import NEW_MODE, StepKind
 
 if TYPE_CHECKING:
     import psycopg
 
     from memoranda.ledger.change import Change
     from memoranda.ledger.reads import ReadRow
-    from memoranda.sources.step import Step, StepKind
+    from memoranda.sources.step import Step
 
-# Rows of notes fetched at once.
-_ROWS = 200
+# Rows fetched from the server at once.
+_ROWS_AT_A_TIME = 200
 _STEP_COLUMNS_OF_S = ", ".join(f"s.{column}" for column in f"change, {STEP_COLUMNS}".split(", "))
 
 
 class SpaceState(NamedTuple):
-    """Where a space is: `last` is the number of its latest change; `epoch` and `files` as in the
-    table. `reads` and
-    `writes`: the oldest SCHEMA that may."""
+    """The state of a space, by which a replica sees whether it is up to date.
+
+    id: identifies the space, also if another of its name is made later.
+    last: the number of its latest change.
+    epoch: a number that grows when earlier changes are revised or purged.
+    files: a number that grows when a shared file changes.
+    reads, writes: the oldest SCHEMA of programs that may read and write the tables.
+    """
 
     id: str
     last: int
@@ -50,7 +56,14 @@ STATE = (
 
 
 class FileRow(NamedTuple):
-    """A file, folder or link of a project."""
+    """A file, folder or link of a project.
+
+    kind: `file`, `folder` or `link`.
+    body, sha256: the bytes of a file and their SHA-256. None for others.
+    link: the target of a link.
+    mode: the mode of a file.
+    changed_ns: when the file was changed last, in nanoseconds since 1970.
+    """
 
     project: str
     path: str
@@ -83,40 +96,44 @@ _STEPS_OF_REVISED = (
 
 
 class Snapshot:
-    """One state of a space, inside a transaction."""
+    """Reads the rows of a space as they are at one moment, inside a transaction."""
 
     def __init__(self, db: psycopg.Connection[Any], space: str):
         self._db = db
         self._space = space
 
     def state(self) -> SpaceState:
-        """Where the space is."""
+        """Return the state of the space."""
         return SpaceState(*self._db.execute(STATE, [self._space]).fetchall()[0])
 
     def changes(self, since: int) -> Iterator[Change]:
-        """The changes from this number on, the oldest first."""
+        """Yield the changes from the number `since` on, oldest first."""
         yield from self._changes(CHANGES, STEPS, since)
 
     def revised(self, epoch: int) -> Iterator[Change]:
-        """The changes that were revised after this epoch of the space, the oldest first."""
+        """Yield the changes that were revised after this epoch of the space, oldest first."""
         yield from self._changes(_REVISED, _STEPS_OF_REVISED, epoch)
 
     def _changes(self, changes: str, steps: str, since: int) -> Iterator[Change]:
+        """Yield the changes of two queries, one for rows of changes and one for rows of steps.
+
+        since: the second parameter of both, after the space.
+        """
         from psycopg.rows import dict_row
 
         with (
             self._db.cursor("changes", row_factory=dict_row) as change_cursor,
             self._db.cursor("steps", row_factory=dict_row) as step_cursor,
         ):
-            change_cursor.itersize = _ROWS
-            step_cursor.itersize = _ROWS
+            change_cursor.itersize = _ROWS_AT_A_TIME
+            step_cursor.itersize = _ROWS_AT_A_TIME
             values = [self._space, since]
             change_cursor.execute(changes, values)
             step_cursor.execute(steps, values)
             yield from with_steps(change_cursor, step_cursor)
 
     def extent(self) -> tuple[int, int]:
-        """The number of the oldest change there is, and how many there are."""
+        """Return the number of the oldest change (0 if there is none), and how many exist."""
         sql = (
             "select coalesce(min(number), 0), count(*) from memoranda.change "
             "where space = %s and number > 0"
@@ -125,8 +142,9 @@ class Snapshot:
         return oldest, count
 
     def places(self, since: int) -> dict[tuple[str, str], str | None]:
-        """(project, path) of the files that changed after this number, with SHA-256 or None. -1
-        means all.
+        """Return (project, path) -> SHA-256 of the files that changed after the number `since`.
+
+        A folder or link has None. A number of -1 means all files.
         """
         sql = "select project, path, sha256 from memoranda.note where space = %s and number > %s"
         return {
@@ -135,14 +153,14 @@ class Snapshot:
         }
 
     def rows(self, since: int) -> Iterator[FileRow]:
-        """The rows of the files that changed after this number. -1 means all."""
+        """Yield the rows of the files that changed after the number `since`. -1 means all."""
         sql = f"{FILE_ROWS} and number > %s order by project, path"
         with self._db.cursor("rows") as cursor:
-            cursor.itersize = _ROWS
+            cursor.itersize = _ROWS_AT_A_TIME
             yield from map(FileRow._make, cursor.execute(sql, [self._space, since]))
 
     def row(self, project: str, path: str) -> FileRow | None:
-        """The row of the file at one place. None if none exists."""
+        """Return the row of the file at one place, None if none exists."""
         sql = f"{FILE_ROWS} and project = %s and path = %s"
         row = self._db.execute(sql, [self._space, project, path]).fetchone()
         if row:
@@ -152,8 +170,10 @@ class Snapshot:
 
 @dataclass(slots=True)
 class SqlStatement:
-    """One statement of a commit: how many rows it must touch (None: any), and what it is if it does
-    not.
+    """One statement of a commit.
+
+    rows: how many rows it must touch. None for any number.
+    refused: returns the error to raise if it touches another number.
     """
 
     sql: str
@@ -163,7 +183,7 @@ class SqlStatement:
 
 
 def marks_of(columns: str) -> str:
-    """The marks that the values of these columns take in a statement."""
+    """Return the placeholders for the values of some columns: `%s, %s` for `number, time`."""
     return ", ".join(["%s"] * len(columns.split(",")))
 
 
@@ -180,9 +200,9 @@ _INSERT_STEP = (
 def of_change(
     space: str, change: Change, change_id: UUID, epoch: int = 0
 ) -> Iterator[SqlStatement]:
-    """The SQL that puts a change and its steps into the history.
+    """Yield the SQL that inserts a change and its steps into the history.
 
-    epoch: the epoch of the space, if the change takes the place of one with its number.
+    epoch: the epoch of the space, if the change replaces one with the same number. Otherwise 0.
     """
     values = [space, change_id, epoch, *change_values(change)]
     yield SqlStatement(_INSERT_CHANGE, values)
@@ -191,137 +211,173 @@ def of_change(
         yield SqlStatement(_INSERT_STEP, row)
 
 
+# The row of a place: parameters space, project, path.
+_AT = "where space = %s and project = %s and path = %s"
+# The rows below a folder: parameters space, project, path, path. "0" is the character after "/".
+_BELOW = "where space = %s and project = %s and path >= %s::text || '/' and path < %s::text || '0'"
+_FOLDER_MODE = 0o700
+
+
 def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlStatement]:
-    """The SQL that applies one step to the rows."""
+    """Yield the SQL that applies one step to the rows of notes.
+
+    server: its name, for errors.
+    number: of the change, which the rows record.
+    """
+    where = [space, step.project, step.path]
     if step.do == StepKind.SET:
         yield from of_row(space, number, step)
-        return
-    where = [space, step.project, step.path]
-    at = "where space = %s and project = %s and path = %s"
-    below = (
-        "where space = %s and project = %s and path >= %s::text || '/' and path < %s::text || '0'"
-    )
-
-    def conflict() -> Exception:
-        return Conflict(step.path, "unknown", step.old.etag[:8] if step.old else "none")
-
-    if step.do in (StepKind.PUT, StepKind.REMOVE) and step.old is not None and step.kept:
-        yield SqlStatement(
-            "insert into memoranda.text (space, sha256, data) select space, sha256, body "
-            f"from memoranda.note {at} and sha256 = %s on conflict do nothing",
-            [*where, step.old.etag],
-        )
-    if step.do == StepKind.PUT:
-        stamp = step.stamp
-        if step.mode is not None:
-            mode = step.mode
-        elif step.old:
-            mode = step.old.mode
-        else:
-            mode = 0o600
-        assert stamp is not None
-        values = [step.data, step.etag, mode, stamp.mtime_ns, number]
-        if step.old is None:
-            yield SqlStatement(
-                "insert into memoranda.note (space, project, path, kind, body, sha256, mode, "
-                "changed_ns, number) values (%s, %s, %s, 'file', %s, %s, %s, %s, %s) "
-                "on conflict do nothing",
-                [*where, *values],
-                1,
-                lambda: Exists(step.path),
-            )
-        else:
-            yield SqlStatement(
-                "update memoranda.note set body = %s, sha256 = %s, mode = %s, changed_ns = %s, "
-                f"number = %s {at} and kind = 'file' and sha256 = %s",
-                [*values, *where, step.old.etag],
-                1,
-                conflict,
-            )
+    elif step.do == StepKind.PUT:
+        yield from _of_put(space, number, step)
     elif step.do == StepKind.REMOVE:
-        assert step.old is not None
-        yield SqlStatement(
-            f"delete from memoranda.note {at} and kind = 'file' and sha256 = %s",
-            [*where, step.old.etag],
-            1,
-            conflict,
-        )
+        yield from _of_remove(space, step)
     elif step.do == StepKind.MOVE:
-        inside = [space, step.project, step.path, step.path]
-        yield SqlStatement(
-            f"select 1 from memoranda.note {at}",
-            [space, step.project, step.to],
-            0,
-            lambda: Exists(step.to),
-        )
-        yield SqlStatement(
-            "update memoranda.note set path = %s::text || substr(path, length(%s::text) + 1), "
-            f"number = %s {below}",
-            [step.to, step.path, number, *inside],
-        )
-        same, etag = (" and sha256 = %s", [step.old.etag]) if step.old else ("", [])
-        yield SqlStatement(
-            f"update memoranda.note set path = %s, number = %s {at}{same}",
-            [step.to, number, *where, *etag],
-            1,
-            conflict,
-        )
+        yield from _of_move(space, number, step)
     elif step.do in (StepKind.MKDIR, StepKind.SYMLINK):
         kind, link = ("folder", None) if step.do == StepKind.MKDIR else ("link", step.link)
+        # A folder may exist already, a link may not
         yield SqlStatement(
             "insert into memoranda.note (space, project, path, kind, link, mode, number) "
             "values (%s, %s, %s, %s, %s, %s, %s) on conflict (space, project, path) do update "
             "set number = excluded.number where note.kind = excluded.kind and note.kind = 'folder'",
-            [*where, kind, link, 0o700, number],
+            [*where, kind, link, _FOLDER_MODE, number],
             1,
             lambda: Exists(step.path),
         )
     elif step.do == StepKind.UNLINK:
-        yield SqlStatement(f"delete from memoranda.note {at} and kind = 'link'", where, 1, conflict)
+        yield SqlStatement(
+            f"delete from memoranda.note {_AT} and kind = 'link'",
+            where,
+            1,
+            lambda: _conflict(step),
+        )
     elif step.do == StepKind.RMDIR:
         yield SqlStatement(
-            f"select 1 from memoranda.note {below} limit 1",
+            f"select 1 from memoranda.note {_BELOW} limit 1",
             [space, step.project, step.path, step.path],
             0,
             lambda: DatabaseRefused(server, f"the folder {step.path} is not empty"),
         )
-        yield SqlStatement(f"delete from memoranda.note {at} and kind = 'folder'", where)
+        yield SqlStatement(f"delete from memoranda.note {_AT} and kind = 'folder'", where)
+
+
+def _conflict(step: Step) -> Conflict:
+    """Return the error for a step whose file is not as it was read."""
+    return Conflict(step.path, "unknown", step.old.etag[:8] if step.old else "none")
+
+
+def _keep_old_text(space: str, step: Step) -> Iterator[SqlStatement]:
+    """Yield the SQL that copies the text that a step replaces into the history, if it is kept."""
+    if step.old is not None and step.kept:
+        yield SqlStatement(
+            "insert into memoranda.text (space, sha256, data) select space, sha256, body "
+            f"from memoranda.note {_AT} and sha256 = %s on conflict do nothing",
+            [space, step.project, step.path, step.old.etag],
+        )
+
+
+def _of_put(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
+    """Yield the SQL that writes a file. The old row must have the text that was read."""
+    yield from _keep_old_text(space, step)
+    assert step.stamp is not None
+    if step.mode is not None:
+        mode = step.mode
+    elif step.old:
+        mode = step.old.mode
+    else:
+        mode = NEW_MODE
+    where = [space, step.project, step.path]
+    values = [step.data, step.etag, mode, step.stamp.mtime_ns, number]
+    if step.old is None:
+        yield SqlStatement(
+            "insert into memoranda.note (space, project, path, kind, body, sha256, mode, "
+            "changed_ns, number) values (%s, %s, %s, 'file', %s, %s, %s, %s, %s) "
+            "on conflict do nothing",
+            [*where, *values],
+            1,
+            lambda: Exists(step.path),
+        )
+    else:
+        yield SqlStatement(
+            "update memoranda.note set body = %s, sha256 = %s, mode = %s, changed_ns = %s, "
+            f"number = %s {_AT} and kind = 'file' and sha256 = %s",
+            [*values, *where, step.old.etag],
+            1,
+            lambda: _conflict(step),
+        )
+
+
+def _of_remove(space: str, step: Step) -> Iterator[SqlStatement]:
+    """Yield the SQL that removes a file, which must have the text that was read."""
+    yield from _keep_old_text(space, step)
+    assert step.old is not None
+    yield SqlStatement(
+        f"delete from memoranda.note {_AT} and kind = 'file' and sha256 = %s",
+        [space, step.project, step.path, step.old.etag],
+        1,
+        lambda: _conflict(step),
+    )
+
+
+def _of_move(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
+    """Yield the SQL that moves a file, or a folder with everything below it, to a free place."""
+    yield SqlStatement(
+        f"select 1 from memoranda.note {_AT}",
+        [space, step.project, step.to],
+        0,
+        lambda: Exists(step.to),
+    )
+    yield SqlStatement(
+        "update memoranda.note set path = %s::text || substr(path, length(%s::text) + 1), "
+        f"number = %s {_BELOW}",
+        [step.to, step.path, number, space, step.project, step.path, step.path],
+    )
+    has_old_text = ""
+    values: list[Any] = [step.to, number, space, step.project, step.path]
+    # A folder has no text
+    if step.old is not None:
+        has_old_text = " and sha256 = %s"
+        values.append(step.old.etag)
+    yield SqlStatement(
+        f"update memoranda.note set path = %s, number = %s {_AT}{has_old_text}",
+        values,
+        1,
+        lambda: _conflict(step),
+    )
 
 
 def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
-    """The SQL of a step that sets a row of the ledger, which is a file without a place on disk."""
+    """Yield the SQL of a step SET. In a space, a row of the ledger is stored like a file."""
     where = [space, step.project, step.path]
-    at = "where space = %s and project = %s and path = %s"
+    old_etag = None
     if step.old is not None:
-        old = step.old.etag
-    else:
-        old = None
+        old_etag = step.old.etag
 
     def conflict() -> Exception:
-        return Conflict(step.path, "unknown", old[:8] if old else "none")
+        return Conflict(step.path, "unknown", old_etag[:8] if old_etag else "none")
 
-    if old is not None and step.kept:
+    if old_etag is not None and step.kept:
         yield SqlStatement(
             "insert into memoranda.text (space, sha256, data) select space, sha256, body "
-            f"from memoranda.note {at} and sha256 = %s on conflict do nothing",
-            [*where, old],
+            f"from memoranda.note {_AT} and sha256 = %s on conflict do nothing",
+            [*where, old_etag],
         )
-    if old is not None:
+    if old_etag is not None:
         yield SqlStatement(
-            f"delete from memoranda.note {at} and sha256 = %s", [*where, old], 1, conflict
+            f"delete from memoranda.note {_AT} and sha256 = %s", [*where, old_etag], 1, conflict
         )
     if step.data is not None:
         yield SqlStatement(
             "insert into memoranda.note (space, project, path, kind, body, sha256, mode, number) "
             "values (%s, %s, %s, 'file', %s, %s, %s, %s) on conflict do nothing",
-            [*where, step.data, step.etag, 0o600, number],
+            [*where, step.data, step.etag, NEW_MODE, number],
             1,
             conflict,
         )
 
 
 def of_fold(space: str, folded: Mapping[str, ReadRow]) -> Iterator[SqlStatement]:
-    """The SQL that subtracts reads that are counted in headers now. Later reads stay."""
+    """Yield the SQL that subtracts reads that are counted in headers now. Later reads stay."""
     for key, row in folded.items():
         sql = (
             "update memoranda.access set count = greatest(0, count - %s), "

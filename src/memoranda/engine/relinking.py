@@ -23,7 +23,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.anchors import Anchor, changed_anchors, renamed, renamed_rest, with_own_anchors
 from memoranda.note.frontmatter import split
-from memoranda.note.grammar import link_places, mask_code
+from memoranda.note.grammar import LinkPlace, link_places, mask_code
 from memoranda.note.header_links import header_links
 from memoranda.note.links import (
     WrittenLink,
@@ -201,7 +201,7 @@ def _with_anchors(
     new_links: dict[int, dict[str, str]] = {}
     numbered_links = [*link_places(text, body_at)]
     yaml_text = split(text).yaml or ""
-    numbered_links += [(number, link) for _, number, link in header_links(yaml_text)]
+    numbered_links += [LinkPlace(number, link) for _, number, link in header_links(yaml_text)]
     for number, link in numbered_links:
         new_rest = renamed_rest(link, new_names) if link.rest else None
         if new_rest is None or number > len(lines):

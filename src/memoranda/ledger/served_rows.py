@@ -99,7 +99,7 @@ class ServedRows:
     def latest_notes(self, since: datetime, limit: int) -> list[tuple[str, str]]:
         """Return (id, time) of the notes that agents received since a moment, newest first.
 
-        The time is that of the latest call that gave out the note. Raises StorageError.
+        The time is when a call last gave out the note. Raises StorageError.
         """
         sql = (
             "select note, max(time) as last from served join served_note on call = number "

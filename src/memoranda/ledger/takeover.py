@@ -145,7 +145,7 @@ def _insert_reads(connection: Connection, data: bytes) -> None:
 def _insert_session(name: str) -> Insert:
     """Return the function that inserts the record of a session.
 
-    name: of the file, `CLIENT-HASH`, with the hash of the session.
+    name: the name of the file, `CLIENT-HASH`, with the hash of the session.
     """
     client, _, session = name.rpartition("-")
 

@@ -439,7 +439,7 @@ class History:
         return next(iter(self._with_steps(rows)), None)
 
     def last_before(self, time: str) -> int:
-        """Return the number of the last change before a time (ISO 8601, UTC), 0 if there is none."""
+        """Return the number of the last change before a time (ISO 8601, UTC), 0 for no change."""
         row = self.database.row("select max(number) as last from change where time < ?", (time,))
         if row is not None:
             return row["last"] or 0

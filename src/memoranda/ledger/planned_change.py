@@ -69,7 +69,7 @@ class PlannedChange:
 
     @property
     def lines(self) -> LineChange | None:
-        """The change of lines in a file used in place, None if there is none.
+        """The change of lines in a file used in place, None if it does not exist.
 
         A change of lines has no other steps.
         """

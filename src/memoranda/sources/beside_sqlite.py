@@ -64,7 +64,7 @@ def _descriptor_of(path: str) -> int:
 
 
 def _close_deleted() -> None:
-    """Close the descriptors of deleted files: nobody can open those, so their locks are no loss."""
+    """Close the descriptors of deleted files: nobody can open those, so nobody needs their locks."""
     for key, descriptor in list(_descriptors.items()):
         if os.fstat(descriptor).st_nlink == 0:
             os.close(_descriptors.pop(key))

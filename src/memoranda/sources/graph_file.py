@@ -1,7 +1,7 @@
 """A graph file of another program as the source of a project: each entity is a note (contract 002).
 
 The file has one JSON object a line: an entity with its observations, or a relation between two
-entities. It is read and changed in place. A change writes only its own lines anew; all other bytes
+entities. It is read and changed in place. A change writes only the lines it is about; all other bytes
 stay, and no other file is kept beside it.
 """
 
@@ -90,7 +90,7 @@ class LineEdit:
     lines: number of a line (from 0) -> its new bytes. Empty for a line to remove.
     added: lines to add at the end.
     inserted: number of a line -> lines to insert before it.
-    known: those of the names that are entities of the file.
+    known: the names among them that are entities of the file.
     """
 
     def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):
@@ -531,7 +531,7 @@ class GraphFileSource:
         return self._paths[key]
 
     def entity(self, path: str) -> EntityLine | None:
-        """Return the entity whose note is at `path`, None if there is none."""
+        """Return the entity whose note is at `path`, None if it does not exist."""
         if path not in self._places:
             # Paths are given out when they are needed: give out all
             for name, numbers in self.named.items():

@@ -193,7 +193,7 @@ def _take_attachment(path: str, place: str, inventory: Inventory) -> None:
 def _take(source: FolderSource, folder: str, entry: os.DirEntry[str], inventory: Inventory) -> str:
     """Add one entry of a folder to the inventory.
 
-    Returns the path of a folder that is to be listed next. "" for anything else.
+    Returns the path of a folder to list next. "" for anything else.
     """
     path = posixpath.join(folder, entry.name)
     is_folder = entry.is_dir(follow_symlinks=False)

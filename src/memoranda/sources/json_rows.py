@@ -96,7 +96,7 @@ class RowUndo:
     """Plans the undo of a change of rows.
 
     rows: the present rows of the file.
-    stem: of the file.
+    stem: the stem of the file.
     """
 
     def __init__(self, rows: Sequence[Row], stem: str):

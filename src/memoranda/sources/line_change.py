@@ -15,7 +15,7 @@ class LineChange:
     """The effect of a step LINES on a file.
 
     place: the absolute path of the file.
-    numbers: of the lines that change or are removed. They count from 0, in the file before.
+    numbers: the numbers of the lines that change or are removed. They count from 0, in the file before.
     old, new: these lines before and after, in the same order. A removed line is empty after.
     added: further new lines.
     write: writes the lines into the file, whose lock is held until then.

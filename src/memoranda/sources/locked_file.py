@@ -221,7 +221,7 @@ def _is_unwritten(data: bytes) -> bool:
 
 
 def _is_mixture(content: bytes, old: bytes, new: bytes) -> bool:
-    """Whether each byte of `content` is that of the old text, that of the new one, or zero."""
+    """Whether each byte of `content` is from the old text, from the new text, or zero."""
     if len(content) > max(len(old), len(new)):
         return False
     bytes_side_by_side = zip_longest(content, old[: len(content)], new[: len(content)])

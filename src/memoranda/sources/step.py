@@ -45,7 +45,7 @@ class Step(ValueObject):
         MOVE goes to `to`, which must be free.
     root: the folder of the project.
     old: the file as the caller read it. If it has changed since, that is a Conflict.
-    mode: of the new file. None for the mode of the old one.
+    mode: the mode of the new file. None for the mode of the old one.
     scope: the scope of the note.
     link: the target of a new symlink.
     kept: whether the history keeps the old text.
@@ -53,7 +53,7 @@ class Step(ValueObject):
     away: whether other processes do not know the project at `root`, so that the ledger must name
         it.
     temp, temp_folder: name and folder of the temporary file of a PUT or REMOVE.
-    etag, stamp: of the new file, set when a PUT is prepared.
+    etag, stamp: those values of the new file, set when a PUT is prepared.
     by: as in `Touched`.
     lines: for LINES, the change.
     """

@@ -214,7 +214,7 @@ def _name_terms(name: str) -> list[str]:
 
 
 def paths_in(sentence: str) -> list[str]:
-    """Return the terms of the paths that a sentence names: `f:src/api.py` for "edit src/api.py"."""
+    """Return the terms of the paths that a sentence names: `f:src/api.ts` for "edit src/api.ts"."""
     result = [path_term(match[1]) for match in _PATH.finditer(sentence) if "://" not in sentence]
     return list(dict.fromkeys(result))
 
@@ -459,7 +459,7 @@ def _pairs(text: str) -> set[str]:
 def _same_work(a: list[str], b: list[str]) -> bool:
     """Whether two commands do the same to the same operands, with other programs or options.
 
-    `pytest tests/a.py` and `python -m pytest tests/a.py`, for example.
+    `pytest tests` and `python -m pytest tests`, for example.
     """
     # `docker-compose up` and `docker compose up` differ only in a sign.
     if _letters(a) == _letters(b):
@@ -479,7 +479,7 @@ def _letters(command: list[str]) -> str:
 
 
 def _operands(command: list[str]) -> set[str]:
-    """Return the arguments of a command without its options: `a.py` for `python -v a.py`."""
+    """Return the arguments of a command without its options: `tool.sh` for `bash -v tool.sh`."""
     return {word for word in command[1:] if not word.startswith("-")}
 
 

@@ -207,7 +207,7 @@ def is_distinct(name: str) -> bool:
 
 
 def path_terms(path: str) -> list[str]:
-    """Return the terms of a path by its last parts: `f:b.py`, `f:a/b.py` for `a/b.py`."""
+    """Return the terms of a path by its last parts: `f:b.ts`, `f:a/b.ts` for `a/b.ts`."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
     return [f"f:{'/'.join(parts[-count:])}" for count in range(1, min(len(parts), 6) + 1)]
 

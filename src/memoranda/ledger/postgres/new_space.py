@@ -79,7 +79,7 @@ class NewSpace(SpaceDatabase):
         return mark is not None
 
     def begin(self) -> None:
-        """Make the tables for the move, as far as an interrupted one has not made them yet."""
+        """Make the tables for the move, unless an interrupted one has made them."""
         self._again(self._migrate)
         self.check_free()
         from psycopg import sql

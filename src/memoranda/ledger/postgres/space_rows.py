@@ -133,7 +133,7 @@ class Snapshot:
             yield from with_steps(change_cursor, step_cursor)
 
     def extent(self) -> tuple[int, int]:
-        """Return the number of the oldest change (0 if there is none), and how many exist."""
+        """Return the number of the oldest change (0 without changes), and how many exist."""
         sql = (
             "select coalesce(min(number), 0), count(*) from memoranda.change "
             "where space = %s and number > 0"
@@ -222,7 +222,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
     """Yield the SQL that applies one step to the rows of notes.
 
     server: its name, for errors.
-    number: of the change, which the rows record.
+    number: the number of the change, which the rows record.
     """
     where = [space, step.project, step.path]
     if step.do == StepKind.SET:

@@ -1,8 +1,9 @@
-"""Text as the full-text index sees it: words, pairs of runs, passages.
+"""Bring texts and queries into the form of the full-text index, and cut texts into passages.
 
-SQLite's unicode61 tokenizer takes a run of Chinese, Japanese or Thai for one word and finds nothing
-inside it. So such runs become overlapping pairs before they are indexed, and a query's runs become
-phrases of pairs. What is a word, and how its letters are folded, is in `words` and `folding`.
+A run is a text of a script without blanks between words, such as Chinese. SQLite's tokenizer takes a
+run for one word and finds nothing inside it. So runs become overlapping pairs before they are
+indexed, and the runs of a query become phrases of pairs. words.py says what a word is, and
+folding.py how letters are folded.
 """
 
 from __future__ import annotations
@@ -27,23 +28,39 @@ from memoranda.text.words import (
     words_to_index,
 )
 
+# For `bytes.translate`: makes a blank of each ASCII sign that is not a letter or digit.
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
 # Where a long piece may be cut.
 _BLANK = lazy_pattern(r"\s")
 
 PASSAGE_WORDS = 200
-"""About how long a passage is; a CJK character counts two thirds of a word."""
+"""About how many words a passage has. A Chinese character counts as two thirds of a word."""
+# A passage may have this share more words before it ends, so that few paragraphs are cut off.
+_MOST_PASSAGE_WORDS = PASSAGE_WORDS * 1.25
+# At a heading, a passage ends already with this share of the words, so that few are tiny.
+_LEAST_WORDS_BEFORE_HEADING = PASSAGE_WORDS * 0.4
+# A paragraph with more words is cut.
+_MOST_PARAGRAPH_WORDS = PASSAGE_WORDS * 1.5
+# A shorter paragraph cannot have so many words, which saves counting them.
+_LEAST_CHARACTERS_TO_CUT = PASSAGE_WORDS * 2
+# The longest pieces of a paragraph that is cut: about PASSAGE_WORDS in ASCII, and in other texts.
+_MOST_ASCII_PIECE_CHARACTERS = 1200
+_MOST_PIECE_CHARACTERS = 450
+# The shortest piece that may end at a line end.
+_LEAST_PIECE_CHARACTERS = 300
+# A line end so near to the longest piece is looked for first.
+_NEAR_CHARACTERS = 100
 
-# Characters of a text whose blocks are told apart; beyond them any blank will do.
+# How many characters of a text are cut at headings and paragraphs, which takes long.
 _DETAILED_CHARACTERS = 1_000_000
-# Characters of a text that are cut at headings and paragraphs; and of the passages of what follows.
+# The length of the pieces into which the text after these characters is cut, at blanks.
 _TAIL_CHARACTERS = 8_000
 
-# Where a block of Markdown ends.
+# The end of a block of Markdown: blank lines, or the line break before a heading.
 _BLOCK_END = lazy_pattern(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
 # A heading; the group is its text.
 _HEADING = lazy_pattern(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
-# Where a sentence ends, else a line, else a word.
+# The end of a line, of a sentence or of a word.
 _SENTENCE_END = lazy_pattern(r"\n|(?<=[.!?;。！？；])\s*|\s+")
 
 
@@ -57,8 +74,11 @@ class Passage(NamedTuple):
 
 @remembered
 def fts_text(text: str) -> str:
-    """`text` as it goes into a full-text table: folded, runs as pairs, and at the end what its
-    words are found by, too (`getUser`: `get user`, `e-mail`: `email`)."""
+    """Return `text` in the form of the full-text index.
+
+    It is folded, and its runs become pairs. Further words by which it is found follow at the end:
+    `Call getUser` becomes `call getuser get user`.
+    """
     extra_tokens = extras(text)
     if extra_tokens:
         return f"{words_to_index(fold(text))} {extra_tokens}"
@@ -66,25 +86,32 @@ def fts_text(text: str) -> str:
 
 
 def query_text(text: str) -> tuple[str, bool]:
-    """`text` as a phrase to look for (empty when it holds no word), and whether its last token must
-    be a prefix. A last run may go on in the note, so it has no lone last character unless it is one
-    (then a prefix)."""
+    """Return a query as a phrase of the index, and whether its last word is a prefix.
+
+    `Use 重跑后` becomes `("use 重跑 跑后", False)`. A query that ends with a single Chinese character
+    looks for it as the first of a pair: `Use 重` becomes `("use 重", True)`. `("", False)` for a
+    query without words.
+    """
     return phrase_of(fold(text.replace("\0", " ")))
 
 
 def tokens(text: str) -> list[str]:
-    """The words of `text` in order, folded; runs whole."""
+    """Return the words of `text` in order, folded. A run is one word."""
     return words_in(fold(text))
 
 
 def pieces(text: str) -> list[str]:
-    """`text`, which is valid Unicode, cut at blanks and at signs of ASCII."""
+    """Split `text` at blanks and at signs of ASCII: `a-b c` into `a`, `b` and `c`.
+
+    text: must be valid Unicode, without lone surrogates.
+    """
     return text.encode().translate(_BLANKED).decode().split()
 
 
 def parts(text: str, size: int = 1 << 18) -> Iterator[str]:
-    """`text` in pieces of about `size` characters that end at blanks, so that a long text needs
-    little memory.
+    """Yield `text` in pieces of about `size` characters that end at blanks.
+
+    Work on a long text needs little memory when it is done piece by piece.
     """
     start = 0
     while start < len(text):
@@ -103,9 +130,7 @@ def is_cjk(word: str) -> bool:
 
 
 def pairs(word: str) -> list[str]:
-    """A run of characters without blanks as overlapping pairs, as `記憶術` is `記憶` and `憶術`. Any other
-    word stays.
-    """
+    """Split a run into overlapping pairs: `記憶術` into `記憶` and `憶術`. Any other word stays."""
     if is_run(word):
         characters = units(word)
     else:
@@ -116,75 +141,78 @@ def pairs(word: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """The informative words of `text`, folded, each once, in order. Stop words and single Latin
-    letters are left out; a CJK run is cut at its stop words. If nothing is left, all words are
-    returned."""
-    latin = stop_words()
-    token_words: list[str] = []
+    """Return the informative words of `text`, folded, each once, in order.
+
+    `Where is the tea?` gives `["tea"]`. Stop words and single Latin letters are left out, and a run
+    is cut at its stop words. If no word would remain, all words are returned.
+    """
+    latin_stop_words = stop_words()
+    informative_words: list[str] = []
     all_tokens = tokens(text)
     for word in all_tokens:
+        is_single_letter = len(word) == 1 and word.isalpha()
         if is_cjk(word):
-            token_words += filter(None, _run_stop_words().split(word))
-        elif word not in latin and (len(word) > 1 or not word.isalpha()):
-            token_words.append(word)
-    return list(dict.fromkeys(token_words or all_tokens))
+            informative_words += filter(None, _run_stop_words().split(word))
+        elif word not in latin_stop_words and not is_single_letter:
+            informative_words.append(word)
+    return list(dict.fromkeys(informative_words or all_tokens))
 
 
 @cache
 def stop_words() -> frozenset[str]:
-    """The Latin words that say little about what is looked for."""
+    """Return the words, such as `the`, that say little in a query. Words of runs are left out."""
     # No run begins below this character, so that most words need no expression of all scripts.
     return frozenset(word for word in _listed_stop_words() if word < "\u0e01")
 
 
 @remembered
 def passages(text: str) -> list[Passage]:
-    """`text` in passages of about 200 words (CJK: 300 characters), cut at headings and
-    paragraphs; a longer paragraph is cut at line or sentence ends. Covers all but blank edges."""
+    """Cut `text` into passages of about PASSAGE_WORDS words.
+
+    It is cut at headings and paragraphs, and a long paragraph at the ends of lines or sentences. The
+    passages cover the whole text, except for blanks before the first.
+    """
     result: list[Passage] = []
     heading = ""
     passage_heading = ""
-    begin = 0
-    size = 0.0
+    passage_start = 0
+    passage_words = 0.0
     for block_start, block_end in _blocks(text):
         block = text[block_start:block_end]
-        new = _HEADING.match(block) if block.startswith("#") else None
-        weight = word_count(block)
-        if size and (size + weight > PASSAGE_WORDS * 1.25 or (new and size > PASSAGE_WORDS * 0.4)):
-            result.append(Passage(begin, block_start, passage_heading))
-            begin = block_start
-            size = 0.0
-        if new:
-            heading = new.group(1)
-        if not size:
-            begin = block_start
+        heading_match = _HEADING.match(block) if block.startswith("#") else None
+        block_words = word_count(block)
+        would_be_too_long = passage_words + block_words > _MOST_PASSAGE_WORDS
+        ends_at_heading = heading_match and passage_words > _LEAST_WORDS_BEFORE_HEADING
+        if passage_words and (would_be_too_long or ends_at_heading):
+            result.append(Passage(passage_start, block_start, passage_heading))
+            passage_words = 0.0
+        if heading_match:
+            heading = heading_match.group(1)
+        if not passage_words:
+            passage_start = block_start
             passage_heading = heading
-        size += weight
-    if size:
-        result.append(Passage(begin, len(text), passage_heading))
+        passage_words += block_words
+    if passage_words:
+        result.append(Passage(passage_start, len(text), passage_heading))
     return result
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """The paragraphs and headings of a text as (start, end). A paragraph that is too long for a
-    passage is cut.
-    """
+    """Return the (start, end) of each paragraph and heading. Long paragraphs are cut into pieces."""
     blocks: list[tuple[int, int]] = []
     position = 0
     if len(text) <= _DETAILED_CHARACTERS:
-        detailed = len(text)
+        detailed_end = len(text)
     else:
-        detailed = _blank_after(text, _DETAILED_CHARACTERS)
-    ends = [match.end() for match in _BLOCK_END.finditer(text, 0, detailed)]
-    for end in (*ends, detailed):
-        if text[position:end].strip():
-            if (
-                end - position > PASSAGE_WORDS * 2
-                and word_count(text[position:end]) > PASSAGE_WORDS * 1.5
-            ):
-                blocks.extend(_pieces(text, position, end))
-            else:
-                blocks.append((position, end))
+        detailed_end = _blank_after(text, _DETAILED_CHARACTERS)
+    ends = [match.end() for match in _BLOCK_END.finditer(text, 0, detailed_end)]
+    for end in (*ends, detailed_end):
+        block = text[position:end]
+        may_be_long = len(block) > _LEAST_CHARACTERS_TO_CUT
+        if may_be_long and block.strip() and word_count(block) > _MOST_PARAGRAPH_WORDS:
+            blocks.extend(_pieces(text, position, end))
+        elif block.strip():
+            blocks.append((position, end))
         position = end
     while position < len(text):
         end = _blank_after(text, position + _TAIL_CHARACTERS)
@@ -195,7 +223,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 
 
 def _blank_after(text: str, position: int) -> int:
-    """The end of the next blank, if it is near."""
+    """Return the end of the next blank after `position`; `position` itself if none is near."""
     blank = _BLANK.search(text, position, position + _TAIL_CHARACTERS)
     if blank:
         return blank.end()
@@ -203,10 +231,15 @@ def _blank_after(text: str, position: int) -> int:
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Cut a long paragraph at line ends, or else at sentence ends or blanks, or else anywhere."""
+    """Cut a long paragraph into pieces, each (start, end).
+
+    It is cut at line ends, or else at ends of sentences or words, or else anywhere.
+    """
     pieces = []
     while start < end:
-        reach = start + (1200 if text[start : start + 1200].isascii() else 450)
+        reach = start + _MOST_ASCII_PIECE_CHARACTERS
+        if not text[start:reach].isascii():
+            reach = start + _MOST_PIECE_CHARACTERS
         if reach >= end:
             pieces.append((start, end))
             break
@@ -217,15 +250,16 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _cut_before(text: str, start: int, reach: int) -> int:
-    """Where a piece that begins at `start` ends, at `reach` at the latest."""
-    # The last line end, if it is near, is looked for from where no blank goes on.
-    earliest = reach - 100
+    """Return where to end the piece that begins at `start`: at `reach` or before."""
+    least_end = start + _LEAST_PIECE_CHARACTERS
+    # The search for a near line end must not begin inside a run of blanks, which is one match.
+    earliest = reach - _NEAR_CHARACTERS
     while earliest < reach and (text[earliest].isspace() or text[earliest - 1].isspace()):
         earliest += 1
     near_line_ends = _line_ends(text, earliest, reach)
-    if near_line_ends and near_line_ends[-1] > start + 300:
+    if near_line_ends and near_line_ends[-1] > least_end:
         return near_line_ends[-1]
-    line_ends = [end for end in _line_ends(text, start + 1, reach) if end > start + 300]
+    line_ends = [end for end in _line_ends(text, start + 1, reach) if end > least_end]
     if line_ends:
         return line_ends[-1]
     ends = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, reach)]
@@ -235,30 +269,26 @@ def _cut_before(text: str, start: int, reach: int) -> int:
 
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
-    """Those ends of sentences in this part of a text that are ends of lines."""
+    """Return the ends of matches of _SENTENCE_END in `text[start:end]` that follow a line break."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)]
     return [line_end for line_end in ends if text[line_end - 1] == "\n"]
 
 
 def word_count(block: str) -> float:
-    """About how many words `block` has.
+    """Return about how many words a text has, at least one for each 12 characters.
 
-    A text without blanks is measured by its length: a Chinese or Japanese character is two thirds
-    of a word.
+    A Chinese or Japanese character counts as two thirds of a word.
     """
-    words = float(len(block.split()))
-    least = len(block) / 12
-    if words > least:
-        size = words
-    else:
-        size = least
+    words = max(float(len(block.split())), len(block) / 12)
     if not block.isascii():
-        size = max(size, sum(map(len, runs().findall(beyond_ascii(block)))) / 1.5)
-    return size
+        run_characters = sum(map(len, runs().findall(beyond_ascii(block))))
+        words = max(words, run_characters / 1.5)
+    return words
 
 
 @cache
 def _listed_stop_words() -> tuple[str, ...]:
+    """Return the words of stopwords.txt."""
     lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
     lines = [line for line in lines if not line.startswith("#")]
     return tuple(" ".join(lines).split())
@@ -266,14 +296,15 @@ def _listed_stop_words() -> tuple[str, ...]:
 
 @cache
 def _run_stop_words() -> re.Pattern[str]:
-    """Matches the stop words of scripts that are written in runs, the longest first."""
+    """Return the pattern of the stop words of scripts without blanks, the longest first."""
     cjk = [word for word in _listed_stop_words() if is_cjk(word)]
     return re.compile("|".join(sorted(cjk, key=len, reverse=True)))
 
 
 def tokens_in(text: str) -> int:
-    """About how many tokens `text` has, rather too many: 4 characters each, a Chinese or Japanese
-    one on its own.
+    """Estimate how many tokens of a language model `text` has, rather too many than too few.
+
+    Four characters count as a token, and so does each Chinese or Japanese character.
     """
     if text.isascii():
         wide = 0

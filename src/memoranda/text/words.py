@@ -1,8 +1,10 @@
-"""The words of folded text, in every script and with the signs that belong to them.
+"""Find the words of a folded text in every script, and bring them into the form of the index.
 
-Words of most scripts stand between blanks. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese
-are written in runs, which are searched by pairs of what a reader takes for one character. `c++`,
-`c#`, `.net`, `€` and each emoji are words too.
+Most scripts put blanks between words. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are
+written without blanks, in runs. A run is searched by pairs of its units: a unit is what a reader
+takes for one character, a letter with its marks. `c++`, `c#`, `.net`, `€` and each emoji are words
+too. In the form of the index, a private character replaces each sign of such a word, because
+SQLite's tokenizer takes it as a letter.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ _CJK = (
     "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uffdc"
     "\U0001b000-\U0001b16f\U00020000-\U0003fffd"
 )
-# Thai, Lao, Burmese and Khmer: letters with marks above, below and around them.
+# The syllabic scripts Thai, Lao, Burmese and Khmer: letters with marks above, below or around them.
 _SYLLABIC = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ec6\u0ec8-\u0ece\u0edc-\u0edf"
     "\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u17d7\u17dc\u17dd\ua9e0-\ua9fe\uaa60-\uaa7f"
@@ -31,7 +33,8 @@ _SYLLABLE_MARKS = (
     "\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d"
     "\u17b4-\u17d3\u17dd"
 )
-# Vowel signs and other marks of scripts that stand between blanks; Python counts none as a letter.
+# Vowel signs and other marks of scripts with blanks between words. Python does not count them as
+# letters.
 _WORD_MARKS = (
     "\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u0900-\u0963\u0971-\u0df3\u0f18-\u0f19"
     "\u0f71-\u0f84\u0f86-\u0f87\u0f8d-\u0fbc\u135d-\u135f\u1712-\u1734\u180b-\u180d\u18a9"
@@ -46,73 +49,83 @@ _SIGNS = _CURRENCY + _PICTURES
 
 _LETTER = rf"[^\W_{_CJK}{_SYLLABIC}]"
 _WORD = rf"{_LETTER}(?:{_LETTER}+|[{_WORD_MARKS}]+)*"
-# Also with a version behind: `c++20`, `c#12`.
+# A word with signs behind its letters, such as `c++`, or `c#12` with a version.
 _SIGNED = r"(?:[a-z][a-z0-9]*(?:\+\+(?![a-z+])|[+#](?![\w+#=]))|[a-z]#(?=\d))"
+# A word with a dot before it, such as `.net`.
 _DOTTED = r"(?:(?<=[\s(\"'`])|^)\.[a-z][a-z0-9]*"
 
-# Signs inside a word are kept as private characters, which the tokenizer takes as letters.
+# The private character of the sign with code 0, and the bits of a sign's code that are added.
 _FIRST_SIGN = 0xF0000
 _PLANE = 0xFFFF
 JOINER = "\uf8f0"
-"""Behind each character of a syllabic script but the last of a pair, so that `ปู` is not `ปู่`."""
+"""A private character that follows each unit of a syllabic script, except the last of a pair.
 
-# Words remembered with their parts.
+Without this mark, a search for `ปู` would also find `ปู่`.
+"""
+
+# How many pieces of text are cached with their further forms.
 _MOST_REMEMBERED_WORDS = 100_000
 # The parts of a word with one change from letters to digits, or back.
 _TWO_PARTS = 2
-# Parts of a name that are also joined to one word: "wi-fi" and "wifi".
+# How many parts splitting may add to a word; a code that splits into more is not split.
 _MOST_JOINED_PARTS = 6
+# The longest word that is also found without its signs: "wi-fi" by "wifi".
 _MOST_JOINED_CHARACTERS = 40
 
 
 @cache
 def runs() -> re.Pattern[str]:
-    """Matches runs of scripts without blanks. Compiled when first needed, as are the others."""
+    """Return the pattern of a run of letters of scripts without blanks.
+
+    All patterns here are compiled when first needed, as this takes long.
+    """
     # `re` finds the beginning of a run twice as fast this way as with `+`.
     return re.compile(f"[{_CJK}{_SYLLABIC}][{_CJK}{_SYLLABIC}]*")
 
 
 @cache
 def one_word() -> re.Pattern[str]:
-    """Matches a word of any kind in folded text."""
+    """Return the pattern of a word of any kind in folded text."""
     return re.compile(rf"[{_CJK}{_SYLLABIC}]+|(?<!{_LETTER}){_SIGNED}|{_DOTTED}|{_WORD}|[{_SIGNS}]")
 
 
 @cache
 def _one_ascii_word() -> re.Pattern[str]:
-    """Matches the same words as `one_word` in text that is ASCII.
+    """Return the pattern that matches in ASCII text the words that `one_word` matches.
 
-    Without the scripts that such text cannot have it is compiled in a tenth of the time, which
-    counts in a process that answers one question.
+    Without the other scripts, it is compiled in a tenth of the time, which counts in a process that
+    answers one question.
     """
     return re.compile(rf"(?<![^\W_]){_SIGNED}|{_DOTTED}|[^\W_]+|\$")
 
 
 def words_of(folded: str) -> re.Pattern[str]:
-    """Matches the words of this folded text."""
+    """Return the pattern to find the words of this folded text."""
     if folded.isascii():
         return _one_ascii_word()
     return one_word()
 
 
 def words_in(folded: str) -> list[str]:
-    """The words of folded text in order, of any kind; runs whole."""
+    """Return the words of folded text in order. A run is one word: `use c++ 重跑` has three."""
     return words_of(folded).findall(folded)
 
 
 @cache
 def _goes_on() -> re.Pattern[str]:
+    """Return the pattern of a character that continues a word."""
     return re.compile(rf"{_LETTER}|[{_WORD_MARKS}]")
 
 
 @cache
 def _syllabic() -> re.Pattern[str]:
+    """Return the pattern of a letter of a syllabic script."""
     return re.compile(f"[{_SYLLABIC}]")
 
 
 @cache
 def _unit() -> re.Pattern[str]:
-    """Matches what a reader takes for one character of a run: a letter with all its marks."""
+    """Return the pattern of a unit: a letter of a run with all its marks."""
     return re.compile(
         f"[^{_SYLLABLE_MARKS}](?:[\u1039\u17d2].|[{_SYLLABLE_MARKS}])*|[{_SYLLABLE_MARKS}]+", re.S
     )
@@ -120,18 +133,19 @@ def _unit() -> re.Pattern[str]:
 
 @cache
 def _signed() -> re.Pattern[str]:
-    """Matches words with signs behind their letters."""
+    """Return the pattern of a word with signs behind its letters, such as `c++`."""
     return re.compile(rf"(?<!{_LETTER}){_SIGNED}")
 
 
 @cache
 def _signs() -> re.Pattern[str]:
-    """Matches signs that are words themselves."""
+    """Return the pattern of a sign that is a word, such as `€` or an emoji."""
     return re.compile(f"[{_SIGNS}]")
 
 
 @cache
 def _index_word() -> re.Pattern[str]:
+    """Return the pattern of a word in the form of the index."""
     return re.compile(
         rf"(?:[^\W_]+|[{_WORD_MARKS}{_SYLLABLE_MARKS}{JOINER}\U000f0000-\U000fffff]+)+"
     )
@@ -139,26 +153,27 @@ def _index_word() -> re.Pattern[str]:
 
 @cache
 def _compound() -> re.Pattern[str]:
-    """Matches words that signs join: `e-mail`, `O'Brien`, `v1.10.2`; and words without signs."""
+    """Return the pattern of a word whose parts signs may join: `e-mail`, `O'Brien`, `v1.10.2`."""
     return re.compile(rf"{_LETTER}+(?:(?:['’‘ʼ׳״\"‐‑-]|\.(?=\d)){_LETTER}+)*")
 
 
-# The same in ASCII, compiled and matched faster.
+# The pattern of `_compound` for ASCII text, which is compiled and matched faster.
 _ASCII_COMPOUND = lazy_pattern(r"[a-zA-Z0-9]+(?:(?:['\"-]|\.(?=[0-9]))[a-zA-Z0-9]+)*")
 
 
 @cache
 def _hump() -> re.Pattern[str]:
-    """Matches between the parts of `camelCase` and `HTTPServer`."""
+    """Return the pattern of the place between the parts of `camelCase` and `HTTPServer`."""
     return re.compile(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zà-ÿ])")
 
 
 @cache
 def _number() -> re.Pattern[str]:
-    """Matches between letters and digits."""
+    """Return the pattern of the place between a letter and a digit."""
     return re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 
 
+# For `bytes.translate`: makes an `a` of each ASCII letter and digit.
 _LETTERS_ALIKE = bytes(97 if chr(code).isalnum() and code < 128 else code for code in range(256))
 # Private characters that stand for signs, such as the `#` of `C#`.
 _SIGN = lazy_pattern("[\U000f0000-\U000fffff]")
@@ -166,12 +181,16 @@ _SIGN = lazy_pattern("[\U000f0000-\U000fffff]")
 _EXTENSION = lazy_pattern(r"\.([a-z][a-z0-9]{0,15})(?![a-z0-9])", re.I)
 # Signs that join the parts of a name.
 _JOINTS = lazy_pattern(r"[\W_]+")
-# Signs around a word that are no part of any.
+# Signs around a word that are not part of a word.
 _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"
 
 
 class Compound(NamedTuple):
-    """How a compound is found, other than as it is written: in one word, and by its parts."""
+    """The further forms by which a compound is found. `Wi-Fi` has the joined form `wifi`.
+
+    joined: its parts as one word; "" if it is not joined.
+    parts: the words into which it splits, with blanks between; "" if it does not split further.
+    """
 
     joined: str = ""
     parts: str = ""
@@ -183,9 +202,9 @@ def is_run(word: str) -> bool:
 
 
 class _InWord(dict[str, bool]):
-    """Maps a character of folded text to whether it continues a word.
+    """A cache that maps a character of folded text to whether it continues a word.
 
-    Characters of runs begin words.
+    Letters of runs do not: each may begin a word.
     """
 
     def __missing__(self, character: str) -> bool:
@@ -197,37 +216,44 @@ class _InWord(dict[str, bool]):
 
 
 IN_WORD = _InWord()
+"""Maps a character of folded text to whether it continues a word."""
 
 
 def units(run: str) -> list[str]:
-    """The characters of a run as a reader counts them."""
+    """Split a run into what a reader takes for its characters: `ปู่ปู` into `ปู่` and `ปู`."""
     if _syllabic().search(run):
         return _unit().findall(run)
     return list(run)
 
 
 def compound(word: str) -> Compound:
-    """The other forms of one compound, as written, such as `Wi-Fi`, `getUser`, `v1.10.2`."""
-    written = [word] if word.isalnum() else _JOINTS.split(word)
+    """Return the further forms of a word: `wifi` for `Wi-Fi`, `get user` for `getUser`.
+
+    word: the word as written, before folding.
+    """
+    # The parts between signs are words of the index anyway.
+    written_parts = [word] if word.isalnum() else _JOINTS.split(word)
     joined = ""
-    may_join = len(written) > 1 and written[0].isalpha() and "." not in word
+    may_join = len(written_parts) > 1 and written_parts[0].isalpha() and "." not in word
     if may_join and len(word) <= _MOST_JOINED_CHARACTERS:
-        joined = fold("".join(written))
+        joined = fold("".join(written_parts))
 
     pieces: list[str] = []
-    for part in written:
-        pieces += _parts(part)
+    for written_part in written_parts:
+        pieces += _parts(written_part)
     parts = ""
-    if len(written) < len(pieces) <= _MOST_JOINED_PARTS + len(written):
+    added_parts = len(pieces) - len(written_parts)
+    if 0 < added_parts <= _MOST_JOINED_PARTS:
         parts = fold(" ".join(pieces))
     return Compound(joined, parts)
 
 
 def _parts(word: str) -> list[str]:
-    """Split `getUser` and `python3` in two. A word that mixes letters and digits further is a code
-    and stays.
+    """Split `getUser` into `get` and `User`, and `python3` into `python` and `3`.
+
+    A word with more changes between letters and digits, such as `a1b2`, is a code and stays.
     """
-    # Most words: they have neither a boundary between cases nor one before a digit
+    # Most words are in one case and without digits, so that they cannot be split.
     if word.isdecimal() or (word.isalpha() and (word.islower() or word.isupper())):
         return [word]
     pieces: list[str] = []
@@ -241,27 +267,30 @@ def _parts(word: str) -> list[str]:
 
 
 def compounds(text: str) -> list[Compound]:
-    """The compounds in a piece of text that have other forms."""
+    """Return the further forms of the words in a text. Words without any are left out."""
     pattern = _ASCII_COMPOUND if text.isascii() else _compound()
-    words = pattern.findall(text)
-    compound_words = [
-        compound(word) for word in words if not (word.isdigit() or _is_one_part(word))
-    ]
-    return [form for form in compound_words if form.joined or form.parts]
+    result: list[Compound] = []
+    for word in pattern.findall(text):
+        if word.isdigit() or _is_one_part(word):
+            continue
+        forms = compound(word)
+        if forms.joined or forms.parts:
+            result.append(forms)
+    return result
 
 
 def _is_one_part(word: str) -> bool:
-    """Whether a word of letters has no inner capital, so that it has no other form to look for."""
+    """Whether a word is only letters without a capital inside, so that it has no further forms."""
     return word.isalpha() and (word[1:].islower() or len(word) == 1)
 
 
 class _Extras(dict[str, tuple[str, ...]]):
-    """Maps a piece of text between blanks to the further words it is found by."""
+    """A cache that maps a text without blanks to the further words by which it is found."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         if len(self) >= _MOST_REMEMBERED_WORDS:
             self.clear()
-        # No sign around a word makes a compound of it
+        # Signs around a word do not give it further forms.
         word = piece.strip(_AROUND).rstrip(".")
         piece_extras: tuple[str, ...] = ()
         if word and not _is_one_part(word):
@@ -274,22 +303,26 @@ class _Extras(dict[str, tuple[str, ...]]):
 
 
 _EXTRAS = _Extras()
-# Pieces of text that are found by their words alone, as most are: they are taken out all at once.
+# Most texts have no further words. In a set, they are sorted out all at once.
 _WITHOUT_EXTRAS: set[str] = set()
 
 
 def extras(text: str) -> str:
-    """Further forms, in index form, by which the words of `text` are found."""
+    """Return the further words by which a text is found, in the form of the index.
+
+    `Call getUser by e-mail` gives `get user email`, with blanks between the words.
+    """
     pieces = text.split()
-    remaining = set(pieces) - _WITHOUT_EXTRAS
-    if not remaining:
+    pieces_with_extras = set(pieces) - _WITHOUT_EXTRAS
+    if not pieces_with_extras:
         return ""
-    in_order = [piece for piece in dict.fromkeys(pieces) if piece in remaining]
+    in_order = [piece for piece in dict.fromkeys(pieces) if piece in pieces_with_extras]
     all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, in_order))
     return " ".join(dict.fromkeys(all_extras))
 
 
 def _extras_of(piece: str) -> tuple[str, ...]:
+    """Return the further words of a text without blanks. `_Extras` caches them."""
     forms = chain.from_iterable(compounds(piece))
     extra_words = [words_to_index(form) for form in forms if form]
     if "." in piece:
@@ -298,9 +331,9 @@ def _extras_of(piece: str) -> tuple[str, ...]:
 
 
 def words_to_index(folded: str) -> str:
-    """Folded text as the full-text tables hold it: runs as pairs, signs as characters of words.
+    """Bring folded text into the form of the index: runs as pairs, signs as private characters.
 
-    `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character on its own.
+    `重跑qx7z后` becomes `重跑 跑 qx7z 后`: the pairs of each run, then its last character alone.
     """
     text = folded
     if ("+" in text or "#" in text) and _has_sign_behind_letter(text):
@@ -318,27 +351,32 @@ def words_to_index(folded: str) -> str:
 
 
 def _has_sign_behind_letter(folded: str) -> bool:
+    """Whether `+` or `#` follows a letter or digit of ASCII. Faster than a pattern."""
     letters_alike = folded.encode("utf-8", "surrogatepass").translate(_LETTERS_ALIKE)
     return b"a+" in letters_alike or b"a#" in letters_alike
 
 
 def index_words(text: str) -> list[str]:
-    """The words of a text in index form."""
+    """Return the words of a text in the form of the index."""
     return _index_word().findall(text)
 
 
 def without_signs(word: str) -> str:
-    """A word in index form without its signs: `disney+` is found by `disney` too."""
+    """Remove the signs from a word in the form of the index: `disney` for `disney+`."""
     return _SIGN.sub("", word)
 
 
 def phrase_of(folded: str) -> tuple[str, bool]:
-    """Folded text as a phrase to look for, empty when it holds no word; and whether its last word
-    should be a prefix: the one character of a run, which begins a pair in the note."""
+    """Return folded text as a phrase of the index, and whether its last word is a prefix.
+
+    `use 重跑后` becomes `("use 重跑 跑后", False)`. `use 重` becomes `("use 重", True)`: a single
+    character has to be looked for as the first of a pair. `("", False)` for text without words.
+    """
     words = words_in(folded)
     if not words:
         return "", False
-    # Behind other words `.net` is in the index without its sign.
+    # `.net` alone is an extra word of the index. In a phrase, the words are in the index without
+    # the dot.
     if len(words) == 1 and words[0].startswith("."):
         return _sign_word(words[0]), False
 
@@ -351,6 +389,7 @@ def phrase_of(folded: str) -> tuple[str, bool]:
 
 
 def _sign_match(match: re.Match[str]) -> str:
+    """Return a match of `_signed` or `_signs` in the form of the index, as a separate word."""
     word = match[0]
     if not word[0].isalpha():
         return f" {_sign_word(word)} "
@@ -361,7 +400,7 @@ def _sign_match(match: re.Match[str]) -> str:
 
 
 def _sign_word(word: str) -> str:
-    """A word with a private-use character for each of its signs: SQLite takes no sign for a word."""
+    """Replace each sign in a word by its private character, as SQLite does not index signs."""
     return "".join(
         letter if letter.isalnum() else chr(_FIRST_SIGN + (ord(letter) & _PLANE))
         for letter in word.lower()
@@ -369,7 +408,10 @@ def _sign_word(word: str) -> str:
 
 
 class _Twice(dict[int, str]):
-    """A character -> itself, a blank, itself again: what a run becomes pairs by."""
+    """For `str.translate`: maps a character's code to the character, a blank, and it once more.
+
+    So `abc` becomes `a ab bc c`, whose first two characters `_pairs` removes.
+    """
 
     def __missing__(self, code: int) -> str:
         self[code] = f"{chr(code)} {chr(code)}"
@@ -380,10 +422,12 @@ _TWICE = _Twice()
 
 
 def _pairs(match: re.Match[str]) -> str:
+    """Return a run as its pairs and its last unit: `記憶術` as ` 記憶 憶術 術 `."""
     run = match[0]
     if not _syllabic().search(run):
+        # Without "a " at its beginning, `a ab bc c` is the pairs and the last character.
         return f" {run.translate(_TWICE)[2:]} "
-    marked = [f"{unit}{JOINER}" if _syllabic().match(unit) else unit for unit in units(run)]
-    ends = [unit.removesuffix(JOINER) for unit in marked[1:]]
-    pairs = [f"{unit}{after}" for unit, after in zip(marked, ends, strict=False)]
-    return f" {' '.join([*pairs, marked[-1]])} "
+    marked_units = [f"{unit}{JOINER}" if _syllabic().match(unit) else unit for unit in units(run)]
+    second_units = [unit.removesuffix(JOINER) for unit in marked_units[1:]]
+    pairs = [f"{first}{second}" for first, second in zip(marked_units, second_units, strict=False)]
+    return f" {' '.join([*pairs, marked_units[-1]])} "

@@ -323,13 +323,18 @@ class Access:
                 raise _exists(f"space exists: {name}")
             if database_space is not None:
                 spaces[name] = {"home": "", "database": f"{database_space}.{name}", "members": {}}
-            real_homes = [os.path.realpath(space["home"]) for space in spaces.values()]
-            if str(real_place) in real_homes:
-                raise InvalidInput(f"{place} is the folder of another space; choose another one")
-            with storing(str(place)):
-                make_private(place)
-            spaces[name] = {"home": str(place), "members": {}}
+            else:
+                self._check_free(place, spaces)
+                with storing(str(place)):
+                    make_private(place)
+                spaces[name] = {"home": str(place), "members": {}}
         return self.space(name)
+
+    def _check_free(self, place: Path, spaces: Mapping[str, Any]) -> None:
+        """Raise InvalidInput if a folder is the home of one of the spaces."""
+        real_place = os.path.realpath(place)
+        if any(os.path.realpath(space["home"]) == real_place for space in spaces.values()):
+            raise InvalidInput(f"{place} is the folder of another space; choose another one")
 
     def remove_space(self, name: str) -> Space:
         """Remove a space from the list. Its notes stay where they are. Raises NoSuch."""

@@ -516,7 +516,10 @@ class ReadVerbs(ProjectList):
         self.engine.reads.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
-        """Return how near notes are to a query by meaning; None if the home has no embeddings."""
+        """Return the function that tells how near notes are to a query by meaning.
+
+        None means that the home has no embedding model, or that nothing is embedded yet.
+        """
         from memoranda.engine.embedding import Embedding
 
         return Embedding(self).nearness

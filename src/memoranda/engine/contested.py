@@ -1,8 +1,8 @@
 """Find notes that cannot both hold: they make claims about one subject with different values.
 
-A claim is a line such as `Phone: 123` (note/claims.py). Until the owner has answered which note
-holds (`memory review`), the newer note comes first wherever both are shown, and the older one gets
-a mark that names the newer one.
+A claim is a sentence such as "The port is 8080" (note/claims.py). Until the owner has answered
+which note holds (`memory review`), the newer note comes first wherever both are shown, and the
+older one gets a mark that names the newer one.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
 def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
     """Return the marks to show at the older notes of these contradictions, by row.
 
-    Example: `newer: 456 (1a2b3c4d, 2025-03-01)`.
+    Example: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
     """
     zone = memory.engine.settings.zone
     return {

@@ -149,7 +149,7 @@ def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
 
 
 def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """Map the row of each note that contradicts an older one to the latest of these contradictions."""
+    """Map the row of each note that contradicts an older note to the latest such contradiction."""
     pairs = _unanswered(memory, infos)
     pairs.sort(key=lambda pair: pair.old.moment)
     return {pair.new.info.row: pair for pair in pairs}
@@ -177,7 +177,7 @@ def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """Return the marks to show at those of these notes that a newer note contradicts, by row."""
+    """Return the marks to show at the notes that a newer note contradicts, by row of the note."""
     return marks(memory, newer(memory, infos))
 
 

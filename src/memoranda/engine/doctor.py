@@ -246,7 +246,7 @@ def _history(memory: ReadVerbs) -> list[Finding]:
 
 
 def _path_of(damage: Damage) -> str:
-    """Return the path of a finding about the ledger: `ledger.db/KEY`, or `ledger.db` without a key."""
+    """Return the path of a finding about the ledger: `ledger.db/KEY`, or `ledger.db` if no key."""
     if damage.key:
         return f"{_LEDGER}/{damage.key}"
     return _LEDGER
@@ -475,7 +475,7 @@ def _leftovers(engine: Engine) -> list[Finding]:
 
 
 def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
-    """Return a finding if a killed daemon left its lock file: it names a process but is not locked."""
+    """Return a finding if a killed daemon left its lock file, which names a process, unlocked."""
     place = engine.layout.daemon_lock
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)

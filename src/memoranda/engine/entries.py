@@ -181,7 +181,10 @@ class Entries(Protocol):
         return replace(entry, accessed=self.engine.clock(), access_count=recalls)
 
     def remove(self, namespace: str, key: str) -> None:
-        """Remove the entry, expired or not, and all copies of its file. Raises NoEntry, Unreadable."""
+        """Remove the entry, expired or not, and all copies of its file.
+
+        Raises NoEntry, Unreadable.
+        """
 
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
@@ -204,7 +207,7 @@ class Entries(Protocol):
         ]
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
-        """Return the number of live entries and the number of expired entries, each by namespace."""
+        """Return the numbers of live entries and of expired entries, each by namespace."""
 
     @property
     def unreadable(self) -> list[str]:

@@ -300,7 +300,7 @@ def by_day(memory: ReadVerbs, first: date, until: date) -> dict[str, int]:
 
 
 def written_today(memory: ReadVerbs) -> dict[str, Use]:
-    """Return how much each agent wrote since midnight, by name. An agent sees only its own entry."""
+    """Return how much each agent wrote since midnight, by name. An agent sees only its entry."""
     engine = memory.engine
     with engine.guard:
         used = engine.day_use.since_midnight(memory.clock(), memory.settings)
@@ -368,7 +368,7 @@ def figures(memory: HistoryVerbs) -> Figures:
 
 
 def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
-    """Return who has changed anything since a moment. The writer of the latest change comes first."""
+    """Return who has changed anything since a moment. The writer of the latest change is first."""
     writers: dict[tuple[str | None, str], Writer] = {}
     for change in memory.log(limit=0, since=since):
         by = change.by or {}

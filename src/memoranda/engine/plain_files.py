@@ -169,7 +169,9 @@ class Files:
         }
 
     def count_access(self, place: PathInfo) -> None:
-        """Count a read of the note at `place`. A file that is unreadable or not a note is ignored."""
+        """Count a read of the note at `place`. An unreadable file or one that is not a note is
+        ignored.
+        """
         if not self._source.is_note(place.path):
             return
         try:

@@ -150,7 +150,7 @@ def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[Note
 
 
 def _is_person(info: NoteInfo) -> bool:
-    """Whether an entity is the person, by its type, its title, or the name of the person's account."""
+    """Whether an entity is the person, by its type, its title, or the name of the account."""
     name = "_".join(info.title.casefold().replace("-", " ").replace("_", " ").split())
     if info.type.casefold() == "user":
         return True
@@ -195,7 +195,7 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
 
 
 def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
-    """Yield the claims about the person: entries that agents noted and that nobody has confirmed."""
+    """Yield the claims about the person: entries that agents noted and nobody has confirmed."""
     for entry in profile(memory, _MOST_CLAIMS):
         if entry.info.provenance.who.startswith(AGENT_PREFIX) and not entry.is_confirmed:
             yield entry

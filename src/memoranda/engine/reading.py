@@ -343,7 +343,10 @@ class ReadVerbs(ProjectList):
         return memory
 
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
-        """Return the note at `project/path`, or else the note that `ref` names. Raises as `find`."""
+        """Return the note at `project/path`, or else the note that `ref` names.
+
+        Raises the errors of `find`.
+        """
         first, slash, path = ref.partition("/")
         project = self.engine.project_name(first) if slash else None
         if project is not None:
@@ -840,7 +843,7 @@ class ReadVerbs(ProjectList):
 
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:
-        """Return the note's observations (lines such as `- [fact] text`), in the order of its text."""
+        """Return the note's observations (lines such as `- [fact] text`) in the order of its text."""
         return self.index.notes.observations(self.find(ref))
 
     @verb

@@ -416,7 +416,7 @@ class Transaction:
         )
 
     def _take_up(self, change: Change) -> None:
-        """Count a change that is on disk in the use of the day, and show the change in the index."""
+        """Count a change that is on disk in the use of the day, and show it in the index."""
         engine = self._engine
         engine.day_use.count(change)
         engine.commits += 1

@@ -130,7 +130,7 @@ class Upkeep:
         )
 
     def _info_of_id(self, identity: str) -> NoteInfo | None:
-        """Return the memory with this id, archived or not; None if the caller sees no such memory."""
+        """Return the memory with this id, archived or not. None means that the caller sees none."""
         infos = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
         return next((info for info in infos if self.memory.sees(info.scope)), None)
 
@@ -663,7 +663,7 @@ def _merged_header(
     pair = (survivor.id, merged_note.id)
 
     def others(ids: Iterable[str]) -> list[str] | object:
-        """Return the ids without duplicates and without the two merged memories. REMOVE if empty."""
+        """Return the ids without duplicates and the two merged memories; REMOVE if none is left."""
         return [id for id in dict.fromkeys(ids) if id not in pair] or REMOVE
 
     def ids_of_both(key: str) -> list[str]:

@@ -843,7 +843,10 @@ class ReadVerbs(ProjectList):
 
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:
-        """Return the note's observations (lines such as `- [fact] text`) in the order of its text."""
+        """Return the note's observations, which are lines such as `- [fact] text`.
+
+        They are in the order of the text.
+        """
         return self.index.notes.observations(self.find(ref))
 
     @verb

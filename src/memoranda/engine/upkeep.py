@@ -178,7 +178,7 @@ class Upkeep:
 
         If another program changes or moves a memory in between, `run` is called again with the
         present state of the memories. Raises the errors of `MemorySession.find_memory` and of
-        `run`. Conflict and NotFound are raised only at the fifth time.
+        `run`. A Conflict or NotFound from `run` is raised only at the fifth time.
         """
         refs = list(refs)
         remaining_tries = 5

@@ -1,7 +1,8 @@
-"""Notes that cannot both hold: the same subject, another value (note/claims.py).
+"""Find notes that cannot both hold: they make claims about one subject with different values.
 
-Until the owner has said which holds (`memory review`), the newer one comes first wherever both are
-shown, and the older one says so.
+A claim is a sentence such as "The port is 8080" (note/claims.py). Until the owner has answered
+which note holds (`memory review`), the newer note comes first wherever both are shown, and the
+older one gets a mark that names the newer one.
 """
 
 from __future__ import annotations
@@ -42,23 +43,31 @@ class Reader(Protocol):
         """Whether the caller may see notes of `scope`."""
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note may be planted."""
+        """Whether a note may hold instructions that somebody planted, so that it is not shown
+        unasked.
+        """
 
 
 class Statement(NamedTuple):
-    """A note and the claim it makes."""
+    """A note with one claim that it makes."""
 
     info: NoteInfo
     claim: Claim
 
     @property
     def moment(self) -> tuple[str, int]:
-        """When it was said, as statements are ordered."""
+        """Return the key by which statements are ordered in time: the day or time, and the note's
+        row.
+        """
         return (self.info.date or self.info.created, self.info.row)
 
 
 class Contradiction(NamedTuple):
-    """Two statements of which one can hold. `statements`: all about the same, with either value."""
+    """Two statements of which only one can hold.
+
+    old, new: the older and the newer statement.
+    statements: all statements about the subject, the oldest first; empty if they are not needed.
+    """
 
     old: Statement
     new: Statement
@@ -66,7 +75,7 @@ class Contradiction(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of the question. It changes when either value changes."""
+        """Return the key of the question for the owner. It changes when either value changes."""
         parts = [self.old.claim.subject]
         for statement in (self.old, self.new):
             parts += [statement.info.id, statement.claim.value]
@@ -75,7 +84,10 @@ class Contradiction(NamedTuple):
 
 
 def contradictions(memory: Reader) -> Iterator[Contradiction]:
-    """The pairs of notes that the caller sees and that cannot both hold, answered ones included."""
+    """Yield the contradictions between notes that the caller sees.
+
+    Contradictions that the owner has already answered are included.
+    """
     subjects = memory.index.notes.contested()
     infos = holding_now(memory, [row.note for row in chain.from_iterable(subjects)])
     for rows in subjects:
@@ -85,9 +97,11 @@ def contradictions(memory: Reader) -> Iterator[Contradiction]:
 
 
 def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
-    """Yield each value about one subject with the next newer value.
+    """Yield each value about one subject together with the next newer value.
 
     statements: all statements about the subject, the oldest first.
+
+    Yields nothing if the subject has more than _MOST_VALUES values: then it is a list, not a fact.
     """
     from memoranda.note.claims import differ
 
@@ -104,7 +118,10 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
 
 
 def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
-    """Return the notes that are valid now and that the caller may see, by row."""
+    """Return the notes that are valid now and that the caller may see, by row.
+
+    rows: the rows of the notes to choose from. Notes of the archive and traces are left out.
+    """
     infos = memory.index.notes.infos(dict.fromkeys(rows))
     if not infos:
         return {}
@@ -132,7 +149,7 @@ def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
 
 
 def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """Map the row of each note that contradicts an older one to the latest of these contradictions."""
+    """Map the row of each note that contradicts an older note to the latest such contradiction."""
     pairs = _unanswered(memory, infos)
     pairs.sort(key=lambda pair: pair.old.moment)
     return {pair.new.info.row: pair for pair in pairs}
@@ -160,12 +177,15 @@ def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """The marks to show at these notes if a newer one contradicts them, by row."""
+    """Return the marks to show at the notes that a newer note contradicts, by row of the note."""
     return marks(memory, newer(memory, infos))
 
 
 def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
-    """The marks to show at the older notes of these pairs, by row."""
+    """Return the marks to show at the older notes of these contradictions, by row.
+
+    Example: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
+    """
     zone = memory.engine.settings.zone
     return {
         row: one_line(
@@ -177,7 +197,9 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
 
 
 def name_of(info: NoteInfo) -> str:
-    """A short name of a note: the beginning of a memory's id, otherwise the permalink."""
+    """Return a short name of a note: the beginning of a memory's id, or the permalink of other
+    notes.
+    """
     if info.project == CATEGORY_PROJECT:
         return info.id[:_ID_DIGITS]
     return flat(info.permalink)
@@ -186,7 +208,11 @@ def name_of(info: NoteInfo) -> str:
 def newest_first(
     items: Sequence[T], info_of: Callable[[T], NoteInfo], pairs: Mapping[int, Contradiction]
 ) -> list[T]:
-    """Return the items in their order, but move each contradicted one behind the newer one."""
+    """Return the items in their order, but with each contradicted item behind its newer one.
+
+    info_of: returns the note of an item.
+    pairs: the contradictions by the row of the older note.
+    """
     result = list(items)
     for item in items:
         pair = pairs.get(info_of(item).row)
@@ -200,7 +226,10 @@ def newest_first(
 
 
 def written_over(memory: Reader, note: Note) -> Contradiction | None:
-    """The contradiction with an older statement by a note just written. None for most notes."""
+    """Return the contradiction between a note just written and an older note.
+
+    None means that the note contradicts nothing, as most notes.
+    """
     info = memory.index.notes.get(note.project, note.path)
     if info is None:
         return None
@@ -208,7 +237,7 @@ def written_over(memory: Reader, note: Note) -> Contradiction | None:
 
 
 def otherwise(memory: Reader, pair: Contradiction) -> str:
-    """The sentence that tells the writer of a newer note about the older statement."""
+    """Return the sentence that tells the writer of a newer note about the older statement."""
     old = pair.old
     day = day_of(old.info, memory.engine.settings.zone)
     statement = f"{old.claim.name}: {old.claim.value}"

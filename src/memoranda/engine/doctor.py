@@ -1,4 +1,8 @@
-"""Finding what is wrong with a home, and repairing it if nothing can get lost (contract 001, 16)."""
+"""Find faults of a home (`memory doctor`), and repair a fault if nothing can get lost.
+
+A fault is a `Finding`. The private functions below each look for faults of one kind and return a
+list, which is empty if all is well (contract 001, 16).
+"""
 
 from __future__ import annotations
 
@@ -78,8 +82,14 @@ _LEDGER_CODES = frozenset(kind.value for kind in DamageKind)
 
 @dataclass(slots=True)
 class Finding:
-    """`level` is error, warning or info; `path` as `memory log` shows it; `fix` names a safe
-    repair, "" = none.
+    """A fault of a home, or a fact that its owner should know.
+
+    level: `error`, `warning` or `info`.
+    code: the kind of fault, such as `dangling_link`.
+    path: the note or file, as `memory log` shows it.
+    text: the fault in words.
+    fix: the safe repair in words; "" if no safe repair exists.
+    fixed: whether `repair` has carried out the fix.
     """
 
     level: str
@@ -91,7 +101,7 @@ class Finding:
 
 
 def examine(memory: ReadVerbs) -> list[Finding]:
-    """Everything worth knowing, errors first. Changes nothing but the index."""
+    """Return all findings about a home, errors first. Changes nothing but the index."""
     engine = memory.engine
     with engine.guard:
         # An index behind the disk is not a finding: every call catches up.
@@ -119,8 +129,10 @@ def examine(memory: ReadVerbs) -> list[Finding]:
 
 
 def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
-    """Findings about the index and, as only it can tell, about the notes. Rebuilds a damaged
-    index. Raises StorageError."""
+    """Return findings about the index, and about the notes, which only the index can tell.
+
+    A damaged index is rebuilt. Raises StorageError.
+    """
     engine = memory.engine
     damaged = Finding(
         "error", "index_stale", ".memoranda/index.db", "the index is damaged", _REBUILD
@@ -136,7 +148,10 @@ def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
 
 
 def _graph_files(engine: Engine) -> list[Finding]:
-    """Graph files, of projects and of the settings, that cannot be read or have bad lines."""
+    """Find graph files that cannot be read or have bad lines.
+
+    A graph file holds entities of other tools. Projects and the settings can name one.
+    """
     places = [
         source.root
         for source in engine.sources.values()
@@ -163,7 +178,7 @@ def _graph_files(engine: Engine) -> list[Finding]:
 
 
 def _synced(engine: Engine) -> list[Finding]:
-    """Whether another program copies the ledger and the index between machines."""
+    """Find out whether a program copies the ledger and the index between machines."""
     program = synced_by(engine.layout.private)
     if not program:
         return []
@@ -175,7 +190,7 @@ def _synced(engine: Engine) -> list[Finding]:
 
 
 def _left_state(engine: Engine) -> list[Finding]:
-    """The private folder that the home had before `storage.state` named another one."""
+    """Find the private folder that the home used before `storage.state` named another folder."""
     layout = engine.layout
     former = layout.root / PRIVATE
     if not layout.is_apart or not former.is_dir():
@@ -202,15 +217,19 @@ def _not_taken_over(engine: Engine) -> list[Finding]:
 
 
 def _home_trouble(engine: Engine, trouble: str) -> Finding:
+    """Return the finding for a trouble that the ledger reports about itself.
+
+    trouble: the trouble in words, about a lost history or the rights of a role in PostgreSQL.
+    """
     if engine.settings.url is None:
         return Finding("warning", "history_lost", ".memoranda/ledger.db", trouble)
     return Finding("warning", "weak_role", engine.settings.space, trouble)
 
 
 def _history(memory: ReadVerbs) -> list[Finding]:
-    """Check the ledger for damage.
+    """Find damage of the ledger.
 
-    Most findings name notes of everybody, so an agent is told only about torn pages.
+    Most damages name notes of everybody, so an agent is told only about torn pages of the file.
     """
     has_all_texts = memory.engine.settings.url is None
     try:
@@ -227,12 +246,14 @@ def _history(memory: ReadVerbs) -> list[Finding]:
 
 
 def _path_of(damage: Damage) -> str:
+    """Return the path of a finding about the ledger: `ledger.db/KEY`, or `ledger.db` if no key."""
     if damage.key:
         return f"{_LEDGER}/{damage.key}"
     return _LEDGER
 
 
 def _mend_ledger(engine: Engine, finding: Finding) -> None:
+    """Repair the damage of the ledger that a finding describes."""
     key = finding.path.removeprefix(_LEDGER).lstrip("/")
     mend(engine.ledger.history, Damage(DamageKind(finding.code), key, finding.text))
 
@@ -270,8 +291,10 @@ def _ownership(engine: Engine) -> list[Finding]:
 
 
 def _notes(memory: ReadVerbs) -> list[Finding]:
-    """Findings that only the index can tell: unreadable files, warnings of reading, and notes that
-    do not fit together."""
+    """Return the findings that only the index can tell.
+
+    They are unreadable files, warnings of reading, and notes that do not fit together.
+    """
     memory.engine.fresh(whole=True)
     return [
         *_unreadable_files(memory.engine),
@@ -284,6 +307,7 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
 
 
 def _unreadable_files(engine: Engine) -> list[Finding]:
+    """Return a finding for each file that cannot be read as text."""
     findings: list[Finding] = []
     for (project, path), why in sorted(engine.freshness.unreadable.items()):
         _, reason = warning_parts(why)
@@ -294,7 +318,7 @@ def _unreadable_files(engine: Engine) -> list[Finding]:
 
 
 def _missing_sources(engine: Engine) -> list[Finding]:
-    """Projects of the user's whose folder or file is missing."""
+    """Find projects that the user added and whose folder or file is missing."""
     findings: list[Finding] = []
     for name, source in engine.sources.items():
         if name in engine.layout.built_in:
@@ -312,7 +336,7 @@ def _missing_sources(engine: Engine) -> list[Finding]:
 
 
 def _reading_warnings(memory: ReadVerbs) -> list[Finding]:
-    """Warnings of reading about the notes that this caller may see."""
+    """Return the warnings from reading the notes that this caller may see."""
     notes = memory.index.notes
     findings: list[Finding] = []
     for project, path, warnings in notes.warnings():
@@ -324,7 +348,10 @@ def _reading_warnings(memory: ReadVerbs) -> list[Finding]:
 
 
 def _reading_warning(project: str, path: str, warning: str) -> Finding:
-    """The finding for one warning of a note, with its code or without (`model.with_code`)."""
+    """Return the finding for one warning about a note.
+
+    warning: a text, which begins with a code if `model.with_code` added one.
+    """
     place = f"{project}/{path}"
     code, text = warning_parts(warning)
     if not code:
@@ -337,7 +364,11 @@ def _reading_warning(project: str, path: str, warning: str) -> Finding:
 
 
 def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
-    """Notes that have the id of another note, as copies by programs that sync do."""
+    """Find notes that have the id of another note.
+
+    Programs that sync folders make such copies; if the original is clear, the copy can be
+    repaired.
+    """
     findings: list[Finding] = []
     for infos in memory.index.notes.duplicates().values():
         visible = [info for info in infos if memory.sees(info.scope)]
@@ -356,6 +387,7 @@ def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
 
 
 def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
+    """Return a finding if vectors (embeddings) are kept of texts that no note has any more."""
     if not memory.engine.layout.vectors.exists():
         return []
     count = Embedding(memory).gone()
@@ -366,7 +398,7 @@ def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
 
 
 def _unfinished(engine: Engine) -> list[Finding]:
-    """Leftovers of a change and of an erasure: their records, and kept texts no change refers to."""
+    """Find changes and erasures that were interrupted, and kept texts that no change refers to."""
     text = "a change was interrupted and could not be finished; its files may be out of reach"
     records = engine.ledger.set_aside()
     findings = [
@@ -408,7 +440,10 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
 
 
 def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
-    """A finding for each link of a memory to an id that no memory has, or had before it was merged."""
+    """Return a finding for each link of a memory to an id that no memory has.
+
+    The id of a memory that was merged into another memory is not missing.
+    """
     known_ids = {info.id for info in infos}
     for info in infos:
         known_ids.update(str(merged_id) for merged_id in info.header.get("merged") or ())
@@ -423,7 +458,7 @@ def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
 
 
 def _edits_by_hand(engine: Engine, info: NoteInfo) -> list[Finding]:
-    """A finding if the text of a memory does not match the digest in its header."""
+    """Return a finding if the text of a memory does not match the digest in its header."""
     place = home_path(info)
     try:
         note = engine.parse(info.project, info.path, engine.source(info.project).read(info.path))
@@ -435,12 +470,12 @@ def _edits_by_hand(engine: Engine, info: NoteInfo) -> list[Finding]:
 
 
 def _leftovers(engine: Engine) -> list[Finding]:
-    """Leftovers of processes that ended, in the projects and beside the files of the home."""
+    """Find files that ended processes left in the projects and beside the files of the home."""
     return [*_lock_of_killed_daemon(engine), *_temporary_files(engine)]
 
 
 def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
-    """A finding if the lock file of a killed daemon is left: it names a process but is not locked."""
+    """Return a finding if a killed daemon left its lock file, which names a process, unlocked."""
     place = engine.layout.daemon_lock
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
@@ -462,7 +497,7 @@ def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
 
 
 def _temporary_files(engine: Engine) -> list[Finding]:
-    """Temporary files of processes that have ended."""
+    """Find temporary files of processes that have ended, in the home and in its projects."""
     matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, source in engine.sources.items():
         for folder, folders, files in walk(source.root):
@@ -492,7 +527,10 @@ def repair(memory: PlaceVerbs, findings: list[Finding]) -> None:
 
 
 def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
-    """Remove a copy of a memory with the same bytes, or give it another id."""
+    """Separate the copy of a memory from the original with the same id.
+
+    A copy with the same bytes is removed. Another copy gets a new id.
+    """
     info = memory.index.notes.get(project, path)
     if info is None:
         return
@@ -509,7 +547,7 @@ def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
 
 
 def _repair(memory: PlaceVerbs, finding: Finding) -> None:
-    """Repair what a finding describes."""
+    """Carry out the safe repair of a finding, which its code decides."""
     engine = memory.engine
     match finding.code:
         case code if code in _LEDGER_CODES:
@@ -539,7 +577,7 @@ def _repair(memory: PlaceVerbs, finding: Finding) -> None:
 
 
 def _remove_link(memory: PlaceVerbs, finding: Finding) -> None:
-    """Remove from a memory the link to one that is gone, if it is there still."""
+    """Remove from a memory the link to a missing memory, if the link is still there."""
     folder, _, path = finding.path.partition("/")
     project = CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT
     info = memory.index.notes.get(project, path)
@@ -550,7 +588,10 @@ def _remove_link(memory: PlaceVerbs, finding: Finding) -> None:
 
 
 def _remove_leftover(engine: Engine, finding: Finding) -> None:
-    """Empty a lock file, or remove a temporary file. Raises StorageError."""
+    """Empty a lock file, or remove a temporary file. Raises StorageError.
+
+    Nothing happens if the file is missing, or if a daemon has locked the lock file.
+    """
     project, _, path = finding.path.partition("/")
     try:
         if finding.code == "stale_lock":

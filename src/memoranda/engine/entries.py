@@ -1,8 +1,9 @@
-"""Key-value entries: what face `kv` needs of a place that keeps them, and the notes of project `kv`
-(contract 004).
+"""Key-value entries: what the interface `kv` needs of a place that keeps them, and such a place.
 
-One call is one critical section. Cost does not depend on the number of entries, except for `search`,
-`namespaces`, `clear` and `stats`, which look at the index of all of them.
+An entry is a value under a key in a namespace. `NoteEntries` keeps entries as notes of the project
+`kv` (contract 004). One call is one critical section. Its cost does not depend on the number of
+entries, except for `search`, `namespaces`, `clear` and `stats`, which look at all of them in the
+index.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ PURGED_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A value under its key; times are aware UTC. `id` is its place's own name for it."""
+    """A value under its key. Times are aware and in UTC.
+
+    expires: when the entry ends; None for never.
+    id: the name that the place of the entry uses for it, such as the id of a note.
+    """
 
     namespace: str
     key: str
@@ -54,7 +59,10 @@ class Entry:
 
 @dataclass(slots=True)
 class NamespaceCounts:
-    """How many entries a namespace has, those past their time to live apart."""
+    """How many entries a namespace has.
+
+    active, expired: the entries within and past their time to live.
+    """
 
     namespace: str
     active: int = 0
@@ -63,8 +71,12 @@ class NamespaceCounts:
 
 @dataclass(slots=True)
 class Totals:
-    """All entries that are not expired: number, bytes of their files, namespaces, first and last
-    written; and where.
+    """Figures about all entries that are not expired.
+
+    place: the folder or file that keeps the entries.
+    size: the bytes of the files.
+    namespaces: the number of namespaces, also of those with expired entries only.
+    oldest, newest: when the first and the last entry was written; None without entries.
     """
 
     place: str
@@ -76,12 +88,14 @@ class Totals:
 
 
 class EntryError(MemorandaError):
-    """An error that contract 004, 6 has a sentence for."""
+    """An error whose message contract 004, 6 prescribes."""
 
     code = "invalid"
 
 
 class NoEntry(EntryError):
+    """Raised when no entry has the key."""
+
     code = "not_found"
 
     def __init__(self, key: str, namespace: str):
@@ -89,6 +103,8 @@ class NoEntry(EntryError):
 
 
 class EntryExpired(EntryError):
+    """Raised when the entry with the key is past its time to live."""
+
     code = "not_found"
 
     def __init__(self, key: str):
@@ -96,7 +112,7 @@ class EntryExpired(EntryError):
 
 
 class Unreadable(EntryError):
-    """The place of a namespace cannot be read; nothing was changed."""
+    """Raised when the place of a namespace cannot be read. Nothing was changed."""
 
     code = "storage"
 
@@ -122,20 +138,26 @@ def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P
 
 
 class Entries(Protocol):
-    """A place that keeps entries, for one caller. Names are exact; each change is durable on
-    return.
+    """A place that keeps entries, for one caller.
+
+    Namespaces and keys are exact, with case. Each change is durable when its method returns.
     """
 
     engine: Engine
 
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """Keep a new entry in place of what has the key; `ttl` in seconds, 0 = for ever. Raises
-        Unreadable.
+        """Keep a new entry, which replaces the entry with the same key. Raises Unreadable.
+
+        ttl: the time to live in seconds; 0 means for ever.
         """
 
     @verb
     def get(self, namespace: str, key: str) -> Entry:
-        """The entry, not counted. Raises NoEntry; EntryExpired once, which removes it; Unreadable."""
+        """Return the entry, without counting the recall (read). Raises NoEntry, EntryExpired,
+        Unreadable.
+
+        An expired entry is removed, so that EntryExpired is raised once and NoEntry after that.
+        """
         entry = self._find(namespace, key)
         if self._is_over(entry):
             # The entry has expired even if the disk refuses to remove it.
@@ -152,25 +174,27 @@ class Entries(Protocol):
 
     @verb
     def count(self, entry: Entry) -> Entry:
-        """Count one recall of `entry`; the entry with that counted."""
+        """Count one recall (read) of `entry`, and return the entry with the new count."""
         reads = self.engine.reads
         reads.count_read(entry.id)
         recalls = entry.access_count + reads.counts([entry.id])[entry.id]
         return replace(entry, accessed=self.engine.clock(), access_count=recalls)
 
     def remove(self, namespace: str, key: str) -> None:
-        """Remove the entry, expired or not, and all copies somebody made of it. Raises NoEntry,
-        Unreadable.
+        """Remove the entry, expired or not, and all copies of its file.
+
+        Raises NoEntry, Unreadable.
         """
 
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        """Search for entries with `text` in key or value, in any case.
+        """Search for entries with `text` in the key or the value, in any case.
 
-        Returns a page, and the number of all matches. They are sorted by recalls, newest first,
-        then by namespace and key. The namespace None means all namespaces except the `unreadable`
-        ones.
+        namespace: None means all namespaces except the `unreadable` ones.
+
+        Returns a page of entries, and the number of all matches. Entries with most recalls come
+        first, then the newest, then those first by namespace and key.
         """
 
     @verb
@@ -183,20 +207,23 @@ class Entries(Protocol):
         ]
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
-        """The entries of each namespace, and those past their time to live."""
+        """Return the numbers of live entries and of expired entries, each by namespace."""
 
     @property
     def unreadable(self) -> list[str]:
-        """Namespaces that are damaged, and left out of what is about all of them."""
+        """Return the namespaces that are damaged. Calls about all namespaces leave them out."""
         return []
 
     def clear(self, namespace: str) -> int:
-        """Remove all entries of a namespace, expired ones too; how many. Raises Unreadable."""
+        """Remove all entries of a namespace, also expired ones, and return their number.
+
+        Raises Unreadable.
+        """
 
     def stats(self) -> Totals:
-        """The totals of all entries.
+        """Return the totals of all entries.
 
-        A namespace exists as long as an entry does, even an expired one.
+        A namespace exists as long as it has an entry, even an expired one.
         """
 
     def purge(self) -> Any:
@@ -205,6 +232,13 @@ class Entries(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _EntryFile:
+    """A file of the project `kv` with the entry that it holds.
+
+    path: the path in the project.
+    scope: who may see the entry.
+    locked: whether the owner forbids changes of the entry.
+    """
+
     path: str
     file: File
     entry: Entry
@@ -213,8 +247,9 @@ class _EntryFile:
 
 
 class NoteEntries(Entries):
-    """Entries as notes of the project `kv`, one file each. Lists and searches use the index, which
-    also knows entries that were moved.
+    """Entries as notes of the project `kv`, one file each.
+
+    Lists and searches use the index, which also knows entries whose files were moved by hand.
     """
 
     def __init__(self, session: WritingSession):
@@ -239,9 +274,13 @@ class NoteEntries(Entries):
     def _put(
         self, change: Transaction, entry: Entry, other_keys: Mapping[str, Any]
     ) -> tuple[str, bool, bytes]:
-        """Add the step that writes `entry`. An entry that was moved by hand is written at its
-        present place. Returns its path, whether it is new, and the bytes. Raises Locked,
-        Unreadable.
+        """Add the step that writes `entry`. Raises Locked, Unreadable, Exists.
+
+        An entry whose file was moved by hand is written where the file is now.
+
+        other_keys: further header keys.
+
+        Returns the path, whether the entry is new, and the bytes of the file.
         """
         old = next(self._claims(entry.namespace, entry.key), None)
         if old is not None and old.locked:
@@ -266,6 +305,7 @@ class NoteEntries(Entries):
         return path, old is None, data
 
     def _find(self, namespace: str, key: str) -> Entry:
+        """Return the entry, even if it is expired. Raises NoEntry, Unreadable."""
         claim = next(self._claims(namespace, key), None)
         if claim is None:
             self._check(namespace)
@@ -273,6 +313,7 @@ class NoteEntries(Entries):
         return claim.entry
 
     def _expire(self, entry: Entry) -> None:
+        """Remove the file of `entry`, unless the entry in the file has not expired."""
         claim = next(self._claims(entry.namespace, entry.key), None)
         if claim is not None and self._is_over(claim.entry):
             self._remove(EXPIRE, [claim], claim.path)
@@ -320,9 +361,11 @@ class NoteEntries(Entries):
         return entries, len(matches)
 
     def _readable_entries(self, *, bodies: bool = False) -> list[Kept]:
-        """The entries in the index that the caller may see.
+        """Return the live entries in the index that the caller may see.
 
-        `_expired_entries` picks those past their time.
+        bodies: whether to read the text of the entries, too.
+
+        `_expired_entries` returns the entries past their time to live.
         """
         return [
             entry
@@ -331,6 +374,7 @@ class NoteEntries(Entries):
         ]
 
     def _expired_entries(self) -> list[Expired]:
+        """Return the expired entries in the index that the caller may see."""
         return [
             entry
             for entry in self.engine.index.entries.expired()
@@ -346,7 +390,10 @@ class NoteEntries(Entries):
     @purging
     @verb
     def clear(self, namespace: str) -> int:
-        """One change, which an undo takes back except entries with a time to live."""
+        """Remove all entries of a namespace as one change, and return their number.
+
+        An undo brings the entries back, except those with a time to live.
+        """
         with self.engine.writing():
             self._check(namespace)
             self.engine.fresh()
@@ -411,9 +458,9 @@ class NoteEntries(Entries):
 
     @verb
     def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
-        """The entry, and whether it is locked. Changes nothing.
+        """Return the entry, and whether it is locked. This changes and counts nothing.
 
-        Returns None if no such entry exists, or if it has expired.
+        Returns None if no such entry exists, or if the entry has expired.
         """
         claim = next(self._claims(namespace, key), None)
         if claim is None or self._is_over(claim.entry):
@@ -422,8 +469,14 @@ class NoteEntries(Entries):
 
     @verb
     def import_entries(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
-        """Keep entries with all they bring along, further fields too, as one change; each takes the
-        place of the one with its key. Raises Locked, Unreadable."""
+        """Keep entries from elsewhere, with their times and counts, as one change.
+
+        entries: each entry with the further keys of its header. It replaces the entry with its
+            key.
+        verb: the verb in the ledger.
+
+        Raises Locked, Unreadable.
+        """
         with self._session.change(verb, fresh=False) as change:
             paths = [self._put(change, entry, other_keys)[0] for entry, other_keys in entries]
         self.engine.reads.restart(*(default_id(PROJECT, path) for path in paths))
@@ -432,7 +485,8 @@ class NoteEntries(Entries):
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
         """Put entries into the history that are older than the present entries with their keys.
 
-        Entries with a time to live are left out.
+        entries: each entry with the further keys of its header. Entries with a time to live are
+            left out.
         """
         from memoranda.engine.exchange import keep_lost
 
@@ -447,8 +501,10 @@ class NoteEntries(Entries):
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
-        """The files that hold the entry and that the caller sees: at its own place first, then by
-        the index.
+        """Yield the files that hold the entry and that the caller may see.
+
+        The file at the usual path of the entry comes first, then files that the index knows
+        elsewhere.
         """
         usual_path = next(notes.places(namespace, key))
         entry_file = self._read_entry_file(usual_path, namespace)
@@ -464,13 +520,20 @@ class NoteEntries(Entries):
                 yield entry_file
 
     def _is_claim(self, entry_file: _EntryFile, namespace: str, key: str) -> bool:
+        """Whether a file holds the entry with this namespace and key, and the caller may see the
+        file.
+        """
         return (entry_file.entry.namespace, entry_file.entry.key) == (
             namespace,
             key,
         ) and self._session.sees(entry_file.scope)
 
     def _read_entry_file(self, path: str, namespace: str) -> _EntryFile | None:
-        """The entry in the file at `path`, or None. Raises Unreadable."""
+        """Return the entry in the file at `path`, or None if the file is missing. Raises
+        Unreadable.
+
+        namespace: the namespace that the error names.
+        """
         source = self.engine.source(PROJECT)
         try:
             file = source.read(path)
@@ -497,8 +560,9 @@ class NoteEntries(Entries):
         return _EntryFile(path, file, entry, note.scope, note.locked)
 
     def _check(self, namespace: str) -> None:
-        """Raise Unreadable when what is in place of the namespace's folder is not a folder, or not one we
-        may open.
+        """Raise Unreadable if the folder of a namespace cannot be opened or is not a folder.
+
+        A missing folder is fine.
         """
         source = self.engine.source(PROJECT)
         usual_path = next(notes.places(namespace, "x"))
@@ -511,7 +575,12 @@ class NoteEntries(Entries):
             raise Unreadable(namespace)
 
     def _remove(self, verb: str, entry_files: Sequence[_EntryFile], changed_path: str) -> None:
-        """Remove the files, and each folder that is empty then, as one change."""
+        """Remove files of entries as one change, with the folders that are empty afterwards.
+
+        changed_path: the path that the ledger lists the change under.
+
+        Raises Locked.
+        """
         names: dict[str, set[str]] = {}
         with self._session.change(verb, (PROJECT, changed_path), fresh=False) as change:
             for entry_file in entry_files:
@@ -530,9 +599,9 @@ class NoteEntries(Entries):
 
 
 def _accessed(header: Mapping[str, Any], created: datetime) -> datetime:
-    """When an entry was last read, from its header.
+    """Return when an entry was last read, from its header.
 
-    If the header does not say, when it was written.
+    created: the result if the header does not say, or says no valid time.
     """
     with suppress(KeyError, ValueError, OverflowError, TypeError, AttributeError):
         return parse_stamp(header["accessed_at"])
@@ -540,6 +609,11 @@ def _accessed(header: Mapping[str, Any], created: datetime) -> datetime:
 
 
 def _compose(entry: Entry, other_keys: Mapping[str, Any], before: str = "") -> bytes:
+    """Return the bytes of the file for an entry.
+
+    other_keys: further header keys.
+    before: the text of the file that is replaced; "" for a new file.
+    """
     return notes.compose_entry(
         entry.value,
         namespace=entry.namespace,
@@ -554,12 +628,15 @@ def _compose(entry: Entry, other_keys: Mapping[str, Any], before: str = "") -> b
 
 
 def expiry(now: datetime, ttl: int) -> datetime | None:
-    """When an entry written `now` with `ttl` seconds to live ends. None for never."""
+    """Return when an entry ends that is written `now` with `ttl` seconds to live.
+
+    A `ttl` of 0 gives None, which means never.
+    """
     if ttl:
         return whole_milliseconds(now) + timedelta(seconds=ttl)
     return None
 
 
 def whole_milliseconds(moment: datetime) -> datetime:
-    """`moment` cut to what `expires_at` shows."""
+    """Return `moment` without the microseconds, which the header key `expires_at` does not show."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

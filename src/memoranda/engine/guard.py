@@ -42,17 +42,20 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class Again(BaseException):
-    """A call must be repeated alone.
+    """Raised when a call must be repeated alone, without other waiting changes.
 
-    It was planned without sight of a change that waits at the same place, or its change was refused
-    because of others.
+    Either the call was planned without sight of a change that waits at the same place, or its
+    change was refused because of another waiting change.
     """
 
 
 class Guard(ThreadLock):
-    """Lets one thread in at a time, any number of times. Raises Busy.
+    """A lock that lets one thread at a time into an open home. Raises Busy.
 
-    `make_all` makes the changes that wait in `changes`.
+    The thread inside may enter again, any number of times.
+
+    changes: the queue of changes that are planned but not yet on disk.
+    make_all: the function that makes all changes of the queue.
     """
 
     def __init__(self, changes: ChangeQueue, make_all: Callable[[], None]):
@@ -69,6 +72,7 @@ class Guard(ThreadLock):
         self._shares = False
 
     def __enter__(self) -> None:
+        """Enter, and make the changes that wait, so that the caller sees the disk as it is."""
         super().__enter__()
         if self._depth == 1 and self._changes.changes:
             try:
@@ -78,19 +82,26 @@ class Guard(ThreadLock):
                 raise
 
     def _make_what_waits(self) -> None:
-        """Make the changes that wait. Where that cannot be, they wait on, and those they are of try
-        again.
+        """Make the changes that wait.
+
+        If that fails, the changes stay in the queue, and the calls that planned them try again.
         """
         with suppress(MemorandaError, OSError):
             self._make_all()
 
     @property
     def may_share(self) -> bool:
-        """Whether the change of the call inside may wait for others."""
+        """Whether the change of the call inside may wait, to be made together with changes of other
+        calls.
+        """
         return self._shares and (self.waiting > 0 or bool(self._changes.changes))
 
     def run(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which makes one change and may be repeated as a whole."""
+        """Return the result of `work`, whose change may be made together with changes of other
+        calls.
+
+        work: makes one change, and may be repeated as a whole. It is repeated if it raises Again.
+        """
         if self.is_mine:
             return work()
         with suppress(Again):
@@ -99,6 +110,11 @@ class Guard(ThreadLock):
             return work()
 
     def _shared(self, work: Callable[[], T]) -> T:
+        """Run `work` inside the guard without making the waiting changes first. Raises Again.
+
+        Enters by the parent class, as `Guard.__enter__` would make the waiting changes. They are
+        made at the end if the queue is full, or if no other call waits to share its change.
+        """
         asked_at = time.monotonic()
         with self._counting:
             self.waiting += 1
@@ -119,17 +135,26 @@ class Guard(ThreadLock):
                 self.__exit__()
 
     def _begin(self, asked_at: float, *, may_repeat: bool) -> None:
+        """Remember that the call inside makes one change, which may be shared (`may_share`).
+
+        asked_at: when the call asked to come in (time.monotonic).
+        may_repeat: whether the call may be repeated as a whole.
+        """
         self.asked = asked_at
         self.may_repeat = may_repeat
         self._shares = True
 
     def _end(self) -> None:
+        """Forget everything about the call inside, as it leaves the guard."""
         self.asked = math.inf
         self.may_repeat = False
         self._shares = False
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let others in until a change that waits was made or refused. For the thread inside."""
+        """Let other threads in until `planned`, a change that waits, was made or refused.
+
+        Only the thread inside may call this.
+        """
         if self._changes.is_full or not self.waiting:
             self._make_what_waits()
         if planned.is_over.is_set():
@@ -146,7 +171,10 @@ class Guard(ThreadLock):
         self._begin(asked_at, may_repeat=may_repeat)
 
     def _let_in(self, planned: PlannedChange) -> None:
-        """Leave as a whole, wait, and come in again, however long that takes."""
+        """Leave the guard at all its levels, wait for `planned` a short time, and come in again.
+
+        Coming in may take any time.
+        """
         self._depth = 1
         self.__exit__()
         try:
@@ -156,10 +184,10 @@ class Guard(ThreadLock):
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """A context in which other threads may enter, however often this one has entered.
+        """Return a context in which other threads may enter, however often this thread has entered.
 
-        At its end the thread waits for its turn again, however long that takes. Does nothing for a
-        thread that has not entered.
+        At its end the thread waits for its turn again, however long that takes. The context does
+        nothing for a thread that has not entered.
         """
         if not self.is_mine:
             yield
@@ -180,13 +208,14 @@ class Guard(ThreadLock):
                 self._begin(asked_at, may_repeat=may_repeat)
 
     def _come_in(self) -> None:
-        """Come in, however long that takes."""
+        """Enter once, however long that takes: Busy is ignored, and entering is tried again."""
         while not self.is_mine:
             with suppress(Busy):
                 super().__enter__()
 
     def keep(self) -> None:
-        """Record that the running call makes a lasting change, so that it must not be repeated.
+        """Record that the running call makes a lasting change, so that the call must not be
+        repeated.
 
         Changes that wait are made first.
         """

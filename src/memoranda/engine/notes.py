@@ -1,7 +1,7 @@
-"""Verbs that store, edit, tag and supersede notes, and bring archived ones back. Each is one
-change, all or nothing.
+"""Verbs that store, edit, tag and supersede notes, and bring archived notes back.
 
-Here, too: in which file a new note is (its name: note/links.py), and when a memory expires.
+Each verb is one change, all or nothing. This module also decides in which file a new note is
+stored (note/links.py makes the file's name), and when a new memory expires.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ _ARCHIVING_KEYS = ("phase", "category", "archived_at", "archived_by", "archived_
 
 @dataclass(slots=True)
 class Stored:
-    """A note just written; `created` is False when it replaced one."""
+    """A note just written.
+
+    created: whether the note is new. False means that it replaced another note.
+    """
 
     note: Note
     created: bool
@@ -82,10 +85,11 @@ class Stored:
 class Changed:
     """A note after an edit.
 
-    created: whether the edit created it.
-    updated: the notes with links to a heading or block that the edit renamed, which were changed
-        too.
-    broken: the notes whose links could not be changed.
+    edited: the effect of the edit on the text.
+    created: whether the edit created the note.
+    updated: the notes that were changed because they link to a heading or block that the edit
+        renamed.
+    broken: the notes whose links to such a heading could not be changed.
     """
 
     note: Note
@@ -114,10 +118,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
-        """Take a note out of the archive (see `Memory.bring_back`). A memory becomes organized,
-        without an end.
+        """Take a note out of the archive (see `Memory.bring_back`).
 
-        Raises NotText and StorageError too.
+        category: the category for a memory; None means the category it had. A memory is organized
+            afterwards and does not expire.
+
+        Raises NotText and StorageError, too.
         """
         with self.change("restore", fresh=False) as change:
             info = self.find(ref, looseness=Looseness.CASE)
@@ -128,6 +134,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return change.written(change.steps[0])
 
     def _bring_back(self, change: Transaction, info: NoteInfo, category: str) -> None:
+        """Add the step that moves a memory from the archive to a category."""
         from memoranda.note.frontmatter import REMOVE
 
         file, text = editable(self, info)
@@ -143,8 +150,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
 
     def _put_back(self, change: Transaction, info: NoteInfo) -> None:
-        """Move a note of another project back to its former place, without the keys that archiving
-        added.
+        """Move a note that is not a memory from the archive back to its former place.
+
+        The header keys that archiving added are removed. Raises Exists if the place is taken.
         """
         from memoranda.note.frontmatter import REMOVE
 
@@ -179,7 +187,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _source(
         self, drafts: Sequence[Draft], overwrite: bool, checksum: str | None
     ) -> list[Stored]:
-        """Write the drafts as one change. Every one is checked before the first byte is written."""
+        """Write the drafts as one change, and return the notes in the order of the drafts.
+
+        Every draft is checked before the first byte is written.
+
+        overwrite: whether a draft may replace a note.
+        checksum: the checksum that the note to replace must have; None for any.
+        """
         needs_index = any(draft.project != CATEGORY_PROJECT for draft in drafts)
         with self.change("write", fresh=needs_index) as change:
             taken_places: set[tuple[str, str]] = set()
@@ -204,8 +218,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return [Stored(change.written(step), step.old is None) for step in steps]
 
     def _complete_draft(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
-        """Complete a draft: the scope that its writer may give it, and the times from and to which
-        it is valid.
+        """Return a draft with its scope checked and its times of validity filled in.
+
+        superseded: the notes that the draft supersedes.
         """
         scope = self.check_scope(draft.scope)
         if scope != draft.scope:
@@ -218,7 +233,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def supersede(
         self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None
     ) -> tuple[NoteInfo, Note]:
-        """Mark a note as replaced by a newer one (see `Memory.supersede`)."""
+        """Mark a note as replaced by a newer one (see `Memory.supersede`).
+
+        new: the newer note, or a draft of it, which is written first.
+        valid_from: when the newer note begins to hold; None for now or what the draft says.
+
+        Returns the old note and the newer one.
+        """
         if isinstance(new, Draft):
             before = self.find(old, looseness=Looseness.CASE)
             place = (before.project, before.path)
@@ -237,7 +258,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return self.find((before.project, before.path)), change.written(step)
 
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
-        """A new memory of contract 001, 2: `categories/<category>/<slug>-<id8>.md`."""
+        """Add the step that writes a new memory (contract 001, 2).
+
+        Its path is `categories/<category>/<slug>-<id8>.md`, such as `inbox/buy-milk-1a2b3c4d.md`.
+        Raises InvalidInput for an unknown category or an empty text.
+        """
         moment = self.clock()
         category = draft.category or INBOX
         if category not in CATEGORIES:
@@ -297,10 +322,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         checksum: str | None,
         taken_places: set[str],
     ) -> Step:
-        """Add the step that writes a note of contract 000b, 7 (write_note), new or over an existing
-        note.
+        """Add the step that writes a note, new or over an existing one (contract 000b, 7,
+        write_note).
 
-        The note's permalink is added to `taken_places`, the permalinks given by this change.
+        overwrite: whether the draft may replace a note.
+        checksum: the checksum that the note to replace must have; None for any.
+        taken_places: the permalinks given by this change. The note's permalink is added.
         """
         from memoranda.note import markdown
 
@@ -348,8 +375,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return change.put(project, path, data, old=file, scope=scope)
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
-        """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError,
-        ProjectNotFound.
+        """Return the project, path and title of the note that a draft makes.
+
+        Raises InvalidInput, OutsideError, ProjectNotFound.
         """
         if draft.category is not None:
             raise InvalidInput(
@@ -394,10 +422,15 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _existing(
         self, project: str, path: str, title: str | None
     ) -> tuple[str, NoteInfo | None, File | None]:
-        """Find the place for a note: its path, the note already there, and the bytes of that note.
+        """Find the place for a note. Return its path, the note already there, and the file of that
+        note.
 
-        The path gets a number if a note is there that the caller must not know about, or whose
-        different title makes the same file name. Case and Unicode form of the path do not matter.
+        The note and the file are None if the place is free. The path gets a number, as in `plan
+        2.md`, if the caller may not see the note there, or if that note has another title that
+        makes the same file name. Case and Unicode form of the path do not matter.
+
+        title: the title of the new note; None if the path was chosen and the title does not
+            matter.
         """
         notes = self.index.notes
         source = self.engine.source(project)
@@ -432,7 +465,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     ) -> Changed:
         """Change a part of a note (see `Memory.edit`).
 
-        Raises NotText and the errors of the edit too.
+        checksum: the checksum that the note must have; None for any.
+        create: whether `append` and `prepend` may create a missing note.
+
+        Raises NotText and the errors of the edit, too.
         """
         with self.change("edit") as change:
             try:
@@ -465,7 +501,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return Changed(change.written(step), edited, updated=links.updated, broken=links.broken)
 
     def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
-        """`append` and `prepend` make a missing note; the identifier is its path or title."""
+        """Create the missing note that an edit is for, with the text of the edit.
+
+        identifier: the path or title of the note.
+
+        Raises NotFound unless the edit is an `append` or a `prepend`.
+        """
         from memoranda.note import edit as edits
 
         if not isinstance(edit, (edits.Append, edits.Prepend)):
@@ -480,9 +521,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return Changed(note, edits.Edited(note.text), created=True)
 
     def _place_of_missing(self, identifier: str, project: str | None) -> tuple[str, str]:
-        """The project and the path that the identifier of a missing note means.
+        """Return the project and the path that the identifier of a missing note means.
 
-        Raises InvalidInput for an address in another project, ProjectNotFound.
+        Example: `work/plan` is `plan` in the project `work`, if there is such a project; otherwise
+            it is `work/plan` in the default project. Raises InvalidInput for an address in another
+            project, ProjectNotFound.
         """
         name = self.engine.source(project).name if project else self.default_project
         path = links.parse_address(identifier)
@@ -515,9 +558,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def tag_many(
         self, refs: Iterable[Ref], add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> list[Note]:
-        """Change the tags of several notes as one change: of all, or of none if one cannot be
-        changed.
-        """
+        """Change the tags of several notes as one change: of all notes, or of none if one fails."""
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.markdown import other_tag_keys
 
@@ -547,7 +588,11 @@ def _check_overwrite(
     overwrite: bool,
     checksum: str | None,
 ) -> None:
-    """Raise an error unless the present note may be replaced and has this checksum.
+    """Raise an error unless the note at a place may be replaced.
+
+    info, file: the note at the place; None if the place is free.
+    overwrite: whether the caller wants to replace a note.
+    checksum: the checksum that the note must have; None for any.
 
     Raises NotFound, Conflict, Exists, Locked.
     """
@@ -562,14 +607,15 @@ def _check_overwrite(
 
 
 def _names_permalink(draft: Draft, metadata: Mapping[str, Any]) -> bool:
-    """Whether a draft may give its note a permalink."""
+    """Whether a draft may name a permalink, in its metadata or in a header of its text."""
     return "permalink" in metadata or draft.text.startswith(("---", "\ufeff"))
 
 
 def _usual_keys(habits: Habits, old: str, title: str, path: str) -> set[str]:
-    """The header keys of a note in a folder that another program keeps.
+    """Return the header keys that a note gets in a folder that another program keeps.
 
-    old: the text that is there, "" for none: its keys stay.
+    habits: the header keys and other customs of that folder.
+    old: the text that is replaced, whose keys stay; "" for a new note.
     """
     keys = note_keys(old) if old else set(habits.keys)
     if title != links.without_suffix(path.rpartition("/")[2]):
@@ -578,13 +624,16 @@ def _usual_keys(habits: Habits, old: str, title: str, path: str) -> set[str]:
 
 
 def _first_line(text: str) -> str:
-    """The first line of a text that says something, without signs of a heading; "" for none."""
+    """Return the first line of a text that is not empty, without the signs of a heading.
+
+    Example: `# Plan` gives `Plan`. "" means that the text has no such line.
+    """
     stripped = (line.strip("# \t") for line in text.splitlines())
     return next((line for line in stripped if line), "")
 
 
 def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
-    """Remove tags, and add those that are missing. Case does not count."""
+    """Return `tags` without those in `remove` and with those in `add`. Case does not count."""
     removed_tags = {tag.lower() for tag in remove}
     changed = [tag for tag in tags if tag.lower() not in removed_tags]
     folded = {tag.lower() for tag in changed}
@@ -596,7 +645,10 @@ def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence
 
 
 def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:
-    """The header keys that a note keeps when another text replaces it, whatever the new text says."""
+    """Return the header keys that a note keeps when another text replaces its text.
+
+    They are kept whatever the new text says: the id, the permalink, and the time of creation.
+    """
     keys: dict[str, object] = {"id": note.id} if note.own_id else {}
     keys["permalink"] = info.permalink
     header = note.header
@@ -605,9 +657,9 @@ def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:
 
 
 def _metadata_of(draft: Draft) -> dict[str, Any]:
-    """The header keys of a new note that come from its draft.
+    """Return the header keys of a new note that come from its draft.
 
-    The draft's fields give the keys that its metadata does not name.
+    The metadata of the draft comes first. Fields of the draft give the keys that it does not name.
     """
     fields = {
         "scope": draft.scope if draft.scope != GLOBAL else None,
@@ -623,7 +675,7 @@ def _metadata_of(draft: Draft) -> dict[str, Any]:
 
 
 def note_keys(text: str) -> set[str]:
-    """The header keys of a note; none where its header cannot be read."""
+    """Return the header keys of a note; an empty set if the header cannot be read."""
     from memoranda.note.frontmatter import parse, split
 
     try:
@@ -633,8 +685,9 @@ def note_keys(text: str) -> set[str]:
 
 
 def _is_other_title(info: NoteInfo, path: str, title: str | None) -> bool:
-    """Whether `title` means another note whose title makes the same file name, as `a/b` and `a:b`
-    both make `a-b.md`.
+    """Whether `title` differs from the title of a note but makes the same file name.
+
+    Example: `a/b` and `a:b` both make `a-b.md`. None as the title gives False.
     """
     if title is None or file_key(info.title.strip()) == file_key(title.strip()):
         return False

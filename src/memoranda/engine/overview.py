@@ -1,10 +1,10 @@
-"""How memories are shown in files derived from them, and in numbers for people.
+"""Show the memories of a home in files that are derived from them, and in numbers for people.
 
 `memory.md` is the index that an agent reads at start (contract 001, 10). The lists of pending
-reminders (contract 001, 8) are never read back; equal memories give equal bytes. `pending.md` holds
-reminders of scope `global` that fired and that nobody has acknowledged; every agent may read it.
-Those of scope `agent:X` are in `pending.X.md`. The numbers tell how large a home is, how it grew,
-and who wrote what.
+reminders (contract 001, 8) are only written, never read as notes; equal memories give equal bytes.
+`pending.md` holds reminders of scope `global` that fired (became due) and that nobody has
+acknowledged. Every agent may read this file. Reminders of scope `agent:X` are in `pending.X.md`.
+The numbers tell how large a home is, how it grew, and who wrote its notes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Firing = Mapping[int, Mapping[str, Any]]
 
 
 def complaint(error: NotFound | Ambiguous) -> str:
-    """The sentence for an id that matches no memory, or several (contract 001, 1)."""
+    """Return the error message for an id that matches no memory, or several (contract 001, 1)."""
     if isinstance(error, Ambiguous) and not error.is_id:
         return f'"{error.identifier}" names {error.total} notes: {", ".join(error.candidates)}'
     if isinstance(error, Ambiguous):
@@ -64,9 +64,9 @@ def complaint(error: NotFound | Ambiguous) -> str:
 
 
 class Overview:
-    """The overview of the memories of scope `global` in a home.
+    """Writes `memory.md`, the overview of the memories of scope `global` in a home.
 
-    It does not depend on the caller.
+    The text is the same for every caller.
     """
 
     def __init__(self, memory: ReadVerbs):
@@ -101,7 +101,11 @@ class Overview:
         return "\n".join(lines) + "\n"
 
     def _section_lines(self, section: Section) -> list[str]:
-        """Return a line for each memory of a category, and a line that says how many are left out."""
+        """Return a line for each memory of a category, and a line with the number of memories left
+        out.
+
+        Example of a line: `- 1a2b3c4d Buy milk #shopping`.
+        """
         limit = self.engine.settings.per_category
         if section.category == REMINDERS:
             rows = self._reminder_rows()
@@ -125,7 +129,10 @@ class Overview:
         return lines
 
     def _reminder_rows(self) -> list[tuple[NoteInfo, str]]:
-        """The reminders still to fire with their time, the next one first, then undated ones."""
+        """Return the reminders that have not fired, each with the text of its time.
+
+        The next reminder comes first. Undated reminders come last, with the text `no date `.
+        """
         # Most commands show no reminder.
         from memoranda.note.reminder import Reminder
 
@@ -145,9 +152,9 @@ class Overview:
     def refresh(self, *, create: bool = True) -> bool:
         """Write `memory.md` and the existing lists of pending reminders, if they are out of date.
 
-        create: write an overview if the home has none.
+        create: whether to write `memory.md` if the home has none.
 
-        Returns whether something was written. Raises StorageError.
+        Returns whether a file was written. Raises StorageError.
         """
         engine = self.engine
         if not create and not engine.layout.overview.exists():
@@ -158,15 +165,19 @@ class Overview:
             return Pending(self.memory).refresh(create=False) or written
 
     def keep_up(self) -> bool:
-        """Refresh the files if this process has changed a memory since the last time.
+        """Refresh the files if this process has changed a memory since the last refresh.
 
-        Returns whether something was written.
+        Returns whether a file was written.
         """
         return CATEGORY_PROJECT in self.engine.changed_projects and self.refresh()
 
 
 class Pending:
-    """The pending lists of a home. They do not depend on the caller."""
+    """Writes the lists of pending reminders of a home.
+
+    A reminder is pending if it has fired and nobody has acknowledged it. The lists are the same
+    for every caller.
+    """
 
     def __init__(self, memory: ReadVerbs):
         self.memory = memory.as_caller(None)
@@ -174,7 +185,7 @@ class Pending:
 
     @verb
     def reminders(self) -> list[NoteInfo]:
-        """All memories of category `reminders`, of every scope."""
+        """Return all memories of category `reminders`, of every scope."""
         return self.memory.list(
             Query(projects=(CATEGORY_PROJECT,), category=REMINDERS, order="created"), limit=0
         )[0]
@@ -182,8 +193,9 @@ class Pending:
     def listed(
         self, now: datetime, infos: Sequence[NoteInfo], firing: Firing | None = None
     ) -> list[tuple[NoteInfo, Reminder]]:
-        """Those of `infos` that are pending at `now`, oldest due first; `firing` as if it were
-        done.
+        """Return the reminders among `infos` that are pending at `now`, the earliest due first.
+
+        firing: changes of headers to take as done, though they are not yet in the files.
         """
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.reminder import Reminder
@@ -200,8 +212,14 @@ class Pending:
     def refresh(
         self, now: datetime | None = None, firing: Firing | None = None, *, create: bool = True
     ) -> bool:
-        """Make the files as they should be at `now`. Returns whether one was written. Raises
-        StorageError. Without `create` a home that has no such file gets none."""
+        """Write the lists of pending reminders as they should be at `now`, if they are out of date.
+
+        now: None for the present moment.
+        firing: changes of headers to take as done, though they are not yet in the files.
+        create: whether to write a list if the home has none.
+
+        Returns whether a file was written. Raises StorageError.
+        """
         engine = self.engine
         with engine.writing():
             list_files = [path for path in engine.layout.pending_lists() if _is_our_list(path)]
@@ -217,7 +235,10 @@ class Pending:
     def _parts(
         self, list_files: Sequence[Path], reminders: Iterable[tuple[NoteInfo, Reminder]]
     ) -> dict[Path, list[tuple[NoteInfo, Reminder]]]:
-        """The reminders by the file they are listed in: everybody's, or an agent's."""
+        """Return the reminders of each list file: the file for everybody, or the file of one agent.
+
+        list_files: the present list files. One without reminders gets an empty part.
+        """
         layout = self.engine.layout
         parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {
             path: [] for path in (layout.pending, *list_files)
@@ -232,7 +253,10 @@ class Pending:
         return parts
 
     def _rows(self, part: Sequence[tuple[NoteInfo, Reminder]]) -> str:
-        """The reminders of one file as its text."""
+        """Return the text of a list file, without the heading; "" if `part` is empty.
+
+        Example of a row: `1. Call Ann`, and below it `due 2025-03-01 09:00, id 1a2b3c4d`.
+        """
         zone = self.engine.settings.reading_zone
         texts = contents(self.memory, [info for info, _ in part])
         rows = []
@@ -245,7 +269,7 @@ class Pending:
 
 
 def _is_our_list(path: Path) -> bool:
-    """Whether this is a file we made, not some file of the user's with such a name."""
+    """Whether a file is a list that we wrote, not a file of the user's with such a name."""
     try:
         with open(open_own(path, os.O_RDONLY), "rb") as file:
             return file.read(len(_HEAD)) == _HEAD.encode()
@@ -255,17 +279,20 @@ def _is_our_list(path: Path) -> bool:
 
 @verb
 def by_writer(memory: ReadVerbs) -> dict[str, int]:
-    """How many notes the caller sees by who wrote them (`owner`, an agent, `file`, `import`)."""
+    """Return the number of notes that the caller sees, by who wrote them.
+
+    A writer is `owner`, the name of an agent, `file` or `import`.
+    """
     memory.engine.fresh()
     return memory.index.notes.by_writer(memory.agent)
 
 
 @verb
 def by_day(memory: ReadVerbs, first: date, until: date) -> dict[str, int]:
-    """How many notes each day (YYYY-MM-DD) has, from `first` until before `until`.
+    """Return the number of notes for each day (YYYY-MM-DD), from `first` until before `until`.
 
-    A note counts on the day it is about or, without one, on the day it was written. The archive and
-    traces do not count.
+    A note counts on the day it is about or, without such a day, on the day it was written. The
+    archive and traces do not count.
     """
     memory.engine.fresh()
     zone = memory.settings.zone
@@ -273,7 +300,7 @@ def by_day(memory: ReadVerbs, first: date, until: date) -> dict[str, int]:
 
 
 def written_today(memory: ReadVerbs) -> dict[str, Use]:
-    """How much each agent wrote since midnight, by name. An agent sees only its own entry."""
+    """Return how much each agent wrote since midnight, by name. An agent sees only its entry."""
     engine = memory.engine
     with engine.guard:
         used = engine.day_use.since_midnight(memory.clock(), memory.settings)
@@ -282,9 +309,14 @@ def written_today(memory: ReadVerbs) -> dict[str, Use]:
 
 @dataclass(slots=True)
 class Figures:
-    """`bytes` of the notes the caller sees; `index_bytes` and `history_bytes` on disk, which hold
-    everybody's notes: 0 for an agent. `weeks`: (its Monday, new notes) of the last WEEKS weeks, the
-    oldest first."""
+    """The size and growth of a home.
+
+    counts: the numbers of notes that the caller sees.
+    bytes: the size of the notes that the caller sees.
+    index_bytes, history_bytes: the sizes on disk of the index and the history. They hold
+        everybody's notes, so both are 0 for an agent.
+    weeks: (Monday, number of new notes) of the last WEEKS weeks, the oldest first.
+    """
 
     counts: HomeCounts
     bytes: int
@@ -298,10 +330,10 @@ class Writer:
     """A writer of changes: an agent and the client it used.
 
     agent: the agent's name. None means the owner.
-    client: the client.
+    client: the name of the client program, or of the interface; "" if unknown.
     last: the time of the last change.
     verbs: the number of changes by verb.
-    sessions: the sessions.
+    sessions: the ids of the sessions in which the writer made changes.
     """
 
     agent: str | None
@@ -313,7 +345,7 @@ class Writer:
 
 @verb
 def figures(memory: HistoryVerbs) -> Figures:
-    """The size and growth of the home, as the caller of `memory` sees it."""
+    """Return the size and growth of the home, as the caller of `memory` sees it."""
     layout = memory.engine.layout
     zone = memory.settings.zone
     today = memory.clock().astimezone(zone).date()
@@ -336,7 +368,7 @@ def figures(memory: HistoryVerbs) -> Figures:
 
 
 def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
-    """Who changed something since a moment, those who did so last first."""
+    """Return who has changed anything since a moment. The writer of the latest change is first."""
     writers: dict[tuple[str | None, str], Writer] = {}
     for change in memory.log(limit=0, since=since):
         by = change.by or {}
@@ -350,6 +382,7 @@ def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
 
 
 def _size(places: Iterable[Path]) -> int:
+    """Return the bytes of these files together. A missing file counts as empty."""
     total = 0
     for place in places:
         with suppress(OSError):

@@ -1,7 +1,9 @@
-"""A project's plain files, every path, every byte: as the `memory` tool sees them (contract 000a),
-and for memory banks (contract 003), which read and write their files as wholes (`notes`, `put`).
+"""Read and change a project's plain files, at every path and with every byte.
 
-Paths are relative to the folder of `Files` and already passed `path_guard`; symlinks inside are
+The `memory` tool sees a project this way (contract 000a), and so do memory banks (contract 003),
+which read and write their files as wholes (`notes`, `put`).
+
+Paths are relative to the folder of `Files` and already passed `path_guard`. Symlinks inside are
 followed as contract 000a, 3 says.
 """
 
@@ -38,8 +40,10 @@ Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
 
 
 class Files:
-    """The files of one project, below `folder` ("" = the whole project), for one caller and call.
-    Raises ProjectNotFound."""
+    """The files of one project, for one caller and call. Raises ProjectNotFound.
+
+    folder: the folder of the project that paths are relative to; "" means the whole project.
+    """
 
     def __init__(self, session: WritingSession, project: str, folder: str = ""):
         self._session = session
@@ -49,15 +53,19 @@ class Files:
         self._source = session.engine.folder(project)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Inside, no other thread of this process is at work; the home's lock is not needed."""
+        """Return a context inside which no other thread of this process is at work.
+
+        Reading does not need the home's lock.
+        """
         return self._engine.reading()
 
     def _place(self, path: str) -> PathInfo:
-        """The file, folder or link at `path`. A symlink at its end is not followed.
+        """Return the file, folder or link at `path`. A symlink at the end of the path is not
+        followed.
 
-        For a missing file, the path is where a new file would be written, with folder links
-        resolved, and `link` is a file that is in the way of a folder. Raises OutsideError if the
-        path leads out of the folder, even to a missing file.
+        For a missing file, the result's path is where a new file would be written, with links to
+        folders resolved. If a file is in the way of a folder, `link` names that file. Raises
+        OutsideError if the path leads out of the folder, even to a missing file.
         """
         full_path = self._source.spelled(f"{self._base}/{path}".strip("/"))
         place = self._inside(self._source.place(full_path))
@@ -86,10 +94,10 @@ class Files:
         return place
 
     def at(self, path: str) -> PathInfo:
-        """The file or folder at `path`. A symlink at its end is followed.
+        """Return the file or folder at `path`. A symlink at the end of the path is followed.
 
-        Files of a foreign scope are `missing`. Raises OutsideError if the path leads out of the
-        folder.
+        A file that only another agent may see is `missing`. Raises OutsideError if the path leads
+        out of the folder.
         """
         place = self._follow(self._place(path))
         if not self._shows(place):
@@ -99,7 +107,7 @@ class Files:
         return place
 
     def itself(self, path: str) -> PathInfo:
-        """The file, folder or link at `path`. Symlinks are not followed."""
+        """Return the file, folder or link at `path`. Symlinks are not followed."""
         place = self._place(path)
         if self._shows(place):
             return place
@@ -112,7 +120,7 @@ class Files:
         """List a folder: (name, place it leads to) of each entry that is shown, sorted by code
         point.
 
-        Hidden names, `node_modules`, and links that lead nowhere or outside are left out.
+        Hidden names, `node_modules`, and links that lead to nothing or outside are left out.
         """
         entries = []
         for entry in self._source.entries(self._source.spelled(f"{self._base}/{path}".strip("/"))):
@@ -129,16 +137,19 @@ class Files:
         return entries
 
     def read(self, path: str) -> File:
-        """The file's bytes."""
+        """Return the file at `path` with its bytes."""
         place = self.at(path)
         if place.kind != "file":
             raise NotFound(path, self._project)
         return self._source.read(place.path)
 
     def notes(self) -> dict[str, Stamp]:
-        """Every note below that the caller may see, in the order of paths, with its stamp. No
-        folder, no notes. Raises OutsideError when a link leads there, StorageError for a folder
-        that cannot be read."""
+        """Return the stamp of every note that the caller may see, by path, in the order of the
+        paths.
+
+        The result is empty if the folder is missing. Raises OutsideError if the folder is a link
+        that leads outside, and StorageError if a folder cannot be read.
+        """
         place = self._source.place(self._base)
         if place.kind == "missing":
             return {}
@@ -158,7 +169,9 @@ class Files:
         }
 
     def count_access(self, place: PathInfo) -> None:
-        """Count a read of the note at `place`. Ignored if the file is unreadable or not a note."""
+        """Count a read of the note at `place`. An unreadable file or one that is not a note is
+        ignored.
+        """
         if not self._source.is_note(place.path):
             return
         try:
@@ -169,7 +182,7 @@ class Files:
             self._engine.reads.count_read(note.id)
 
     def _may_see_file(self, path: str) -> bool:
-        """Whether the caller may see the file; only frontmatter can say otherwise."""
+        """Whether the caller may see the file. Only the scope in its header can forbid that."""
         if self._session.agent is None:
             return True
         try:
@@ -178,8 +191,9 @@ class Files:
             return True
 
     def _shows(self, place: PathInfo) -> bool:
-        """Whether the caller sees that something is there: not a file of another agent, nor a
-        folder of such.
+        """Whether the caller may know that something is at `place`.
+
+        Files of another agent, and folders with only such files, are not shown.
         """
         if place.kind == "file":
             return self._may_see_file(place.path)
@@ -190,9 +204,11 @@ class Files:
 
     @retry_conflicts
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
-        """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not
-        `overwrite`; Unusable for what the caller does not see; NotADirectory when a parent is a
-        file."""
+        """Write exactly `text` to the file at `path`.
+
+        Raises Exists for a folder, for a link to nothing, and for a file unless `overwrite`;
+        Unusable for a file that the caller may not see; NotADirectory if a parent is a file.
+        """
         with self._session.change("create", fresh=False) as change:
             raw = self._place(path)
             if raw.kind == "link":
@@ -211,8 +227,13 @@ class Files:
                 self._put_file(change, place, text, self._source.read(place.path))
 
     def _put_file(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
-        """Write a file; the change is listed under its scope. Raises NotADirectory, InvalidInput
-        for a scope the caller does not see."""
+        """Add the step that writes a file. The ledger lists the step under the scope in the text's
+        header.
+
+        old: the file that was read there; None for a new file.
+
+        Raises NotADirectory, and InvalidInput for a scope that the caller does not see.
+        """
         if place.link:
             raise NotADirectory(place.link)
         data = text.encode()
@@ -243,8 +264,9 @@ class Files:
 
     @retry_conflicts
     def edit(self, path: str, edit: Any) -> Any:
-        """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText,
-        its errors.
+        """Apply an edit to the text of a file, and return its `Edited`.
+
+        Raises NotFound, NotText and the errors of the edit.
         """
         with self._session.change("edit", fresh=False) as change:
             place = self.at(path)
@@ -273,7 +295,7 @@ class Files:
 
     @retry_conflicts
     def clear(self) -> None:
-        """Remove everything, as one change."""
+        """Remove everything below the folder, as one change."""
         with self._session.change("delete", fresh=False) as change:
             if self._source.place(self._base).kind == "folder":
                 for entry in self._source.entries(self._base):
@@ -282,8 +304,10 @@ class Files:
                 change.about = (self._project, f"{self._base}/" if self._base else "")
 
     def _remove(self, change: Transaction, place: PathInfo) -> None:
-        """Remove a file, a link, or a folder with what the caller sees of it: what is in a folder
-        first, and then the folder, if nothing is left."""
+        """Remove a file, a link, or the part of a folder that the caller sees.
+
+        The entries of a folder are removed first, and then the folder, if it is empty.
+        """
         is_removed_whole: dict[str, bool] = {}
         waiting = [(place, False)]
         while waiting:
@@ -306,6 +330,9 @@ class Files:
                 change.add(StepKind.RMDIR, self._project, entry.path)
 
     def _remove_one(self, change: Transaction, place: PathInfo) -> None:
+        """Add the step that removes one file or one link. Raises InvalidInput for a device or
+        socket.
+        """
         if place.kind == "link":
             change.add(StepKind.UNLINK, self._project, place.path, link=place.link)
         elif place.kind == "other":
@@ -315,7 +342,7 @@ class Files:
             change.remove(self._project, place.path, file, scope=scope_of(file.data))
 
     def _is_all_shown(self, place: PathInfo) -> bool:
-        """Whether the caller sees all that is there."""
+        """Whether the caller sees everything at `place`, with all that a folder there holds."""
         if self._session.agent is None:
             return self._shows(place)
         waiting = [place]
@@ -328,7 +355,7 @@ class Files:
         return True
 
     def _changed_links(self, source: PathInfo, target: str) -> Relinking:
-        """The changes of links that moving a file or folder causes."""
+        """Return the changes of links in notes that moving a file or folder to `target` causes."""
         notes = self._session.index.notes
         infos = []
         if source.kind == "folder":
@@ -370,6 +397,11 @@ class Files:
     def _move(
         self, change: Transaction, place: PathInfo, to: str, texts: Mapping[str, NewText]
     ) -> None:
+        """Add the steps that move one file, link or folder to `to`.
+
+        texts: the new text of each note whose links change, by its path before the move. Such a
+            note is written at its new path and removed at its former path.
+        """
         text = texts.get(place.path)
         if text is not None:
             scope = scope_of(text.old.data)
@@ -386,8 +418,9 @@ class Files:
 
     @retry_conflicts
     def rename(self, path: str, to: str) -> None:
-        """Move a file, link or folder to a free place, and with it the links that would break.
-        Raises Exists, NotFound, InvalidInput (into itself).
+        """Move a file, link or folder to a free place, and change the links that would break.
+
+        Raises Exists, NotFound, and InvalidInput for a move of a folder into itself.
         """
         with self._session.change("move") as change:
             source = self._place(path)
@@ -409,11 +442,11 @@ class Files:
             change.about = (self._project, _shown_path(source))
 
     def _is_hidden(self, place: PathInfo) -> bool:
-        """Whether something is at a place that the caller does not see."""
+        """Whether something is at `place` that the caller does not see."""
         return place.kind != "missing" and not self._shows(place)
 
     def _is_taken(self, target: PathInfo, source: PathInfo) -> bool:
-        """Whether something else than the source is at the target."""
+        """Whether something other than the source is at the target."""
         if target.kind == "missing":
             return False
         # Perhaps the source in another case, on a file system that takes both for one.
@@ -440,14 +473,16 @@ def _check_target(source: PathInfo, target: PathInfo, to: str, *, is_hidden: boo
 
 
 def _shown_path(place: PathInfo) -> str:
-    """The path under which a change of this is listed. The path of a folder ends in `/`."""
+    """Return the path under which the ledger lists a change at `place`. A folder's path ends in
+    `/`.
+    """
     if place.kind == "folder":
         return f"{place.path}/"
     return place.path
 
 
 class NotADirectory(MemorandaError):
-    """A file is where the path needs a folder."""
+    """Raised when a file is where the path needs a folder."""
 
     code = "invalid"
 

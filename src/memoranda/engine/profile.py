@@ -1,7 +1,8 @@
-"""The facts known about the person: what `memory profile` shows and a session is told first.
+"""The profile: the facts known about the person, for `memory profile` and the start of sessions.
 
-It is in many places, because each interface has its own: AMENDMENTS 1.4 lists them, and the
-instructions of the tools name the same ones.
+Such facts are kept in many places, because each interface has its own place for them: AMENDMENTS
+1.4 lists the places, and the instructions of the tools name them, too. Facts that an agent noted
+are claims until the owner confirms them in `memory review`.
 """
 
 from __future__ import annotations
@@ -53,8 +54,11 @@ _MOST_CLAIM_CHARACTERS = 100
 
 
 class ProfileEntry(NamedTuple):
-    """A note about the person: the reason why it is one, its text, and whether the owner wrote all
-    of it.
+    """A note about the person.
+
+    why: the place or reason that makes it a note about the person, such as `pinned`.
+    text: the part of the note that is about the person.
+    is_confirmed: whether the owner wrote or confirmed all of the note.
     """
 
     info: NoteInfo
@@ -65,10 +69,10 @@ class ProfileEntry(NamedTuple):
 
 @verb
 def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntry]:
-    """The notes about the person, each once.
+    """Return the notes about the person, each once.
 
-    Pinned notes come first, and notes of the owner before notes of agents. Notes that are over,
-    archived, suspicious or private to others are left out.
+    Pinned notes come first, and notes of the owner before notes of agents. Notes that are no
+    longer valid, archived, suspicious or private to another agent are left out.
     """
     memory.engine.fresh()
     reasons: dict[int, tuple[NoteInfo, str]] = {}
@@ -90,7 +94,10 @@ def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntr
 
 
 def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteInfo]]]:
-    """The places where something about the person is kept, and their notes, newest first."""
+    """Yield each reason why notes are about the person, with these notes, the newest first.
+
+    limit: how many notes to take for each reason.
+    """
     holding = Query(archived=False, valid_at=memory.clock(), order="created")
 
     def listed(**filters: object) -> list[NoteInfo]:
@@ -112,7 +119,10 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
 
 
 def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
-    """The files of /memories/user and those at the root of /memories, the newest change first."""
+    """Return the files of /memories/user and the files at the root of /memories.
+
+    The files of /memories/user come first. In each group, the newest change comes first.
+    """
     if _MEMORIES not in memory.engine.sources:
         return []
     index = memory.index.notes
@@ -126,7 +136,10 @@ def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
 
 
 def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[NoteInfo]:
-    """The entities that are the person: among the newest of such types, and by their names."""
+    """Return the entities of a graph file, or notes like them, that are the person.
+
+    newest: the newest notes of a type such as `person`. Older ones are found by their names.
+    """
     people = [info for info in newest if _is_person(info)]
     for name in sorted(_PERSON_NAMES | {_account()} - {""}):
         with suppress(MemorandaError):
@@ -137,7 +150,7 @@ def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[Note
 
 
 def _is_person(info: NoteInfo) -> bool:
-    """Whether an entity is the person: by how agents call them, or by the name of their account."""
+    """Whether an entity is the person, by its type, its title, or the name of the account."""
     name = "_".join(info.title.casefold().replace("-", " ").replace("_", " ").split())
     if info.type.casefold() == "user":
         return True
@@ -145,6 +158,7 @@ def _is_person(info: NoteInfo) -> bool:
 
 
 def _account() -> str:
+    """Return the name of the account that runs this process, in lower case; "" if it has none."""
     try:
         return getpass.getuser().casefold()
     except (KeyError, OSError, ImportError):
@@ -153,16 +167,23 @@ def _account() -> str:
 
 
 def _namespace(info: NoteInfo) -> str:
+    """Return the namespace of an entry of the project `kv`."""
     return str(info.header.get("namespace") or "default")
 
 
 def _words_of_key(info: NoteInfo) -> set[str]:
+    """Return the words in the namespace and the key of an entry, without case."""
     text = f"{_namespace(info)} {info.title}".casefold()
     return set("".join(char if char.isalnum() else " " for char in text).split())
 
 
 def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
-    """The part of a note that is about the person: the lines of preferences, or the whole text."""
+    """Return the part of a note that is about the person.
+
+    why: the reason why the note is in the profile. For `preference lines`, the part is those
+        observations (lines) that say a preference. Otherwise it is the whole text.
+    text: the whole text.
+    """
     if why != _LINES:
         return text
     lines = [
@@ -174,13 +195,14 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
 
 
 def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
-    """The claims about the owner that sessions are told: noted by agents, and confirmed by nobody."""
+    """Yield the claims about the person: entries that agents noted and nobody has confirmed."""
     for entry in profile(memory, _MOST_CLAIMS):
         if entry.info.provenance.who.startswith(AGENT_PREFIX) and not entry.is_confirmed:
             yield entry
 
 
 def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
+    """Yield a question for the owner about each claim: is this so?"""
     for entry in _claims(memory):
         info = entry.info
         text = cut(one_line(entry.text.strip()), _MOST_CLAIM_CHARACTERS)
@@ -194,6 +216,11 @@ def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
 
 
 def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
+    """Carry out the owner's answer to a question about a claim.
+
+    Returns whether the answer changed a note: DELETE deletes the note, and other answers change
+    nothing.
+    """
     if choice != DELETE:
         return False
     entry = next(entry for entry in _claims(memory) if memory.claim(entry.info) == item.key)

@@ -1,4 +1,8 @@
-"""Reading verbs: finding notes, reading, searching, listing, and what they are linked to."""
+"""Verbs that read: they find notes, read, search and list them, and follow their links.
+
+A verb is a method that a caller of an open home may use. The index answers, and each verb first
+brings the index up to date with the disk.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +65,12 @@ _ID_LENGTH = 36
 
 @dataclass(slots=True, eq=False, repr=False)
 class DirectoryEntry(ValueObject):
-    """A folder (`notes` = how many it holds, subfolders included) or a note of a listing; `path`
-    project-relative.
+    """A folder or a note in a listing.
+
+    kind: `folder` or `note`.
+    path: the path relative to the project.
+    title, permalink, changed: facts of a note; None for a folder.
+    notes: how many notes a folder holds, subfolders included; None for a note.
     """
 
     kind: str
@@ -75,23 +83,30 @@ class DirectoryEntry(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Directory(ValueObject):
-    """One page of a folder's entries, `total` in all."""
+    """One page of the entries of a folder.
+
+    entries: the entries of this page.
+    total: the number of entries on all pages.
+    """
 
     entries: list[DirectoryEntry]
     total: int
 
 
 class ReadVerbs(ProjectList):
-    """The verbs that change nothing but counts of reads."""
+    """The verbs that change nothing on disk but the counts of reads and of uses."""
 
     @property
     def settings(self) -> Settings:
-        """The configuration in force."""
+        """Return the configuration in force."""
         return self.engine.settings
 
     @property
     def warnings(self) -> builtins.list[ProjectWarning]:
-        """The first part of `Memory.warnings`: what the last look at the disk could not see."""
+        """Return the files and folders that the last look at the disk could not read.
+
+        `Memory.warnings` adds further warnings to this list.
+        """
         with self.engine.guard:
             warnings = self.engine.freshness.warnings
             trouble = self.engine.config_trouble
@@ -101,7 +116,9 @@ class ReadVerbs(ProjectList):
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
-        """Files of `categories` left out because they cannot be read: (project, path) -> why."""
+        """Return the files of `categories` that cannot be read and are left out: (project, path) ->
+        why.
+        """
         return self.engine.freshness.unreadable
 
     @property
@@ -127,8 +144,9 @@ class ReadVerbs(ProjectList):
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
-        """The whole note as it is on disk now. Counts one access unless told otherwise. Raises as
-        `find`, NotText.
+        """Return the whole note as it is on disk now. Raises NotText and the errors of `find`.
+
+        count: whether to count one read of the note.
         """
         if isinstance(ref, NoteInfo) and self.sees(ref.scope) and self._is_unchanged(ref):
             # No other file need be looked at
@@ -142,7 +160,7 @@ class ReadVerbs(ProjectList):
         return self.as_indexed(note)
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
-        """Whether the file is still as the index says."""
+        """Whether the file of a note still has the stamp (size and times) that the index knows."""
         return self.engine.source(info.project).stamp(info.path) == (
             info.size,
             info.mtime_ns,
@@ -154,19 +172,19 @@ class ReadVerbs(ProjectList):
     def at_once(self, work: Callable[[], T]) -> T:
         """Return the result of `work`.
 
-        All its reads see one state: the disk is checked only once.
+        All reads in `work` see one state of the disk, which is checked only once.
         """
         return work()
 
     @verb
     def file(self, ref: Ref, project: str | None = None) -> File:
-        """A note's bytes, whatever they are."""
+        """Return the file of a note with its bytes, even if they are not text."""
         info = self.find(ref, project)
         return self.engine.file_of(info)
 
     @verb
     def text_of(self, info: NoteInfo) -> str:
-        """The note's text as indexed, without looking at the disk."""
+        """Return the note's text as indexed, without looking at the disk."""
         return "".join(self.index.notes.text_of(info.row))
 
     @verb
@@ -179,8 +197,9 @@ class ReadVerbs(ProjectList):
     ) -> NoteInfo:
         """Find the note that a name means (see `Memory.find`; contract 000b, 4.2).
 
-        looseness: how much a name may differ from the note's own. A change takes CASE, a deletion
-            EXACT.
+        project: the project to look in; None for all projects.
+        looseness: how much a name may differ from the note's own name. Verbs that change a note
+            pass CASE, and verbs that delete one pass EXACT.
         """
         if isinstance(ref, str):
             info = self._note_named(ref, project, looseness)
@@ -190,10 +209,10 @@ class ReadVerbs(ProjectList):
         return info
 
     def _note_named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
-        """The note a reference names. Raises as `find`.
+        """Return the note that a reference names. Raises as `find`.
 
-        A reference may be as lists print it: `project: title`. A note with exactly that name
-        comes first.
+        A reference may be as lists print it, such as `main: Shopping` for the note Shopping in the
+        project main. A note whose name is the whole reference comes first.
         """
         if project is not None:
             project = self.engine.source(project).name
@@ -210,7 +229,10 @@ class ReadVerbs(ProjectList):
             raise
 
     def _called(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
-        """The note that a name means in a project, or in all of them. Raises as `find`."""
+        """Return the note that a name means. Raises as `find`.
+
+        project: the project to look in; None for all projects.
+        """
         freshness = self.engine.freshness
         target = link_target(identifier)
         if target and not self._is_name_as_written(identifier, project):
@@ -242,7 +264,11 @@ class ReadVerbs(ProjectList):
         return info
 
     def _at_place(self, ref: tuple[str, str] | Note | NoteInfo) -> NoteInfo:
-        """The note at a place, or the one that was read there. Raises NotFound."""
+        """Return the note at a place (project, path), or the note that was read there.
+
+        A memory that was moved or merged since the caller read it is found by its id. Raises
+        NotFound.
+        """
         if isinstance(ref, tuple):
             project, path = ref
         else:
@@ -259,7 +285,10 @@ class ReadVerbs(ProjectList):
         return info
 
     def _is_name_as_written(self, text: str, project: str | None) -> bool:
-        """Whether a note's own name is this text, which looks like a link."""
+        """Whether `text`, which looks like a link, is exactly the name of a note.
+
+        project: the project to look in; None for all projects.
+        """
         try:
             self.index.notes.find(
                 text,
@@ -276,11 +305,12 @@ class ReadVerbs(ProjectList):
 
     @verb
     def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
-        """The note of any project that `ref` names.
+        """Return the note of any project that `ref` names.
 
         ref: a name as for `find`, the beginning of a memory's id, or `project/path`.
 
-        Raises NotFound, and Ambiguous also if an exact name is the beginning of an id.
+        Raises NotFound. Raises Ambiguous if several notes fit, also if the exact name of one note
+        is the beginning of the id of another.
         """
         try:
             return self._memory_or_note(ref, looseness)
@@ -291,6 +321,11 @@ class ReadVerbs(ProjectList):
             raise NotFound(ref, CATEGORY_PROJECT, near) from None
 
     def _memory_or_note(self, ref: str, looseness: Looseness) -> NoteInfo:
+        """Return the memory with the id `ref`, or else the note with this name or place.
+
+        A whole id comes first. Raises Ambiguous if the beginning of an id is also the exact name
+        of another note, and the errors of `find`.
+        """
         memory: NoteInfo | None = None
         with suppress(NotFound):
             memory = self.memory_id(ref)
@@ -308,7 +343,10 @@ class ReadVerbs(ProjectList):
         return memory
 
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
-        """The note at `project/path`, or else the one that `ref` names. Raises as `find`."""
+        """Return the note at `project/path`, or else the note that `ref` names.
+
+        Raises the errors of `find`.
+        """
         first, slash, path = ref.partition("/")
         project = self.engine.project_name(first) if slash else None
         if project is not None:
@@ -318,7 +356,7 @@ class ReadVerbs(ProjectList):
 
     @verb
     def find_memory(self, ref: str) -> NoteInfo:
-        """The memory of `categories` that `ref` names, as `find_any` for a change.
+        """Return the memory of `categories` that `ref` names, as exactly as a change needs it.
 
         Raises the errors of `find_any`, and NotFound for a note that is not a memory.
         """
@@ -329,17 +367,20 @@ class ReadVerbs(ProjectList):
 
     @verb
     def memory_id(self, text: str) -> NoteInfo:
-        """Find the memory of `categories` with this id or unique prefix (contract 001, 1), and
-        count the read. Raises NotFound, Ambiguous.
+        """Return the memory of `categories` with this id or unique beginning of an id (contract
+        001, 1).
+
+        The result includes reads that are counted but not yet in the file. Raises NotFound,
+        Ambiguous.
         """
         note = self._memory_of_id(text)
         self.engine.count_pending_reads([note])
         return note
 
     def _memory_of_id(self, text: str) -> NoteInfo:
-        """Find a memory as `memory_id` does, without counting the read.
+        """Find a memory as `memory_id` does, without the reads that are not yet in the file.
 
-        The index alone answers for a whole id if the file is as the index says.
+        If `text` is a whole id and the memory's file is unchanged, no other file is checked.
         """
         reference = text
         text = text.strip().lower()
@@ -372,7 +413,10 @@ class ReadVerbs(ProjectList):
     ) -> Hits:
         """Search for notes (see `Memory.search` and contract 000b, 6).
 
-        vetted: leave out notes that are held back; for text that enters a context unasked.
+        explain: whether each hit says why it was found.
+        max_tokens: the length to cut the hits to; None for no limit.
+        vetted: whether to leave out notes that are held back (`is_held_back`), as for a text that
+            enters a context unasked.
         is_use: whether the notes found count as used.
         """
         self.engine.fresh()
@@ -392,7 +436,7 @@ class ReadVerbs(ProjectList):
         return hits
 
     def _page_of_hits(self, query: Query, limit: int, offset: int, *, explain: bool) -> Hits:
-        """A page of hits from the index, in the order of a reranking model if there is one."""
+        """Return a page of hits, in the order of a reranking model if the settings name one."""
         find = partial(
             self.index.search,
             query,
@@ -411,7 +455,11 @@ class ReadVerbs(ProjectList):
         return has_text and offset < MOST_RERANKED and self.settings.rerank_model is not None
 
     def _reranked(self, text: str, find: Callable[..., Hits], offset: int, limit: int) -> Hits:
-        """A page of hits, of which the first of all pages are in the order of the model."""
+        """Return a page of hits after a model has put the first MOST_RERANKED hits in order.
+
+        find: returns the hits of the index for a `limit` and an `offset`.
+        offset, limit: the page.
+        """
         # Imported here: few homes have such a model
         from memoranda.index.search.reranking import RerankModel, rerank
 
@@ -429,22 +477,28 @@ class ReadVerbs(ProjectList):
         return hits
 
     def gate_rules(self) -> Rules:
-        """The rules of the write gate, the owner's own among them."""
+        """Return the rules of the write gate, which refuses texts with secrets; the owner's rules
+        too.
+        """
         return self.engine.gate.rules()
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts that nobody asked for.
 
-        It is if it seems to hold injected instructions, unless the owner wrote all of it or called
-        it fine in `review`.
+        A note is held back if it seems to hold injected instructions. It is not if the owner wrote
+        all of it or called it fine in `review`.
         """
         if not info.suspicious or info.provenance.trust == "owner":
             return False
         return self.decision(suspicion(self, info)) != KEEP
 
     def decision(self, key: str) -> str | None:
-        """The letter written down for a question of `review`; None when it is open, or its answer
-        changed something.
+        """Return the letter that the owner answered to a question of `review`.
+
+        None means that the question is open, or that its answer changed something instead of being
+        kept.
+
+        key: the key of the question.
         """
         answer = self.engine.ledger.review_value(ANSWER, key)
         if answer is None:
@@ -452,8 +506,9 @@ class ReadVerbs(ProjectList):
         return str(answer.get("choice"))
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
-        """Note that these memories were shown with their text: used, though not read (contract 001,
-        18.3).
+        """Record that these memories were shown with their text (contract 001, 18.3).
+
+        They count as used, but not as read.
         """
         infos_shown = list(infos)
         self.served += [info.id for info in infos_shown]
@@ -464,6 +519,10 @@ class ReadVerbs(ProjectList):
         self.engine.reads.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
+        """Return the function that tells how near notes are to a query by meaning.
+
+        None means that the home has no embedding model, or that nothing is embedded yet.
+        """
         from memoranda.engine.embedding import Embedding
 
         return Embedding(self).nearness
@@ -472,9 +531,14 @@ class ReadVerbs(ProjectList):
     def smart_search(
         self, query: str, top: int = 10, wanted: Query = memory_query(), *, use: bool = True
     ) -> SmartResult:
-        """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14);
-        `top` 0 = all. They are used, unless told otherwise. Raises InvalidInput when `query` holds
-        no word."""
+        """Search memories for words of `query`, the best first (contract 001, 14).
+
+        top: how many memories to return; 0 means all.
+        wanted: the filter that a memory must pass.
+        use: whether the memories found count as used.
+
+        Raises InvalidInput if `query` holds no word.
+        """
         self.engine.fresh()
         result = self.index.smart(
             query, self.query_of(wanted, valid=True), viewer=self.agent, top=top
@@ -530,13 +594,13 @@ class ReadVerbs(ProjectList):
         known: Container[str] = (),
         limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """Find passages relevant to a text that is not a query. Returns the hits, and a text made
-        of them.
+        """Find passages relevant to a text that is not a query. Return the hits, and a text made of
+        them.
 
-        Words alone decide. Only notes that are valid now count, and none that are archived or held
-        back.
+        Only words decide, not embeddings. Only notes that are valid now count. Notes that are
+        archived or held back (`is_held_back`) are left out.
 
-        text: the text.
+        text: the text, such as what the user just wrote.
         least: the lowest relevance of a passage (docs/hooks.md).
         max_tokens: the length of the text to return.
         known: ids of notes to leave out.
@@ -572,14 +636,14 @@ class ReadVerbs(ProjectList):
         return NotesListed(infos, total)
 
     def since(self, text: str) -> datetime:
-        """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
+        """Return the moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
         return clock.since(text, self.clock(), self.settings.zone)
 
     def as_of(self, text: str) -> datetime:
-        """The moment that a text asks about, for `Query.as_of`.
+        """Return the moment that a text asks about, for `Query.as_of`.
 
         text: a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025`. A day, month or year
-            means its end.
+            means its end: `2025` is the last moment of 2025.
 
         Raises TimeframeError.
         """
@@ -587,10 +651,10 @@ class ReadVerbs(ProjectList):
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """Remarks to show at notes that are not always valid or that a newer note contradicts, by
-        row.
+        """Return the remarks to show at notes about when they are valid, by row of the note.
 
-        Examples: `superseded by PERMALINK`, `valid until DAY`, `valid from DAY`.
+        Notes that are always valid and that no newer note contradicts have no remark. Examples:
+        `superseded by PERMALINK`, `valid until DAY`, `valid from DAY`.
         """
         from memoranda.engine.contested import newer_marks
 
@@ -600,10 +664,10 @@ class ReadVerbs(ProjectList):
 
     @verb
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
-        """The version of a note that was valid at `moment`.
+        """Return the version of a note that was valid at `moment`.
 
-        A version is the note itself, a note that it supersedes, or one that supersedes it, in any
-        number of steps. Raises InvalidInput if none was valid.
+        A version is the note, a note that it supersedes, or a note that supersedes it, in any
+        number of steps. Raises InvalidInput if no version was valid.
         """
         info = self.find(ref)
         versions = self.versions(info)
@@ -617,9 +681,9 @@ class ReadVerbs(ProjectList):
         return max(valid, key=lambda version: (version.row == info.row, version.created))
 
     def versions(self, info: NoteInfo) -> dict[int, NoteInfo]:
-        """A note with all versions before and after it that the caller sees, by row.
+        """Return a note with all versions before and after it that the caller sees, by row.
 
-        A version supersedes another one, or is superseded by it, in any number of steps.
+        A version supersedes another version, or is superseded by it, in any number of steps.
         """
         notes = self.index.notes
         notes_by_row = {info.row: info}
@@ -641,8 +705,10 @@ class ReadVerbs(ProjectList):
     def _newest_first(
         self, hits: builtins.list[Hit]
     ) -> tuple[builtins.list[Hit], dict[int, Contradiction]]:
-        """The hits, each that a newer note contradicts with a mark and behind that one; and by row
-        what contradicts them.
+        """Put each hit that a newer note contradicts behind the hit of the newer note.
+
+        Returns the hits and, by row of the older note, the contradictions. Each hit that is
+        contradicted also gets a mark that says so.
         """
         from memoranda.engine.contested import marks, newer, newest_first
 
@@ -662,10 +728,10 @@ class ReadVerbs(ProjectList):
         return self.clock().astimezone(self.settings.zone).date()
 
     def query_of(self, query: str | Query, *, valid: bool = False) -> Query:
-        """The query as the index takes it.
+        """Return the query as the index takes it, with text parsed and times in the owner's zone.
 
-        valid: whether to leave out notes that do not hold now, unless the query is about another
-            time.
+        valid: whether to leave out notes that do not hold now. A query about another time ignores
+            it.
 
         Raises ProjectNotFound, and InvalidInput or OutsideError for an invalid address.
         """
@@ -698,7 +764,13 @@ class ReadVerbs(ProjectList):
         limit: int = 50,
         offset: int = 0,
     ) -> Directory:
-        """List the folders and notes below a folder (see `Memory.directory`)."""
+        """List the folders and notes below a folder (see `Memory.directory`).
+
+        folder: the folder in the project; "" means the whole project.
+        depth: how many levels of folders to list.
+        glob: a pattern that names must match; None for all names.
+        limit: the entries of a page; 0 means all.
+        """
         self.engine.fresh()
         source = self.engine.source(project)
         links.check_length(glob or "", "A pattern of names")
@@ -733,7 +805,7 @@ class ReadVerbs(ProjectList):
         return True
 
     def _folder(self, project: str, folder: str) -> str:
-        """A folder of a project as it is spelled on disk. Raises NotFound, OutsideError."""
+        """Return the path of a folder as it is spelled on disk. Raises NotFound, OutsideError."""
         folder = path_guard.clean(folder.strip("/"), project)
         folder = self.engine.spelled(project, folder)
         if folder and self._kind(project, folder) != "folder":
@@ -741,9 +813,11 @@ class ReadVerbs(ProjectList):
         return folder
 
     def _kind(self, project: str, path: str) -> str:
-        """The kind of entry at `path` of a project for this caller.
+        """Return the kind of entry at `path` of a project, as this caller sees it.
 
-        It is `hidden` for a note of another agent, and for a folder with only such notes.
+        The kind is `file`, `folder`, `missing` and the like. It is `hidden` for a note of another
+        agent, for a folder with only such notes, and for an entry that the rules of the project
+        leave out.
         """
         source = self.engine.source(project)
         kind = source.place(path).kind
@@ -769,17 +843,27 @@ class ReadVerbs(ProjectList):
 
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:
-        """The note's observations, in the order of its text."""
+        """Return the note's observations, which are lines such as `- [fact] text`.
+
+        They are in the order of the text.
+        """
         return self.index.notes.observations(self.find(ref))
 
     @verb
     def sync(self) -> Result:
-        """Make the index show what is on disk; every other verb does so on its own."""
+        """Make the index show the whole disk, and return the changes. Other verbs do so by
+        themselves.
+        """
         return self.engine.fresh(whole=True)
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Rebuild the index from the files (see `Memory.reindex`)."""
+        """Rebuild the index from the files (see `Memory.reindex`).
+
+        progress: is called with the number of files read and of all files.
+
+        Returns how many notes and how many projects the caller sees.
+        """
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()

@@ -47,8 +47,8 @@ def check_access(
 ) -> None:
     """Raise NotWritable or ProjectNotFound if the owner does not allow a change of these paths.
 
-    undoes: the number of the change to take back. The owner may do that even in a read-only
-        project.
+    undoes: the number of the change to take back, or None if the change is not an undo. The owner
+        may take back a change even in a read-only project.
     """
     access = session.engine.access_to(project)
     if access.is_read_only and not (session.is_owner and undoes is not None):
@@ -64,14 +64,16 @@ def check_access(
 
 
 class WritingSession(HomeSession):
-    """An open home for a caller that may change it."""
+    """An open home for a caller that may change it, and the caller's identity."""
 
     def check_not_paused(self) -> None:
         """Raise AgentPaused if this caller is an agent the owner paused."""
         check_not_paused(self)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """A critical section: inside, no other writer of this home is at work, in any process."""
+        """Return a critical section: inside, no other writer of this home is at work, in any
+        process.
+        """
         self.engine.catch_up()
         return self.engine.writing()
 
@@ -81,12 +83,12 @@ class WritingSession(HomeSession):
     ) -> Iterator[Transaction]:
         """Open a change of files, all or nothing: the steps are committed at the end of the block.
 
-        verb: the verb in the ledger.
-        about: the (project, path) that the ledger lists it under; by default the place of the
-            first step.
-        fresh: bring the index up to date with the disk first.
+        verb: the verb in the ledger, such as `write`.
+        about: the (project, path) that the ledger lists the change under; by default the place of
+            the first step.
+        fresh: whether to bring the index up to date with the disk first.
 
-        Raises Conflict, Exists, StorageError, and nothing is changed then.
+        Raises Conflict, Exists or StorageError. Nothing is changed then.
         """
         self.check_not_paused()
         is_outermost = not self.engine.is_writing
@@ -104,16 +106,22 @@ class WritingSession(HomeSession):
 
     @contextmanager
     def _critical(self, *, fresh: bool) -> Iterator[None]:
+        """Return the critical section of a change.
+
+        fresh: whether to bring the index up to date with the disk first.
+        """
         with self.exclusive() if fresh else self.engine.writing():
             if fresh:
                 self.engine.fresh()
             yield
 
     def _commit_apart(self, transaction: Transaction, *, fresh: bool) -> None:
-        """Commit a change that writes much: what it writes is looked at while others go on.
+        """Commit a change that writes much. Its texts are checked while other threads may enter.
 
-        Raises Conflict where one of them changed what the change is made from, and as
-        `Transaction.commit`.
+        fresh: whether to bring the index up to date with the disk first.
+
+        Raises Conflict if another thread changed a file that the change was made from, and the
+        errors of `Transaction.commit`.
         """
         with remembering():
             with self.engine.apart():
@@ -135,6 +143,7 @@ _BRINGING = (StepKind.PUT, StepKind.MOVE, StepKind.MKDIR, StepKind.SYMLINK)
 
 
 def _names_in(root: str, folder: str) -> list[str]:
+    """Return the names in a folder, or an empty list if the folder cannot be read."""
     try:
         return os.listdir(os.path.join(root, folder))
     except OSError:
@@ -142,7 +151,7 @@ def _names_in(root: str, folder: str) -> list[str]:
 
 
 def _leaves_privately(step: Step) -> bool:
-    """Whether a note that others do not see leaves its folder."""
+    """Whether a step takes a note that other agents do not see out of its folder."""
     return (
         step.do in (StepKind.REMOVE, StepKind.MOVE)
         and step.old is not None
@@ -156,8 +165,10 @@ def _is_emptied(
     removed: Collection[tuple[str, str]],
     coming: Collection[tuple[str, str]],
 ) -> bool:
-    """Whether a change takes everything out of a folder and brings nothing there.
+    """Whether a change takes everything out of a folder and puts nothing into the folder.
 
+    root: the folder of the project.
+    folder: a folder below `root`.
     removed, coming: the places (root, path) that the change empties and fills.
     """
     if (root, folder) in removed:
@@ -176,9 +187,11 @@ class Transaction:
 
     verb, about: how the ledger names the change.
     steps: what the change does, in order.
-    made_from: the sources of the notes that the new ones were made from. A new note is trusted as
-        little as the least trusted of them.
-    undoes, details, run: further fields of the ledger's `Change`. By default `run` is the session's.
+    made_from: the sources of the notes that the new notes were made from. A new note is trusted as
+        little as the least trusted of these sources.
+    folded: the counted reads that the change writes into headers of notes.
+    undoes, details, run: further fields of the ledger's `Change`. By default `run` is the
+        session's.
     done: the ledger's `Change` after the commit. None if there was nothing to do.
     project_ids: the ids of the index's projects, by name in lower case, for `foresee`.
     """
@@ -204,21 +217,25 @@ class Transaction:
     def put(
         self, project: str, path: str, data: bytes, *, old: File | None = None, **step_fields: Any
     ) -> Step:
-        """Write `data` to a file.
+        """Add the step that writes `data` to a file, and return the step.
 
-        old: the file that was read there; None for a new one.
+        old: the file that was read there; None for a new file.
         step_fields: see `add`.
         """
         return self.add(StepKind.PUT, project, path, data=data, old=old, **step_fields)
 
     def remove(self, project: str, path: str, old: File | None, **step_fields: Any) -> Step:
-        """Remove the file that was read as `old`."""
+        """Add the step that removes the file that was read as `old`, and return the step."""
         return self.add(StepKind.REMOVE, project, path, old=old, **step_fields)
 
     def move(
         self, project: str, path: str, to: str, *, old: File | None = None, **step_fields: Any
     ) -> Step:
-        """Move a file, read as `old`, or a folder to a free path of the project."""
+        """Add the step that moves a file or a folder to `to`, a free path of the project.
+
+        old: the file as it was read; None for a folder.
+        step_fields: see `add`.
+        """
         return self.add(StepKind.MOVE, project, path, to=to, old=old, **step_fields)
 
     def add(
@@ -230,13 +247,13 @@ class Transaction:
         source: FolderSource | None = None,
         **step_fields: Any,
     ) -> Step:
-        """Add a step on a file of `project`.
+        """Add a step on a file of `project`, and return the step.
 
-        source: the source of the file, if it is not the project's.
-        do, step_fields: see `Step`.
+        source: the folder that the file is in, if it is not the folder of the project.
+        do, step_fields: the kind of step and its further fields (see `Step`).
 
-        The text of an entry with a time to live is not kept (contract 004, 4). Raises
-        ReadOnlyProject, ProjectNotFound.
+        The history does not keep the text of an entry with a time to live (contract 004, 4).
+        Raises ReadOnlyProject, ProjectNotFound.
         """
         if source is None:
             source = self._engine.folder(project)
@@ -269,7 +286,8 @@ class Transaction:
     def foresee(self) -> None:
         """Check the texts that the change writes, and compute their index entries ahead.
 
-        `remembered` functions keep the results. Needs no part of the home. Raises SecretRefused.
+        Functions decorated with `remembered` keep the results for the commit. This needs no part
+        of the home, so no lock is needed. Raises SecretRefused.
         """
         self._admit()
         # The id that a new project gets; a wrong one costs the time of another look
@@ -289,15 +307,15 @@ class Transaction:
                 foresee_removal(old_note)
 
     def _note_of(self, step: Step, data: bytes) -> Note | None:
-        """The note that these bytes would be at the place of a step.
+        """Return the note that a file with the bytes `data` would be at the place of a step.
 
-        None if they would not be a note.
+        None means that such a file would not be a note.
         """
         file = File(data, NO_STAMP, sha256(data))
         return self._engine.parse(step.project, step.path, file)
 
     def _admit(self) -> None:
-        """Have the gate look at what the change writes, once. Raises SecretRefused."""
+        """Have the write gate check the texts of the change, once. Raises SecretRefused."""
         if self._is_admitted:
             return
         session = self._session
@@ -308,8 +326,10 @@ class Transaction:
         self._is_admitted = True
 
     def commit(self, *, may_wait: bool = False) -> None:
-        """Carry out the steps and show them in the index, or have them wait for others: then
-        `finish` tells what came of it. Raises Conflict, Exists, StorageError.
+        """Carry out the steps and show them in the index. Raises Conflict, Exists, StorageError.
+
+        may_wait: whether the change may be put into the queue of waiting changes instead. `finish`
+            then waits for it and raises its errors.
         """
         if not self.steps:
             return
@@ -350,6 +370,9 @@ class Transaction:
                 make_private(engine.layout.root / step.root)
 
     def _plan(self) -> PlannedChange:
+        """Return the change of this transaction as the ledger plans it, with its steps and its
+        writer.
+        """
         session = self._session
         planned = self._engine.ledger.plan(
             self.verb,
@@ -368,9 +391,10 @@ class Transaction:
         return planned
 
     def _may_wait(self, planned: PlannedChange) -> bool:
-        """Whether the change can wait beside others.
+        """Whether the planned change can wait beside the changes that wait already.
 
-        Raises Again if one of those is in its way: this call was planned without sight of it.
+        Raises Again if a waiting change is at the same place: this call was planned without sight
+        of that change.
         """
         guard = self._engine.guard
         queue = self._engine.ledger.queue
@@ -383,13 +407,16 @@ class Transaction:
         return False
 
     def _check_limits(self) -> None:
+        """Raise an error if the change exceeds the limits of the settings, or of its agent for a
+        day.
+        """
         engine = self._engine
         check_limits(
             self.steps, engine.settings, self._session.agent, engine.day_use, engine.clock()
         )
 
     def _take_up(self, change: Change) -> None:
-        """Count a change that is on disk, and show it in the index."""
+        """Count a change that is on disk in the use of the day, and show it in the index."""
         engine = self._engine
         engine.day_use.count(change)
         engine.commits += 1
@@ -397,7 +424,9 @@ class Transaction:
         self._show(change)
 
     def finish(self) -> None:
-        """Wait until the change is made, if it waits for others. Raises as `commit`, Again."""
+        """Wait until the change is made, if it waits with other changes. Raises as `commit`, and
+        Again.
+        """
         planned = self._planned
         if planned is None:
             return
@@ -414,7 +443,9 @@ class Transaction:
         session.notices += self._marked
 
     def _remove_emptied(self) -> None:
-        """Remove the folders that a private note leaves empty: others would see their names."""
+        """Remove the folders that a private note leaves empty: other agents would see the folders'
+        names.
+        """
         leaving = [step for step in self.steps if _leaves_privately(step)]
         if not leaving:
             return
@@ -430,7 +461,7 @@ class Transaction:
                 folder = os.path.dirname(folder)
 
     def _show(self, change: Change) -> None:
-        """Index what the change wrote, removed or moved."""
+        """Bring the files that the change wrote, removed or moved into the index."""
         shown = _Shown(self._engine)
         for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
             is_of_home = touched.project == PRIVATE
@@ -452,7 +483,7 @@ class Transaction:
         shown.bring_into_index()
 
     def written(self, step: Step) -> Note:
-        """The note a `put` or `move` step made, after the commit."""
+        """Return the note that a `put` or `move` step made. Call it after the commit."""
         session = self._session
         path = step.to or step.path
         note = self._notes.get((step.project, path))
@@ -489,7 +520,7 @@ class _Shown:
         self.removed: list[tuple[str, str]] = []
 
     def put(self, step: Step, provenance: Provenance) -> None:
-        """Take up a file that was written."""
+        """Record that a step wrote a file, and where its text comes from (`provenance`)."""
         key = (step.project, step.path)
         file = _file_of(step)
         note = None
@@ -499,7 +530,7 @@ class _Shown:
         self._provenance[key] = provenance
 
     def move(self, touched: Touched) -> None:
-        """Take up a file or folder that moved, with what is known of its notes."""
+        """Record that a file or a folder moved. The notes keep what the index knows of them."""
         project = touched.project
         source = self._engine.source(project)
         infos = self._engine.index.notes.below(project, touched.path)
@@ -515,11 +546,11 @@ class _Shown:
 
     @property
     def notes(self) -> dict[tuple[str, str], Note]:
-        """The notes that were written, by place."""
+        """Return the notes that were written, by place (project, path)."""
         return {key: loaded[0] for key, loaded in self._written.items() if loaded is not None}
 
     def bring_into_index(self) -> None:
-        """Update the index. Each note then knows its permalink."""
+        """Update the index. Afterwards each written note knows its permalink."""
         index = self._engine.index
         written: list[tuple[Note, Stamp]] = []
         for key in self.removed:
@@ -535,7 +566,7 @@ class _Shown:
 
 
 def _file_of(step: Step) -> File:
-    """The file a `put` step made."""
+    """Return the file that a `put` step made, as if it was read."""
     assert step.data is not None
     assert step.stamp is not None
     assert step.etag is not None
@@ -547,15 +578,15 @@ Location = tuple[str, str, str]
 
 
 class LocationGone(MemorandaError):
-    """The folder of a change is unknown or no longer usable."""
+    """Raised when the folder that a change was made in is unknown or no longer usable."""
 
     code = "storage"
 
 
 def root_of(engine: Engine, project: str) -> str:
-    """The folder that the ledger names for this process's project.
+    """Return the folder under which the ledger names a project of this process.
 
-    Empty for the home's own place.
+    "" means the place where this home keeps the project.
     """
     source = engine.source(project)
     if source.away:
@@ -564,7 +595,7 @@ def root_of(engine: Engine, project: str) -> str:
 
 
 def is_here(engine: Engine, project: str, root: str) -> bool:
-    """Whether this process has the project there."""
+    """Whether this process has the project in the folder `root` ("" = the home's place for it)."""
     if not root and not engine.extra and not engine.only:
         return True
     source = engine.sources.get(project)
@@ -576,10 +607,10 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
 
 
 def source_at(engine: Engine, project: str, root: str) -> FolderSource:
-    """The source of the project at `root`. Raises LocationGone.
+    """Return the source (the folder) of a project at `root`. Raises LocationGone.
 
-    A folder that the ledger names must still be the same folder. If it was moved away or is now
-    reached through a symlink, it may be any folder.
+    A folder that the ledger names must still be the folder that it was. One that was moved away or
+    is now reached through a symlink may be any folder, so it is refused.
     """
     if project in engine.sources and is_here(engine, project, root):
         # A graph file is refused once something would be written
@@ -600,7 +631,7 @@ def source_at(engine: Engine, project: str, root: str) -> FolderSource:
 
 
 def read_or_none(source: FolderSource, path: str) -> File | None:
-    """The file, None where it cannot be read."""
+    """Return the file at `path`, or None if it cannot be read."""
     try:
         return source.read(path)
     except MemorandaError:

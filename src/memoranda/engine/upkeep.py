@@ -1,9 +1,11 @@
-"""The verbs of upkeep for the memories of project `categories`: store whole records, set keys, move
-between categories, merge, remove, fold the counts of reads (contract 001, 2, 5 and 12;
-docs/format.md); and what ingestion took in before.
+"""The verbs of upkeep for the memories of project `categories`, and the verbs of ingestion.
 
-Each verb of `Upkeep` is one change. The caller plans from what it read (`NoteInfo`); a memory that
-is not as it was then is a Conflict, and nothing is done.
+Upkeep stores whole records, sets header keys, moves memories between categories, merges and
+removes memories, and folds (adds) the counts of reads into headers (contract 001, 2, 5 and 12;
+docs/format.md). Ingestion makes memories from files and needs to know the texts taken in before.
+
+Each verb of `Upkeep` is one change. The caller plans from the memories as it read them
+(`NoteInfo`). If a memory has changed since, the verb raises Conflict and does nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +57,10 @@ had then.
 
 
 class Upkeep:
-    """The verbs of upkeep for the caller of `memory`."""
+    """The verbs of upkeep for the caller of `memory`.
+
+    A record is a memory to be written; a NoteInfo is a memory as the index knows it.
+    """
 
     def __init__(self, memory: HistoryVerbs):
         self.memory = memory
@@ -71,8 +76,10 @@ class Upkeep:
 
     @verb
     def every(self, query: Query = Query()) -> list[NoteInfo]:
-        """All memories the caller sees that pass the query's filters, oldest first, then by id, all
-        reads counted.
+        """Return all memories the caller sees that pass the filters of a query.
+
+        The oldest comes first, and equally old ones are in the order of their ids. The numbers of
+        reads include those not yet in the files.
         """
         infos, _ = self.memory.list(
             query.replace(projects=(CATEGORY_PROJECT,), order="created"), limit=0
@@ -81,7 +88,10 @@ class Upkeep:
 
     @verb
     def targets(self, infos: Sequence[NoteInfo]) -> dict[int, tuple[str, ...]]:
-        """By row, the targets of the wikilinks in the text of each memory, as written, each once."""
+        """Return the targets of the wikilinks in the text of each memory, by row of the memory.
+
+        A target is as written, such as `Plan` for `[[Plan]]`, and comes once for each memory.
+        """
         targets_by_row = self._index.links.targets(sorted(info.row for info in infos))
         new_targets: dict[int, tuple[str, ...]] = {}
         for info in infos:
@@ -91,16 +101,19 @@ class Upkeep:
 
     @verb
     def state(self) -> tuple[int, ...]:
-        """A value that changes with every change of a note, by any program, and with every counted
-        read.
+        """Return a value that changes with every change of a note and with every counted read.
+
+        Changes of notes by other programs count, too.
         """
         self.engine.fresh()
         return *self._index.version(), *self.engine.reads.stamp()
 
     @verb
     def put(self, records: Sequence[Record], verb: str) -> None:
-        """Store records as one change; one whose id a memory has takes its place, the old text goes
-        to the history. Raises InvalidInput, Locked."""
+        """Store records as one change. Raises InvalidInput, Locked.
+
+        A record with the id of a memory replaces the memory, and the old text goes to the history.
+        """
         taken_paths: set[str] = set()
         with self.memory.change(verb) as change:
             for record in records:
@@ -108,21 +121,26 @@ class Upkeep:
 
     @verb
     def is_there(self, identity: str) -> bool:
-        """Whether a memory, archived or not, has this id, or took it over."""
+        """Whether a memory, archived or not, has this id, or was merged with the memory that had
+        it.
+        """
         self.engine.fresh()
         return self._info_of_id(identity) is not None or bool(
             self._index.notes.survivors([identity])
         )
 
     def _info_of_id(self, identity: str) -> NoteInfo | None:
+        """Return the memory with this id, archived or not. None means that the caller sees none."""
         infos = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
         return next((info for info in infos if self.memory.sees(info.scope)), None)
 
     def _put_record(
         self, change: Transaction, record: Record, before: NoteInfo | None, taken_paths: set[str]
     ) -> None:
-        """Write a record, new or in place of `before`; `taken_paths` are the lower-cased paths this
-        change uses.
+        """Write a record.
+
+        before: the memory that the record replaces; None for a new memory.
+        taken_paths: the paths that this change uses already, in lower case. The new path is added.
         """
         record = replace(
             record,
@@ -156,11 +174,11 @@ class Upkeep:
         )
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
-        """Call `run` with the memories that `refs` name, each once.
+        """Call `run` with the memories that `refs` name, each once, and return the result.
 
-        If another program changes or moves one in between, it is called again with their present
-        state. Raises the errors of `MemorySession.find_memory` and of `run`; also Conflict at the
-        fifth time.
+        If another program changes or moves a memory in between, `run` is called again with the
+        present state of the memories. Raises the errors of `MemorySession.find_memory` and of
+        `run`. A Conflict or NotFound from `run` is raised only at the fifth time.
         """
         refs = list(refs)
         remaining_tries = 5
@@ -182,10 +200,17 @@ class Upkeep:
         category: str | None = None,
         touch: bool = True,
     ) -> NoteInfo:
-        """Set header keys (REMOVE takes one out), and move the memory to another category's folder.
-        Every other byte stays. `updated_at` follows unless `touch` is False. Returns what the index
-        knows then. Raises Conflict, Locked, NotFound, NotText; InvalidInput for a header that is
-        not valid YAML."""
+        """Set header keys of a memory, and move it to the folder of another category.
+
+        keys: the new values by key. REMOVE as a value removes the key.
+        verb: the verb in the ledger.
+        category: the category to move the memory to; None leaves it in its folder.
+        touch: whether to set `updated_at` to now.
+
+        Every other byte of the file stays. Returns the memory as the index knows it afterwards.
+        Raises Conflict, Locked, NotFound, NotText, and InvalidInput for a header that is not valid
+        YAML.
+        """
         return self.change_all([(info, category)], keys, verb, touch=touch)[0]
 
     @verb
@@ -197,8 +222,9 @@ class Upkeep:
         *,
         touch: bool = True,
     ) -> list[NoteInfo]:
-        """Change several memories, each with its category, as one change: all or none (see
-        `change`).
+        """Change several memories as one change: all of them, or none (see `change`).
+
+        memories: each memory with its new category. None leaves a memory in its category.
         """
         taken_paths: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
@@ -221,10 +247,11 @@ class Upkeep:
         *,
         touch: bool = False,
     ) -> None:
-        """Set header keys of a memory that is as it was read.
+        """Set header keys of a memory. Raises Conflict if the memory has changed since it was read.
 
-        touch: also set `updated_at`.
-        category: move it to the folder of this category, in `project`.
+        project, category: where to move the memory. It stays in its place if `category` is "".
+        taken_paths: the paths that this change uses already, in lower case.
+        touch: whether to set `updated_at` to now, too.
         """
         file, text = self._as_read(info)
         new_keys = dict(keys)
@@ -241,8 +268,10 @@ class Upkeep:
 
     @verb
     def rewrite(self, info: NoteInfo, content: str, keys: Mapping[str, Any], verb: str) -> None:
-        """Give a memory new content and header keys; id, file name and creation time stay,
-        `version` grows by 1. Raises as `change`."""
+        """Give a memory new content and header keys. Raises as `change`.
+
+        The id, the file name and the creation time stay. `version` grows by 1.
+        """
         with self.memory.change(verb, fresh=False) as change:
             file, text = self._as_read(info)
             data = writing.with_keys(info, text, keys)
@@ -257,9 +286,14 @@ class Upkeep:
     def archive(
         self, info: NoteInfo, verb: str, by: str, category: str | None = None
     ) -> list[NoteInfo]:
-        """Move a memory to the archive, into the folder of `category` [its own]; links to it stay.
-        Returns what the index knows then. Raises Conflict, also when it was read since, Locked,
-        NotFound."""
+        """Move a memory to the archive. Links to the memory stay.
+
+        by: who archives the memory, for its header.
+        category: the folder in the archive; None means the memory's category.
+
+        Returns the memory as the index knows it afterwards. Raises Conflict if the memory was
+        changed or read in between, Locked, NotFound.
+        """
         with self.engine.writing():
             # Somebody has read it since it was looked at
             if self.engine.reads.counts([info.id])[info.id] + _count(info) != info.access_count:
@@ -292,6 +326,12 @@ class Upkeep:
         return self._after(change, infos)
 
     def _archive(self, change: Transaction, info: NoteInfo, by: str, category: str | None) -> None:
+        """Add the step that moves a note to the archive, with header keys that tell when and by
+        whom.
+
+        A note that is not a memory also gets keys that tell its title and its former place. Raises
+        InvalidInput for an entity of a graph file.
+        """
         category = category or info.category or INBOX
         keys = {}
         if info.project != CATEGORY_PROJECT:
@@ -309,9 +349,11 @@ class Upkeep:
 
     @verb
     def pin(self, infos: Sequence[NoteInfo], *, pinned: bool = True) -> list[NoteInfo]:
-        """Set or take out `pinned`, as one change; the owner confirms by it what an agent noted.
-        Returns the notes. Raises Conflict, InvalidInput for an entity of a graph file, Locked,
-        NotFound, NotText.
+        """Pin or unpin notes as one change, and return the notes.
+
+        Pinned notes are part of the profile. When the owner pins a note that an agent wrote, the
+        owner confirms the note. Raises Conflict, InvalidInput for an entity of a graph file,
+        Locked, NotFound, NotText.
         """
         with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
             for info in infos:
@@ -324,7 +366,10 @@ class Upkeep:
         return self._after(change, infos)
 
     def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
-        """Return the header keys to change when a note is pinned or unpinned."""
+        """Return the header keys to change when a note is pinned or unpinned.
+
+        The result is empty if nothing changes. Raises InvalidInput for an entity of a graph file.
+        """
         if self.engine.source(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
         if (info.header.get("pinned") is True) == pinned:
@@ -332,15 +377,13 @@ class Upkeep:
         return {"pinned": True if pinned else REMOVE}
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
-        """These memories as the change left them."""
+        """Return these memories as the change left them."""
         written = {note_written.id: note_written for note_written in self._written_memories(change)}
         return [written.get(info.id, info) for info in infos]
 
     @verb
     def uses(self) -> dict[str, datetime]:
-        """When memories were last used, by id, so far as the ledger says and their header does
-        not yet.
-        """
+        """Return when memories were last used, by id, if their headers do not say so yet."""
         return {
             id: datetime.fromtimestamp(second, UTC)
             for id, second in self.engine.reads.used().items()
@@ -348,7 +391,10 @@ class Upkeep:
 
     @verb
     def link(self, a: NoteInfo, b: NoteInfo) -> list[NoteInfo]:
-        """Link two memories both ways; returns those written. Raises Conflict, Locked, NotFound."""
+        """Link two memories both ways, and return the memories that were written.
+
+        Raises Conflict, Locked, NotFound.
+        """
         with self.memory.change("link", (CATEGORY_PROJECT, a.path), fresh=False) as change:
             for info, partner in ((a, b), (b, a)):
                 self._as_read(info)
@@ -360,9 +406,16 @@ class Upkeep:
     def derive(
         self, source: NoteInfo, record: Record, keys: Mapping[str, Any], verb: str
     ) -> list[NoteInfo]:
-        """Store a record made from a memory, both linked; the memory gets these header keys too.
-        One change. Returns both, the new one first. Raises Conflict, Exists when the id is taken,
-        Locked, NotFound."""
+        """Store a record that was made from a memory, and link both, as one change.
+
+        source: the memory.
+        record: the new memory. It is trusted as little as `source`.
+        keys: header keys to set in `source`.
+        verb: the verb in the ledger.
+
+        Returns both memories, the new one first. Raises Conflict, Exists if the id of the record
+        is taken, Locked, NotFound.
+        """
         with self.memory.change(verb, fresh=False) as change:
             if self._info_of_id(record.id) is not None:
                 raise Exists(record.id)
@@ -375,10 +428,17 @@ class Upkeep:
 
     @verb
     def merge(self, survivor: NoteInfo, other: NoteInfo, added: str = "") -> list[NoteInfo]:
-        """Merge `other` into `survivor` (contract 001, 5): one change, the other's text goes to the
-        history. The survivor keeps id and content, with `added` at its end; what the other could be
-        found by, counted or linked with goes to it. Returns what was written: the survivor, and
-        those that linked to the other. Raises Conflict, Locked, NotFound."""
+        """Merge the memory `other` into `survivor`, as one change (contract 001, 5).
+
+        The survivor keeps its id and content. It takes over the names, tags, links and counts of
+        `other`. `other` is deleted, and its text goes to the history. Links to `other` lead to the
+        survivor.
+
+        added: a text to append to the survivor; "" for nothing.
+
+        Returns the memories written: the survivor, and those that linked to `other`. Raises
+        Conflict, Locked, NotFound.
+        """
         with self.memory.change("merge", fresh=False) as change:
             other_file, _ = self._as_read(other)
             survivor_file, text = self._as_read(survivor)
@@ -440,8 +500,9 @@ class Upkeep:
             writing.remove_note(self.memory, change, (other, other_file), besides=survivor)
 
     def _names_that_lead_on(self, survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
-        """The header keys that let links by the name of `other` find the survivor. Empty if there
-        are no such links.
+        """Return the header keys that let links by the name of `other` find the survivor.
+
+        The result is empty if no such links exist.
         """
         if survivor.project in MEMORY_PROJECTS or not self.memory.incoming(other, 1):
             return {}
@@ -452,14 +513,17 @@ class Upkeep:
         return {"aliases": [*survivor.aliases, *new_names]}
 
     def _redirect_link(self, change: Transaction, holder: NoteInfo, old: str, new: str) -> None:
-        """Make a memory that links to the id `old` link to `new`, unless it must not be written."""
+        """Make a memory that links to the id `old` link to the id `new`.
+
+        A memory that is locked or has a broken header is left as it is.
+        """
         if holder.project not in MEMORY_PROJECTS or holder.locked or holder.is_broken:
             return
         ids = [new if link == old else link for link in holder.links]
         writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
 
     def _written_memories(self, change: Transaction) -> list[NoteInfo]:
-        """The index entries of the memories that a change wrote.
+        """Return the memories that a change wrote, as the index knows them.
 
         Other files are not checked for changes: that would cost more than the change.
         """
@@ -475,8 +539,9 @@ class Upkeep:
         return notes_written
 
     def _as_read(self, info: NoteInfo) -> tuple[File, str]:
-        """The memory's bytes and text, as long as they are what `info` says. Raises Conflict,
-        Locked, NotFound.
+        """Return the memory's file and text. Raises Conflict if they are not as `info` says.
+
+        Raises Locked and NotFound, too.
         """
         file, text = writing.editable(self.memory, info)
         if file.etag != info.etag:
@@ -484,16 +549,21 @@ class Upkeep:
         return file, text
 
     def fold(self) -> int:
-        """Fold counts of reads into the headers of memories and entries.
+        """Add the counts of reads from the log to the headers of memories and entries.
 
-        No change in the sense of the history: `log` does not show it, and it blocks no undo.
-        Returns how many notes have their count now.
+        The history does not count this as a change: `log` does not show it, and it blocks no undo.
+        Returns how many notes got their counts.
         """
         return sum(iter(self._fold, 0))
 
     @verb
     def _fold(self) -> int:
-        """The next notes, few enough that nobody waits long for the lock."""
+        """Fold the counts of the next FOLDED_AT_ONCE notes, and return how many notes got their
+        counts.
+
+        The number is small, so that nobody waits long for the lock. 0 means that no counts are
+        left.
+        """
         with self.engine.writing():
             self.engine.fresh()
             rows = self.engine.reads.whole()
@@ -508,7 +578,10 @@ class Upkeep:
             return len(change.folded)
 
     def _fold_into(self, change: Transaction, info: NoteInfo, row: ReadRow) -> None:
-        """Write the reads of a note into its header; one without a header keeps them here."""
+        """Add the step that writes the counted reads of a note into its header.
+
+        row: the reads in the log. They stay in the log if the header cannot be written.
+        """
         ordered = model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()
         try:
             file, text = writing.editable(self.memory, info)
@@ -522,7 +595,11 @@ class Upkeep:
 
 
 def _folded_keys(info: NoteInfo, row: ReadRow, before: int) -> dict[str, Any]:
-    """The header keys that tell the reads of a note, of which the header has `before`."""
+    """Return the header keys that tell the reads of a note.
+
+    row: the reads in the log.
+    before: the number of reads that the header tells already.
+    """
     keys: dict[str, Any] = {}
     if row.times:
         keys["access_count"] = before + row.times
@@ -534,13 +611,14 @@ def _folded_keys(info: NoteInfo, row: ReadRow, before: int) -> dict[str, Any]:
 
 
 def _check_category(category: str) -> str:
+    """Return the category. Raises InvalidInput if no such category exists."""
     if category not in CATEGORIES:
         raise InvalidInput(f'invalid category "{category}"')
     return category
 
 
 def _count(info: NoteInfo) -> int:
-    """The number of reads in the header of its file."""
+    """Return the number of reads that the header of a note tells; 0 if it tells no valid number."""
     text = str(info.header.get("access_count") or 0).strip()
     if text.isascii() and text.isdigit() and len(text) < 19:
         return int(text)
@@ -548,9 +626,10 @@ def _count(info: NoteInfo) -> int:
 
 
 def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> list[str]:
-    """The names that only the other memory answers to.
+    """Return the names that the survivor of a merge takes over, so that wikilinks still work.
 
-    The survivor takes them over, so wikilinks still work.
+    They are the names of the other memory that are not, folded (without case), names of the
+    survivor.
     """
     own_folds = {fold_title(name[:TITLE_CUT]) for name in names}
     names_by_fold: dict[str, str] = {}
@@ -576,18 +655,19 @@ def _each_once(tags: Iterable[str]) -> list[str]:
 def _merged_header(
     survivor: NoteInfo, merged_note: NoteInfo, names: Sequence[str], pending: int
 ) -> tuple[dict[str, Any], str]:
-    """The keys the survivor takes over, and its category.
+    """Return the keys the survivor takes over, and the category of the survivor.
 
-    names: what only the other is called.
-    pending: how many reads of the other are in the log and not in its file.
+    names: the names that only the merged note has.
+    pending: how many reads of the merged note are in the log and not yet in its file.
     """
     pair = (survivor.id, merged_note.id)
 
     def others(ids: Iterable[str]) -> list[str] | object:
-        """The ids without duplicates and without the pair. REMOVE if none is left."""
+        """Return the ids without duplicates and the two merged memories; REMOVE if none is left."""
         return [id for id in dict.fromkeys(ids) if id not in pair] or REMOVE
 
     def ids_of_both(key: str) -> list[str]:
+        """Return the ids that the headers of both memories have under `key`."""
         # A memory may name what it supersedes as one id, not a list.
         is_single = key == "supersedes"
         return [
@@ -626,7 +706,10 @@ def _merged_header(
 
 
 def _first_valid(info: NoteInfo) -> str:
-    """Since when a memory holds, as written."""
+    """Return the day or time from which a memory holds, as its header says it.
+
+    A memory that does not say so holds since its date or, without a date, since it was created.
+    """
     return str(info.header.get("valid_from") or info.date or info.created)
 
 
@@ -634,12 +717,13 @@ def _first_valid(info: NoteInfo) -> str:
 class IngestedTexts:
     """The texts and files that the memories a caller sees were made from.
 
-    hashes: the number of memories per text, by its SHA-256. A memory counts for its present text
-        and for the text it was made from.
-    refs: memories by source reference.
-    texts: the texts of each source.
-    gone_hashes, gone_refs: the same for removed memories that the history still has.
-    change: the last change that was looked at.
+    hashes: the number of memories per text, by the text's SHA-256. A memory counts for its present
+        text and for the text it was made from.
+    refs: the memories by source reference (the name of the file that a memory was made from).
+    texts: the hashes of the texts of each memory, by id.
+    gone_hashes, gone_refs: the hashes and source references of removed memories that the history
+        still has.
+    change: the number of the last change in the history that was looked at.
     """
 
     hashes: Counter[str] = field(default_factory=Counter)
@@ -650,7 +734,12 @@ class IngestedTexts:
     change: int = 0
 
     def hold(self, identity: str, texts: frozenset[str]) -> frozenset[str]:
-        """Memory `identity` has these texts from now on. Returns the hashes nothing has any more."""
+        """Record that the memory `identity` has these texts from now on.
+
+        texts: the SHA-256 of each text.
+
+        Returns the hashes of the memory's former texts that no memory has any more.
+        """
         before = self.texts.get(identity, frozenset())
         self.hashes.update(texts)
         self.hashes.subtract(before)
@@ -667,7 +756,9 @@ class Ingested:
 
     @verb
     def known(self) -> IngestedTexts:
-        """The texts and files known now. One pass over the memories, one over the history."""
+        """Return the texts and files known now, after one pass over the memories and one over the
+        history.
+        """
         ingested_texts = IngestedTexts()
         merged: set[str] = set()
         upkeep = Upkeep(self.memory)
@@ -686,8 +777,8 @@ class Ingested:
     def _add_removed(self, ingested_texts: IngestedTexts, merged: set[str]) -> None:
         """Add the texts and files of memories that were removed.
 
-        merged: ids of memories that were merged into others. Their files are known by the other
-            memory.
+        merged: ids of memories that were merged into other memories. Their files count as known by
+            the memories that they were merged into.
         """
         history = self.engine.ledger.history
         finished: set[str] = set()
@@ -711,9 +802,9 @@ class Ingested:
                     ingested_texts.gone_refs.add(source_ref)
 
     def _removed_files(self) -> Iterator[tuple[str, str]]:
-        """(hash of the text, path) of the memory files that changes removed and did not move.
+        """Yield (hash of the text, path) of the memory files that changes removed and did not move.
 
-        Only files whose text is kept and which the caller may see.
+        Only files are included whose text the history keeps and which the caller may see.
         """
         for change in self.engine.ledger.history.changes():
             files = [file for file in change.files if file.project in MEMORY_PROJECTS]
@@ -732,9 +823,14 @@ class Ingested:
         known: IngestedTexts,
         advance: Callable[[int], None],
     ) -> int:
-        """Store new memories, each batch as one change, and tell `advance` how many a batch had.
-        What another run took in since `known` was made is left out. Returns how many were stored.
-        Raises InvalidInput, StorageError; the batches stored before stay."""
+        """Store new memories, each batch as one change, and return how many were stored.
+
+        known: the texts known when the batches were made. Records that another process has
+            ingested since then are left out.
+        advance: is called after each batch with the number of its records.
+
+        Raises InvalidInput, StorageError. The batches stored before an error stay.
+        """
         stored = 0
         history = self.engine.ledger.history
         # In one verb, that the disk be looked over once
@@ -761,6 +857,9 @@ class Ingested:
 
 
 def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:
+    """Yield the SHA-256 of a memory's content, and of the text it was made from if the header says
+    so.
+    """
     yield sha256(content.encode("utf-8", "surrogatepass"))
     if isinstance(text_hash := header.get(SOURCE_HASH), str):
         yield text_hash

@@ -53,7 +53,7 @@ class GraphEdits(Protocol):
     `NoteEdits` collects them for notes, `LineEdit` for lines of a graph file. `LineEdit` in
     sources/graph_file.py says what each method does.
 
-    known: the names of all entities, with the entities that these edits create.
+    known: the names of the call that belong to entities of the graph.
     """
 
     known: set[str]

@@ -397,7 +397,7 @@ class FileGraph(Graph):
 
     @verb
     def version(self) -> Any:
-        """The number of the file's changes; the message of the error while the file cannot be read."""
+        """The number of changes of the file; the error's message while it cannot be read."""
         try:
             self._fresh()
         except MemorandaError as error:
@@ -410,7 +410,7 @@ class FileGraph(Graph):
 
     @verb
     def at_once(self, read: Callable[[], T]) -> T:
-        """Return the result of `read`. The file is checked for changes only once, before the call."""
+        """Return the result of `read`. The file is checked for changes once, before the call."""
         self._fresh()
         self._is_current = True
         try:

@@ -411,7 +411,10 @@ def _unknown_fields(row: Row) -> Row:
 
 
 def unknown_of(row: Row, stem: str) -> Row:
-    """The fields of a row that an entry cannot hold: other programs' fields, and an odd namespace."""
+    """The fields of a row that an entry cannot hold.
+
+    They are other programs' fields, and a namespace that is not the one the row counts for.
+    """
     unknown = _unknown_fields(row)
     if "namespace" in row and namespace_in(row, stem) != row["namespace"]:
         unknown["namespace"] = row["namespace"]

@@ -57,7 +57,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         )
 
     def finish_left_work(self) -> None:
-        """Finish an interrupted erasure, and store the sentences that hooks left to be remembered."""
+        """Finish an interrupted erasure, and store the sentences that hooks put aside."""
         if self.engine.ledger.erasing() is not None:
             from memoranda.engine.erase import finish
 

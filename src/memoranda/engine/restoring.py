@@ -122,7 +122,7 @@ class Restoring:
         return target.name, source.number
 
     def _archived_memory(self) -> NoteInfo | None:
-        """The memory in the archive that the caller names. None if the note is not in the archive."""
+        """The archived memory that the caller names. None if the note is not archived."""
         info: NoteInfo | None = None
         with suppress(NotFound, Ambiguous):
             info = self._session.memory_id(self._ref)
@@ -146,7 +146,10 @@ class Restoring:
         return f"{restored_note.project}/{restored_note.path}", next(restored_places, last)
 
     def _older(self, place: Location) -> tuple[Change, Touched]:
-        """The change that replaced the wanted text, and its step for the note. Raises NotInHistory."""
+        """The change that replaced the wanted text, and its step for the note.
+
+        Raises NotInHistory.
+        """
         best: tuple[Change, Touched] | None = None
         past_privacy = self._session.past()
         now = read_or_none(source_at(self._engine, place[0], place[2]), place[1])
@@ -213,7 +216,10 @@ class Restoring:
         return None, to
 
     def _note_path(self, project: str, to: str, path: str, source: FolderSource) -> str:
-        """The path with `.md` added, because only a note can be found again. Raises InvalidInput."""
+        """The path with `.md` added, because only a note can be found again.
+
+        Raises InvalidInput.
+        """
         path += ".md"
         if to.endswith("/") or not source.is_note(path):
             raise InvalidInput(

@@ -68,7 +68,10 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
 
 
 def _left_for(memory: HistoryVerbs, place: Place) -> Place | None:
-    """The place to which the last change took the note of `place`. None if no change took it away."""
+    """The place to which the last change took the note of `place`.
+
+    None if no change took the note away.
+    """
     with suppress(MemorandaError):
         for change in memory.log("/".join(place), limit=0):
             following = _taken_by(change, place)

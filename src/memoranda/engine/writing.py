@@ -366,7 +366,10 @@ def _check_header(note: Note, before: Note | None, identity: str | None) -> None
 
 
 def _header(data: bytes) -> Note | None:
-    """The header of these bytes as a note without a text. None if they do not begin with a header."""
+    """The header of these bytes as a note without a text.
+
+    None if they do not begin with a header.
+    """
     if data.startswith((b"---", b"\xef\xbb\xbf---")):
         return _parsed(data)
     return None

@@ -1,4 +1,4 @@
-"""Who may come in to a home over HTTP, as the server and the command ask its ledger."""
+"""The table of who may use a home over HTTP, kept in the home's ledger."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memoranda.sources.layout import PRIVATE, Layout, changing_shared, follow_sh
 
 
 class AccessRefused(StorageError):
-    """The tokens cannot be read; until they can, nobody is let in."""
+    """The tokens cannot be read. Until they can be read, no caller is let in."""
 
     def __init__(self, why: str, name: str = "ledger.db"):
         super().__init__(name, why)
@@ -26,7 +26,7 @@ class AccessRefused(StorageError):
 
 
 class AccessTable:
-    """The rows of the home at `root`, opened when they are first asked for."""
+    """The table of the home at `root`, opened when it is first used."""
 
     def __init__(self, root: Path):
         self.layout = Layout(root)
@@ -34,7 +34,7 @@ class AccessTable:
 
     @property
     def space(self) -> str | None:
-        """The space of the database the home is a copy of, None for a home in a folder."""
+        """The space of the database that the home is a copy of. None for a home in a folder."""
         return shared_space(self.layout.root)
 
     def all(self) -> Mapping[str, Any]:
@@ -65,21 +65,21 @@ class AccessTable:
             yield rows
 
     def calls_of(self, who: str, day: str) -> int:
-        """How many calls were counted of somebody on a day. Raises StorageError."""
+        """How many calls `who` made on a day. Raises StorageError."""
         return self._open_rows().calls_of(who, day)
 
     def count_call(self, who: str, day: str) -> None:
-        """Count a call. Raises StorageError."""
+        """Count a call that `who` made on a day. Raises StorageError."""
         self._open_rows().count_call(who, day)
 
     def close(self) -> None:
-        """Release the ledger; the next question opens it again."""
+        """Release the ledger. The next use opens it again."""
         if self._rows is not None:
             self._rows.database.close()
             self._rows = None
 
     def _open_rows(self) -> AccessRows:
-        """The rows of the ledger, with what a version before kept in a file."""
+        """The rows in the ledger, after taking in the file in which an older version kept them."""
         if self._rows is None:
             database = LedgerDatabase(self.layout.ledger)
             self._rows = AccessRows(database)
@@ -90,6 +90,7 @@ class AccessTable:
         return self._rows
 
     def _take_over(self, rows: AccessRows) -> None:
+        """Take the older version's file into the ledger. Raises AccessRefused."""
         try:
             take_over_file(rows.database, self.layout.access, rows.take_over)
         except ValueError as error:

@@ -1,8 +1,8 @@
-"""Sentences that a person asked to remember, stored at once or from a small file in the home.
+"""Sentences that a person asked to remember, with `put_aside` for hooks and `store`.
 
-A hook has less than a second, and on a busy machine that is not enough to open the memory. So it
-first writes what it was asked into `.memoranda/asked/`. The next process that opens the home stores
-it.
+A hook has less than a second, and on a busy machine that is not enough to open the memory. So the
+hook first writes the sentence to a file in `.memoranda/asked/`. The next process that opens the
+home stores it as a memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class Asked(NamedTuple):
 
 
 def put_aside(home: Path, request: Asked) -> Path:
-    """Write a file from which `store_waiting` stores this. Raises OSError."""
+    """Write a sentence to a file, from which `store_waiting` stores it. Raises OSError.
+
+    Returns the path of the file.
+    """
     folder = Layout(home).asked
     make_private(folder)
     path = folder / f"{request.id}{_SUFFIX}"
@@ -62,9 +65,10 @@ def put_aside(home: Path, request: Asked) -> Path:
 
 
 def store(memory: HistoryVerbs, request: Asked) -> str:
-    """Store a sentence as the owner's, organized in the category it belongs to, without an end.
+    """Store a sentence as a memory of the owner, in the category that fits, without an expiry.
 
-    What is there already stays as it is. Returns the id of the memory. Raises what a write raises.
+    A memory that exists already stays as it is. Returns the id of the memory. Raises the errors of
+    a write.
     """
     from memoranda.engine.upkeep import Upkeep
     from memoranda.note.markdown import Record
@@ -90,9 +94,10 @@ def store(memory: HistoryVerbs, request: Asked) -> str:
 
 
 def store_waiting(memory: HistoryVerbs) -> int:
-    """Store the requests that hooks put aside in the home of `memory`. Returns how many.
+    """Store the sentences that hooks put aside in the home of `memory`. Returns how many.
 
-    A request that cannot be stored now waits for the next process. Secrets are not stored.
+    A sentence that cannot be stored now waits for the next process. Sentences with secrets are
+    dropped.
     """
     if memory.only_reads:
         return 0
@@ -103,7 +108,7 @@ def store_waiting(memory: HistoryVerbs) -> int:
                 store(memory, request)
                 stored += 1
         except MemorandaError:
-            # The home is kept locked, or cannot be written: the file stays
+            # The home is locked or cannot be written, so the file is kept
             continue
         with suppress(OSError):
             path.unlink()
@@ -111,7 +116,7 @@ def store_waiting(memory: HistoryVerbs) -> int:
 
 
 def _waiting_files(home: Path) -> Iterator[tuple[Path, Asked]]:
-    """The files that wait, oldest first, and what they say; a damaged one is left out."""
+    """The waiting files with their sentences, oldest first. Damaged files are left out."""
     try:
         paths = [Path(entry.path) for entry in os.scandir(Layout(home).asked)]
     except OSError:

@@ -1,4 +1,4 @@
-"""Which files an agent made, wherever they are by now."""
+"""Finding the files that an agent made, wherever they are now."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from memoranda.sources.step import StepKind
 
 
 def made_by(engine: Engine, agent: str) -> list[Location]:
-    """Where the files an agent made are now, or were last.
+    """The places where the files that an agent made are now, or were last.
 
-    A file that was made at the place of one that is gone is another file. A memory that went to
-    another category was removed and made again under its name: it stays who made it first.
+    A file made later at the place of a removed file counts as another file. A memory that changed
+    its category was removed and made again under its name; its maker is still who made it first.
     """
     following = _Following(engine)
     places: dict[Location, None] = {}
@@ -32,7 +32,7 @@ def made_by(engine: Engine, agent: str) -> list[Location]:
 
 
 class _Following:
-    """Follows files through the changes after the one that made them."""
+    """Follows files through the changes after the change that made them."""
 
     def __init__(self, engine: Engine):
         self._sources = engine.sources
@@ -40,7 +40,9 @@ class _Following:
         self._folder_moves: dict[str, list[int]] = {}
 
     def came_from_elsewhere(self, number: int, made: Touched) -> bool:
-        """Whether the change took the file from another place, where the history has it made."""
+        """Whether the change only moved the file from another place, where an earlier change made
+        it.
+        """
         change = self._history.change(number)
         if change is None:
             return False
@@ -52,8 +54,12 @@ class _Following:
         return False
 
     def last_place(self, number: int, made: Touched) -> Location | None:
-        """Where the file that a change made is now, or was last; None where another file was made
-        at its place since.
+        """The place where the file that a change made is now, or was last.
+
+        number: the number of the change.
+        made: its step that made the file.
+
+        None if another file was made at the file's place since.
         """
         place = (made.project, made.path, made.root)
         while True:
@@ -67,8 +73,10 @@ class _Following:
             number = change.number
 
     def _next_change(self, number: int, place: Location) -> Change | None:
-        """The next change after `number` that moved, removed or created the file at a place, or
-        moved a folder above it.
+        """The next change after `number` that concerns the file at a place.
+
+        It moved, removed or created the file, or moved a folder above it. None if there is no such
+        change.
         """
         project, path, _ = place
         if project not in self._folder_moves:
@@ -84,7 +92,7 @@ class _Following:
         return self._history.change(min(numbers))
 
     def _place_after(self, change: Change, place: Location) -> Location | None:
-        """Where the file at a place is after a change; None where another one was made there."""
+        """The place of a file after a change. None if the change made another file at its place."""
         arrival: Touched | None = None
         for file in change.files:
             if (file.project, file.root) != (place[0], place[2]):
@@ -100,7 +108,10 @@ class _Following:
         return place
 
     def _made_again(self, change: Change, removed: Touched) -> Touched | None:
-        """The step by which a change made a removed file again under its name, elsewhere."""
+        """The step by which a change made a removed file again elsewhere, under the same name.
+
+        None if it did not.
+        """
         name = posixpath.basename(removed.path)
         for file in change.files:
             is_there = file.project in self._sources and posixpath.basename(file.path) == name
@@ -110,11 +121,12 @@ class _Following:
 
 
 def _makes_file(touched: Touched) -> bool:
+    """Whether a step made a file where no file was."""
     return touched.do == StepKind.PUT and touched.old is None
 
 
 def _place_after_move(moved: Touched, place: Location) -> Location:
-    """Where a file is after a file or a folder moved."""
+    """The place of a file after another file, itself or a folder was moved."""
     project, path, root = place
     is_folder = moved.old is None
     if path == moved.path or (is_folder and path.startswith(f"{moved.path}/")):

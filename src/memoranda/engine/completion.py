@@ -1,8 +1,7 @@
-"""Completions for a word that is being typed in a shell: read from the index and the ledger as
-they are there.
+"""Completions for a word that is being typed in a shell.
 
-Nothing is opened for writing, brought up to date or imported beyond need: an answer takes a few
-milliseconds, and may be a moment old.
+They are read from the index and the ledger without bringing these up to date. Nothing is opened for
+writing or imported beyond need: an answer takes a few milliseconds, and may be a moment old.
 """
 
 from __future__ import annotations
@@ -28,17 +27,19 @@ _PREVIEW_CHARACTERS = 50
 
 @verb
 def permalinks(memory: HomeSession, prefix: str, limit: int = MOST) -> list[str]:
-    """Permalinks that begin with `prefix`, at most `limit`, of notes the caller sees."""
+    """The permalinks that begin with `prefix`, of notes that the caller sees."""
     memory.engine.fresh()
     return memory.index.notes.complete(prefix, memory.agent, limit)
 
 
 def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = None) -> list[str]:
-    """At most 100 values of `kind` that begin with `prefix`, each with a tab and a preview if it
-    has one. None if the home does not exist.
+    """At most 100 values of `kind` that begin with `prefix`, newest or most used first.
 
-    The newest or most used come first. Kinds: `id`, `tag`, `scope`, `source`, `entity`, `project`,
-    `change`.
+    A value with a preview is followed by a tab and the preview: `12 TAB edit notes/a.md`. The list
+    is empty if the home does not exist.
+
+    kind: `id`, `tag`, `scope`, `source`, `entity`, `project` or `change`.
+    agent: the caller. None is the owner.
     """
     layout = Layout(settings.home)
     if kind == "project":

@@ -1,4 +1,4 @@
-"""The contents of notes as the index has them, and where notes are in the home."""
+"""The contents of notes as the index has them, and the places of notes in the home."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ if TYPE_CHECKING:
 
 
 def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
-    """The content of a memory the index knows: its text without frontmatter and final newline."""
+    """The content of one memory: its text without header and final newline."""
     return contents(memory, [info])[0]
 
 
 @verb
 def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
-    """The contents of several memories, in their order."""
+    """The contents of several memories, in the order of `infos`. "" for one the index lacks."""
     bodies = memory.index.notes.bodies([info.row for info in infos])
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
 
 
 def home_path(note: Note | NoteInfo) -> str:
-    """Where a memory is, relative to the home."""
+    """The path of a memory, relative to the home's folder."""
     return f"{note.project.removeprefix('.')}/{note.path}"
 
 
 @verb
 def folders_named(memory: ReadVerbs, names: Sequence[str]) -> list[tuple[str, str]]:
-    """The project and the name of each folder with notes, at the top of its project, that has
-    one of these names.
+    """The folders at the top of a project that hold notes and have one of these names.
+
+    Each is a pair of the project and the folder's name.
     """
     memory.engine.fresh()
     return memory.index.notes.folders_named(names)
@@ -45,8 +46,9 @@ def folders_named(memory: ReadVerbs, names: Sequence[str]) -> list[tuple[str, st
 
 @verb
 def notes_repeating(memory: ReadVerbs, query: Query, pattern: re.Pattern[str]) -> list[NoteInfo]:
-    """The notes that pass a query's filters and have `pattern` at least twice in their text, in
-    the query's order. Raises as `list`.
+    """The notes that pass a query's filters and have `pattern` at least twice in their text.
+
+    They are in the query's order. Raises the errors of `list`.
     """
     memory.engine.fresh()
     repeating = memory.index.notes.rows_repeating(pattern)
@@ -56,9 +58,10 @@ def notes_repeating(memory: ReadVerbs, query: Query, pattern: re.Pattern[str]) -
 
 @verb
 def rows_passing(memory: ReadVerbs, query: Query) -> list[int]:
-    """The rows of all notes that pass a query's filters, in its order. Raises as `list`.
+    """The rows of all notes that pass a query's filters, in the query's order.
 
-    For callers that need more than the row of only a few of them.
+    A row is a note's number in the index. It serves callers that need more only of a few notes.
+    Raises the errors of `list`.
     """
     memory.engine.fresh()
     return memory.index.notes.rows_passing(memory.query_of(query), viewer=memory.agent)
@@ -66,14 +69,18 @@ def rows_passing(memory: ReadVerbs, query: Query) -> list[int]:
 
 @verb
 def places_passing(memory: ReadVerbs, query: Query) -> list[NotePlace]:
-    """Where all notes are that pass a query's filters, in any order. Raises as `list`."""
+    """The places of all notes that pass a query's filters, in any order.
+
+    Raises the errors of `list`.
+    """
     return memory.index.notes.places(rows_passing(memory, query))
 
 
 @verb
 def notes_holding(memory: ReadVerbs, texts: Sequence[str], limit: int) -> list[NoteInfo]:
-    """The notes that hold one of these texts, that hold now and may be told unasked: for
-    hooks, which cannot wait for a search.
+    """The notes that hold one of these texts and may be told unasked.
+
+    Notes that no longer hold are left out. It serves hooks, which cannot wait for a search.
     """
     memory.engine.fresh()
     rows = memory.index.notes.rows_with(texts, 4 * limit)

@@ -1,8 +1,8 @@
-"""Asking the daemon of a home, if one listens on its socket (contract 001, 13), starting it where
-none runs, and ending it.
+"""Calling, starting and ending the daemon of a home (contract 001, 13).
 
-A daemon is started by the first client that could use one: `memory mcp`, or a hook. It ends half an
-hour after its last client (`memory serve --idle`). docs/clients.md has the rules for users.
+The daemon is a server on a socket in the home. It is started by the first client that could use it:
+`memory mcp`, or a hook. It ends half an hour after its last client (`memory serve --idle`).
+docs/clients.md has the rules for users.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ _SECONDS_BETWEEN_LOOKS = 0.02
 def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> Any:
     """Call `method` of the daemon that listens on the socket `path`, and return its result.
 
-    None if nobody listens, or if the daemon is stopped, refuses the call or is this process. None
-    also if the request is too long. Raises OSError without an answer within `seconds`.
+    seconds: how long to wait for the answer.
+
+    None if no daemon listens, or if the daemon is stopped, refuses the call or is this process.
+    None also if the request is too long. Raises OSError without an answer in time.
     """
     if not os.path.exists(path):
         return None
@@ -61,8 +63,9 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
 
 
 def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
-    """The reply to a request over a connection. Raises OSError, and ValueError for what is too long
-    or no reply.
+    """Send a request over a connection, and return the reply as parsed JSON.
+
+    Raises OSError. Raises ValueError if the request is too long, or the reply is not JSON.
     """
     import json
 
@@ -79,10 +82,11 @@ def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
 
 
 def from_folder(path: Path, use: Callable[[str], None]) -> None:
-    """Call `use` with the path of a socket. If the path is too long for the system, call it with
-    the name, from its folder.
+    """Call `use` with the path of a socket.
 
-    Only safe before other threads run.
+    The system limits how long a socket's path may be. If `path` is too long, this process changes
+    into its folder for the call, and `use` gets only the name. That is safe only before other
+    threads run.
     """
     try:
         return use(str(path))
@@ -115,8 +119,10 @@ def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ)
 
 
 def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
-    """Start the daemon of the home where none runs and one may be started. Returns whether one is
-    starting; it is not waited for."""
+    """Start the daemon of the home, unless one runs or none may be started.
+
+    Returns whether a daemon is starting. It may not listen yet: see `wait_for`.
+    """
     from memoranda.sources.files import lock_owner, make_private
     from memoranda.sources.layout import Layout
 
@@ -130,7 +136,7 @@ def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
     if settings.file != layout.config:
         options += ["--config", str(settings.file)]
     options += ["serve", "--idle", IDLE, "--log", str(layout.daemon_log)]
-    # Whose agent started it does not matter: each client says who it is
+    # The daemon must not take over the agent's name: each client tells its own
     inherited = {name: value for name, value in environ.items() if name != "MEMORY_AGENT"}
     command = [sys.executable, "-P", "-m", "memoranda", *options]
     with suppress(OSError):
@@ -144,7 +150,10 @@ def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def wait_for(path: Path, seconds: float) -> bool:
-    """Wait until a daemon listens on the socket `path`; whether one does."""
+    """Wait until a daemon listens on the socket `path`. Returns whether one does.
+
+    seconds: how long to wait at most.
+    """
     import socket
     import time
 
@@ -160,9 +169,9 @@ def wait_for(path: Path, seconds: float) -> bool:
 
 
 def stop(lock: Path, seconds: float) -> int | None:
-    """End the daemon that holds the lock at `lock`, even a stopped one, and wait for its end.
+    """End the daemon, even one stopped by a signal, and wait for its end.
 
-    lock: the lock file of the daemon.
+    lock: the file that the daemon keeps locked.
     seconds: how long to wait.
 
     Returns its process number, or None if no daemon runs. Raises OSError, TimeoutError.

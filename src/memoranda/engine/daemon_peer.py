@@ -1,5 +1,6 @@
-"""The process at the other end of a daemon's socket. Imported before each call of a tool, so that it
-imports almost nothing itself.
+"""The process at the other end of a daemon's socket.
+
+This module is imported before each call of a tool, so it imports almost nothing itself.
 """
 
 from __future__ import annotations

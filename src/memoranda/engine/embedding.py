@@ -1,4 +1,8 @@
-"""Searching by meaning: the home's vectors, made in the background (docs/semantic.md)."""
+"""Searching by meaning: the vectors of the home's texts, made in the background.
+
+A vector is a row of numbers from a model; texts of like meaning have vectors near each other. A
+passage is the piece of a note that gets one vector. docs/semantic.md explains the whole.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +36,12 @@ THOROUGH_CHARACTERS = 8_000
 """The same where somebody waits for all of them: as many cores as there are."""
 # Notes cut into passages under the lock.
 _NOTES_AT_ONCE = 10
-# How many of the nearest passages are weighed with the notes that hold words of the question.
+# How many of the nearest passages are ranked, beside the notes that hold words of the question.
 _NEAREST_PASSAGES = 60
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
-    """The vectors of the program's own texts, kept in the home. None without a model."""
+    """The vectors of the program's own `texts`, kept in the home. None without a model."""
     try:
         choice = ModelSettings(
             settings.semantic_model, settings.semantic_endpoint, settings.semantic_key
@@ -49,6 +53,7 @@ def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None
 
 @lru_cache(maxsize=1)
 def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) -> KnownTexts:
+    """The vectors of the program's own texts, made at most once. Raises NoModel."""
     # Without a model, numpy need not be imported
     identify(choice)
     from memoranda.index.vectors.nearest import KnownTexts
@@ -57,11 +62,9 @@ def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) ->
 
 
 class Embedding:
-    """The vectors of the home of `memory` as its caller sees them.
+    """The vectors of the home of `memory`, for the caller of `memory`.
 
-    Without a model, no text is embedded and none is near.
-
-    trouble: the reason why embedding does not work.
+    Without a model, no text is embedded, and no note is near to a question.
     """
 
     def __init__(self, memory: HomeSession):
@@ -70,7 +73,10 @@ class Embedding:
 
     @property
     def vectors(self) -> Vectors | None:
-        """The vectors by the configured model, or by the one installed, or None."""
+        """The vectors, opened at the first use.
+
+        They are made by the configured model, or else by an installed one. None without a model.
+        """
         engine = self.engine
         with engine.guard:
             if engine.vectors is None and not engine.no_vectors:
@@ -105,13 +111,16 @@ class Embedding:
     def nearness(self) -> Nearness | None:
         """The function that tells the ranking how near notes are to a question.
 
-        None without a model, and before anything is embedded.
+        None without a model, and before any text is embedded.
         """
         vectors = self.vectors
         if vectors is None or not self.engine.layout.vectors.exists():
             return None
 
         def near(text: str, rows: Collection[int]) -> dict[int, float]:
+            """Return the nearness of the nearest among the notes `rows`, by row. Empty if the model
+            fails.
+            """
             try:
                 return vectors.cosines(text, rows, _NEAREST_PASSAGES, viewer=self.memory.agent)
             except NoModel as error:
@@ -176,7 +185,11 @@ class Embedding:
         progress: Callable[[int, int], None] | None,
         thorough: bool,
     ) -> int:
-        """Embed until `end` (time.monotonic). Returns how many passages are done."""
+        """Embed waiting passages until the time `end`. Returns how many were embedded.
+
+        end: a value of time.monotonic.
+        thorough: see `some`.
+        """
         embedded = 0
         total = 0
         is_first_look = thorough
@@ -201,25 +214,36 @@ class Embedding:
     def _find_waiting(
         self, vectors: Vectors, is_first_look: bool, end: float, stop: Callable[[], bool]
     ) -> None:
-        """Look at the notes for passages without a vector; at every note with `is_first_look`."""
+        """Cut notes into passages and note which lack a vector, until `end` or until none is left.
+
+        is_first_look: whether to look at every note, instead of only the changed ones.
+        """
         while self._part(vectors, is_first_look) and not stop() and time.monotonic() < end:
             is_first_look = False
 
     @verb
     def _part(self, vectors: Vectors, anew: bool) -> int:
+        """Cut a few notes into passages. Returns how many notes; 0 when none is left.
+
+        anew: whether to look at every note again.
+        """
         self.engine.fresh()
         with self.engine.ledger.lock, self.engine.index.transaction():
             return vectors.part(_NOTES_AT_ONCE, anew=anew)
 
     @verb
     def _waiting_notes(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
+        """The next passages without a vector, to be embedded in one call of the model."""
         return vectors.waiting(
             *(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS)
         )
 
     @verb
     def gone(self) -> int:
-        """How many vectors belong to texts that no note has now. 0 until all notes are embedded."""
+        """How many vectors belong to texts that no note has now.
+
+        0 also while notes still wait to be embedded.
+        """
         engine = self.engine
         vectors = self.vectors
         if vectors is None or vectors.counts().notes:
@@ -250,8 +274,10 @@ class Embedding:
 
     @verb
     def _collect(self, vectors: Vectors, thorough: bool) -> None:
-        """Only for the home's own index: one that shows more projects must not decide for the
-        others.
+        """Drop the vectors of texts that no note has now.
+
+        They are dropped only for the home's own index. An index that shows further projects must
+        not decide for the other indexes.
         """
         engine = self.engine
         engine.vectors_collected = True
@@ -261,5 +287,6 @@ class Embedding:
             vectors.collect(engine.layout.indexes(), least_share=0.0 if thorough else 0.25)
 
     def _give_up(self, error: NoModel) -> None:
+        """Work without vectors from now on, and keep the reason for `trouble`."""
         with self.engine.guard:
             self.engine.vectors, self.engine.no_vectors = None, str(error)

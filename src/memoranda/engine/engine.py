@@ -1,5 +1,8 @@
-"""The parts that all callers of one open home share: the guard, the lock, the index, and the
-sources of the projects. Who may be inside, and who waits for whom: `guard.py`.
+"""The engine: the parts that all callers of one open home share.
+
+The home is the folder with the memories, the index and the ledger. The parts are the guard (which
+lets one thread in at a time), the lock (against other processes), the index, and the sources of the
+projects. `guard.py` says who may be inside, and who waits for whom.
 """
 
 from __future__ import annotations
@@ -80,11 +83,15 @@ _SECONDS_A_READ_WAITS = 1.0
 class Engine:
     """The state that all callers of one open home share.
 
-    extra: project names to a folder, graph file or source, for this process only. A name of a
+    settings: the configuration in force.
+    extra: project names to a folder, graph file or source, for this process only. The name of a
         built-in project gives that project another place.
-    only: names of projects; if given, only these exist.
+    clock: a function that returns the present time.
     watch: let the system report changes on disk.
+    only: names of projects in lower case. If any are given, no other projects exist here.
     serving: compare large projects with the disk in the background instead of during a call.
+
+    Raises ProjectRefused if `extra` is given for a home whose notes are in PostgreSQL.
     """
 
     def __init__(
@@ -165,18 +172,21 @@ class Engine:
 
     @cached_property
     def day_use(self) -> DayUse:
-        """How much each agent wrote today."""
+        """The counter of how much each agent wrote today."""
         from memoranda.engine.write_gate import DayUse
 
         return DayUse(self.ledger.history)
 
     def close(self) -> None:
-        """Release the watch, the index and the home: all of them, even where one refuses."""
+        """Release the watch, the index and the home.
+
+        All of them are released, even if one of them raises an error.
+        """
         with self.guard:
             if self.is_closed:
                 return
             with ExitStack() as closing:
-                # The last that is pushed here is done first
+                # They are called in reverse: the last one here is called first
                 closing.callback(self.ledger.close)
                 closing.callback(self.index.close)
                 closing.callback(self.freshness.close)
@@ -185,11 +195,13 @@ class Engine:
                     work()
 
     def _end(self) -> None:
+        """Note that the home is closed, and end the thread that works in the background."""
         self.is_closed = True
         self._ended.set()
 
     def _check_open(self) -> None:
-        # Its file descriptors may be other files' by now
+        """Raise StorageError if the home was closed."""
+        # The system may have given the numbers of the closed files to other files by now
         if self.is_closed:
             raise StorageError("the memory", "it was closed")
 
@@ -219,19 +231,21 @@ class Engine:
         self.sources = sources
 
     def register(self, name: str, source: Source) -> None:
-        """Note whether this home keeps the project where `source` is.
+        """Set `source.away`: whether `source` is in another place than this home keeps the project
+        in.
 
-        A preset or an option gives this process alone a project, or another place for one. The
-        steps of such a source name its folder, so that every process can take them back.
+        That is so if a preset or an option gave the project, or another place for it, to this
+        process alone. The steps in the history of such a source name its folder, so that every
+        process can undo them.
         """
         source.away = self.own_root(name) != source.root
 
     def own_root(self, project: str) -> str | None:
         """The folder in which this home keeps the project, even if this process was given another.
 
-        None if the home has no such project.
+        None if the home itself has no such project.
         """
-        # The answers of review, which undo takes back
+        # Answers to review questions are kept there, and undo takes them back
         if project == PRIVATE:
             return str(self.layout.private)
         place = self.layout.built_in.get(project) or self.settings.projects.get(project)
@@ -240,7 +254,12 @@ class Engine:
         return absolute_path(place)
 
     def _opened_source(self, name: str, place: Path) -> Source:
-        """The source of a project that is not built in; a graph file that is open stays open."""
+        """Open the source of a project that is not built in.
+
+        A graph file that is open already is not opened again: its source is returned.
+
+        place: the folder or the graph file of the project.
+        """
         if self.settings.url is not None:
             return FolderSource(name, place, optional=True)
         before = self.sources.get(name)
@@ -283,16 +302,17 @@ class Engine:
                 self.freshness.forget()
 
     def _scopes(self) -> dict[str, str]:
-        """The scope in force of the projects that only some agents may use."""
+        """The scope of each project that only some agents may use, by the project's name."""
         access = self.settings.access
         return {name: access[name].scope for name in access if access[name].agents}
 
     def source(self, project: str) -> Source:
         """The source of a project. Raises ProjectNotFound.
 
-        The exact name is tried first, then the name in another case, then without signs and blanks
-        (`example-project` is Example Project). A name that fits several projects this way is not
-        found.
+        The exact name is tried first, then the name in another case, then the name without signs
+        and blanks (`example-project` finds the project `Example Project`). A name that fits several
+        projects in the last two ways is not found. For a built-in project that this process was not
+        given, the error is ProjectOutOfReach.
         """
         name = self.project_name(project)
         if name is None:
@@ -309,7 +329,10 @@ class Engine:
         return self.settings.access.get(project, EVERYTHING)
 
     def project_name(self, project: str) -> str | None:
-        """The name of the project that `project` means, None for no project or several."""
+        """The name of the project that `project` means. None if no project fits, or several do.
+
+        `source` tells the ways in which a name may fit.
+        """
         return named_one(project, self.sources)
 
     def folder(self, project: str) -> FolderSource:
@@ -319,7 +342,11 @@ class Engine:
         return cast(FolderSource, source)
 
     def spelled(self, project: str, path: str) -> str:
-        """`path` with its names as they are spelled on disk, if the project is a folder."""
+        """`path` with its names as they are spelled on disk.
+
+        `Ideas/a.md` becomes `ideas/A.md` if the file is called so. In a project that is not a
+        folder, the path stays as it is.
+        """
         source = self.source(project)
         if isinstance(source, FolderSource):
             return source.spelled(path)
@@ -328,12 +355,14 @@ class Engine:
     def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
         """Make the index show every change that is on disk now, once per verb.
 
+        progress: told how far the comparison has got.
         whole: wait for large projects too. Otherwise they may lag in a server that has just
             started, and `warnings` says so.
 
-        If the index cannot be written (its lock is held, or the disk is full or read-only), readers
-        use a copy in memory. An index too large to copy may lag, and `warnings` says so. A writer
-        gets the error.
+        Returns the changes that the index took up; they are empty if it was up to date. If the
+        index cannot be written (its lock is held, or the disk is full or read-only), readers use a
+        copy in memory. An index too large to copy may lag, and `warnings` says so. A writer gets
+        the error.
         """
         from memoranda.index.sync import Result
 
@@ -358,14 +387,18 @@ class Engine:
         return result
 
     def _has_seen_all(self) -> bool:
-        """Whether the index was seen to be in step since this verb was asked for."""
+        """Whether the index has been compared with the disk since the present verb was called."""
         if self.is_writing and not self.ledger.queue.changes:
-            # Others wrote until the lock was held
+            # Other processes may have written until this one held the lock
             return False
         return self.settings.url is None and self.freshness.has_seen(self.guard.asked)
 
     def _caught_up(self, progress: Progress | None, *, whole: bool) -> Result:
-        """Follow the disk, in a copy of the index if it cannot be written."""
+        """Bring the index up to date with the disk; or a copy in memory, if it cannot be written.
+
+        If no copy can be made, the result is empty and `freshness.behind` has the reason. Raises
+        the error for a writer, and for a corrupt index.
+        """
         from memoranda.index.sync import Result
 
         try:
@@ -384,7 +417,10 @@ class Engine:
             return Result()
 
     def _work_behind(self) -> None:
-        """Compare the projects that are late with the disk, in pieces between the calls."""
+        """Compare the late projects with the disk, in short pieces between the calls.
+
+        This is the work of a thread. It ends when no project is late, or when the home is closed.
+        """
         while not self._ended.wait(_SECONDS_BETWEEN_PIECES):
             try:
                 with self.guard:
@@ -393,11 +429,11 @@ class Engine:
                         return
                     self.freshness.catch_up(_SECONDS_OF_CATCHING_UP)
             except (MemorandaError, OSError, sqlite3.Error):
-                # A call is at work for long, or the next one says what is wrong
+                # A long call has the guard, or the next call reports the error
                 continue
 
     def catch_up(self) -> None:
-        """Look at the disk for the first time, in batches and before the lock is taken.
+        """Take up the changes on disk for the first time, in batches and before the lock is taken.
 
         The first look may find many changes, and other writers should not wait for it.
         """
@@ -406,18 +442,20 @@ class Engine:
             self.reload_config()
             if not self.freshness.is_swept and not self.is_writing:
                 self.fresh()
-                # Others write until the lock is held
+                # Other processes may write until this one holds the lock
                 self.freshness.is_current = False
 
     def rebuild_index(self) -> None:
-        """Throw the index away; the next call that needs it rebuilds it from the notes."""
+        """Throw the index away. The next call that needs an index makes it again from the notes."""
         with self.guard, self.ledger.lock:
             self.index.rebuild()
             self.freshness.forget()
 
     def file_of(self, info: NoteInfo) -> File:
-        """The bytes of a note of the index as they are on disk. Raises NotFound, CannotRead,
-        OutsideError.
+        """Read a note of the index from the disk.
+
+        Raises NotFound if its file is gone, CannotRead if the whole folder of its project is
+        missing, OutsideError.
         """
         source = self.source(info.project)
         try:
@@ -435,8 +473,11 @@ class Engine:
             raise NotFound(info.path, info.project) from None
 
     def load(self, source: Source, path: str) -> tuple[Note, Stamp] | None:
-        """The note at `path` for the index, or None (not text, gone, left out,
-        unreadable)."""
+        """Read the note at `path` for the index, with the stamp of its file (size and times).
+
+        None if the file is not a note, is gone, is left out of the index, or cannot be read. The
+        reason why it cannot be read is kept in `freshness.unreadable`.
+        """
         if not source.is_note(path):
             return None
         try:
@@ -455,17 +496,25 @@ class Engine:
         return note, file.stamp
 
     def indexable(self, project: str, path: str, file: File) -> Note | None:
-        """The note in these bytes, with its marks. None if the index should leave the file out."""
+        """The note in these bytes, marked if it seems to hold injected instructions.
+
+        None if the index should leave the file out.
+        """
         note = self.freshness.accept(project, path, file.stamp, self.parse(project, path, file))
         if note is not None:
             note.suspicious = self.gate.suspicious(note.text)
         return note
 
     def files(self, source: Source) -> BulkSource | None:
-        """The means by which other processes read a project's notes. None if they cannot."""
+        """Return the functions by which helper processes read the notes of a project.
+
+        None if helpers cannot read them: the project is not a folder, or only some agents may use
+        it.
+        """
         from memoranda.index.sync import BulkSource
 
         def accept(path: str, file: File) -> Provenance:
+            """Return who wrote a file that a helper process has read."""
             self.freshness.notice(source.name, path)
             return self.written_by(source.name, path, file)
 
@@ -475,13 +524,19 @@ class Engine:
         return None
 
     def written_by(self, project: str, path: str, file: File) -> Provenance:
-        """Where the text of a file comes from: the ledger knows it by its hash, whatever the times
-        of the file.
+        """Return who wrote the text of a file.
+
+        The ledger knows the writer by the hash of the text, whatever the times of the file. For a
+        text that the ledger does not know, the `Provenance` is empty.
         """
         return self.ledger.history.writer_at(project, path, file.etag) or Provenance()
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
-        """The note in these bytes. None if they are not UTF-8 and the project takes only UTF-8."""
+        """Parse these bytes as a note.
+
+        None if they are not UTF-8 and the project takes only UTF-8 (the projects of memories). In
+        other projects the note gets a warning instead.
+        """
         takes_only_utf8 = project in ("memories", *MEMORY_PROJECTS)
         warnings = []
         text = utf16_text(file.data)
@@ -503,7 +558,7 @@ class Engine:
         else:
             indexed = None
         if indexed and indexed.inode == file.stamp.inode:
-            # Other lines of the file changed since
+            # The same file had other lines changed: the note keeps the time of its own change
             changed = datetime.fromisoformat(indexed.changed)
         note = file.note(project, path, text, changed)
         source = self.sources.get(project)
@@ -516,7 +571,9 @@ class Engine:
         return note
 
     def count_pending_reads(self, infos: Iterable[NoteInfo]) -> None:
-        """Add the reads that no header has yet to the counts shown."""
+        """Add to the access counts of `infos` the reads that are not yet written in the notes'
+        headers.
+        """
         infos = list(infos)
         counts = self.reads.counts([info.id for info in infos])
         for info in infos if counts else ():
@@ -539,7 +596,7 @@ class Engine:
                 with self.ledger.writing():
                     if not self.ledger.queue.changes:
                         self._lock_outside()
-                        # It could not be written while others had the lock
+                        # The copy in memory served while another process held the lock
                         if self.index.close_stand_in():
                             self.freshness.is_current = False
                     self.is_writing = True
@@ -558,7 +615,7 @@ class Engine:
             raise StorageError("the index", self.index.explain(error)) from None
 
     def _lock_outside(self) -> None:
-        """Lock the folders outside the home: other homes may use them too."""
+        """Lock the folders of projects outside the home, because other homes may use them too."""
         root_prefix = f"{self.layout.root}/"
         roots = [source.root for source in self.sources.values() if not source.holds_entities]
         outside_roots = [root for root in roots if not root.startswith(root_prefix)]
@@ -566,14 +623,21 @@ class Engine:
             self._folders.enter_context(lock_folders(outside_roots))
 
     def make(self, planned: PlannedChange) -> None:
-        """Make a change and show it in the index. The lock is held. Raises as `Ledger.write`."""
+        """Make a change and show it in the index. The caller holds the lock.
+
+        Raises the error that the ledger set on `planned`, and the errors of `Ledger.write`.
+        """
         self.ledger.make([planned])
         if planned.error is not None:
             raise planned.error
         self._show([planned])
 
     def make_waiting(self) -> None:
-        """Make the changes that wait together and show them in the index."""
+        """Make all changes of the queue together, and show them in the index.
+
+        Threads put their changes into the queue so that one wait for the disk serves several of
+        them.
+        """
         if not self.ledger.queue.changes:
             return
         changes = list[PlannedChange]()
@@ -601,8 +665,10 @@ class Engine:
             self.unshown(error)
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let others in until a change that waits is made. Raises as `Ledger.write`, and Again where
-        it was refused because of the others.
+        """Let other threads in until a change of the queue is made.
+
+        Raises the error of `planned` (see `Ledger.write`). Raises Again if the change failed only
+        because of the changes made together with it; the caller then repeats the verb.
         """
         depth = self._depth
         self._depth = 0
@@ -620,8 +686,9 @@ class Engine:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Let other threads in for as long as the thread inside needs nothing of the home; then the
-        index has to be looked at again.
+        """Let other threads in during this block, whose code uses nothing of the home.
+
+        After the block, the index is compared with the disk again before it is used.
         """
         depth = self._depth
         self._depth = 0
@@ -636,7 +703,9 @@ class Engine:
     def unshown(self, error: Exception) -> None:
         """Note that the index could not take up a change that is on disk.
 
-        The next sweep will find it. A corrupt index is rebuilt.
+        The next comparison with the disk will find the change. A corrupt index is rebuilt.
+
+        error: the reason why the index could not take it up.
         """
         self.freshness.forget(whole=True)
         if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
@@ -644,8 +713,9 @@ class Engine:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """No other thread of this process is inside; what a writer that died left is completed
-        first, if it can be.
+        """Enter a section for reading that keeps out other threads of this process.
+
+        If a writer died, its half-made change is completed first, as far as that is possible.
         """
         with waits_at_most(self.call_waits), self.guard:
             self._check_open()
@@ -657,16 +727,20 @@ class Engine:
             yield
 
     def purge_history(self) -> int:
-        """Forget changes older than `history.days`. Returns how many."""
+        """Forget changes older than `history.days`. Returns how many.
+
+        0 also while a large project is still being compared with the disk.
+        """
 
         def living() -> set[str]:
+            """Return the hashes of the texts that notes have now. They must be kept."""
             self.fresh(whole=True)
             self.index.unpin()
             return self.index.notes.etags()
 
         with storing("the history"), self.guard, self.ledger.writing():
             if self.freshness.late:
-                # Not all that live are known; there will be another time
+                # Some texts in use may be unknown yet, so nothing is forgotten this time
                 return 0
             return self.ledger.purge(
                 self.clock() - timedelta(days=self.settings.history_days), living
@@ -680,14 +754,15 @@ is_repeated = ContextVar("is_repeated", default=False)
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
     """Make a method of a class with an `engine` attribute a verb: one caller inside at a time.
 
-    A damaged index is rebuilt and the call repeated; a Conflict (a file changed between its
-    reading and its writing) is retried unless the caller passed a checksum; an OSError becomes
-    StorageError.
+    A damaged index is rebuilt and the call repeated. A Conflict (a file changed between its reading
+    and its writing) is retried unless the caller passed a checksum. An OSError becomes
+    StorageError. All this is done by the outermost verb if verbs call each other.
     """
     retried = retry_conflicts(method)
 
     @wraps(method)
     def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `method` inside the guard, with the errors treated as `verb` says."""
         engine: Engine = self.engine
         with waits_at_most(engine.call_waits), engine.guard:
             engine._check_open()
@@ -708,7 +783,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 if not engine.index.is_corrupt(error):
                     raise StorageError("the index", engine.index.explain(error)) from None
                 engine.rebuild_index()
-                # The change is written. Repeating it would write it twice.
+                # The change is written. Repeating the call would write it twice.
                 if engine.commits != commits:
                     raise MemorandaError(
                         "The change is made, but the index was damaged; it is made anew."
@@ -726,8 +801,10 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
 
 
 def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:
-    """`method`, called again when a file changed between its reading and its writing; the fifth
-    Conflict passes.
+    """Return a function that calls `method`, and calls it again if it raises Conflict.
+
+    A Conflict means that a file changed between its reading and its writing. After five calls the
+    Conflict is raised.
     """
 
     @wraps(method)

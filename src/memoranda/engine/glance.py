@@ -10,7 +10,8 @@ from memoranda.sources.layout import Layout
 
 
 def may_know(home: Path, texts: Sequence[str]) -> bool:
-    """Whether a note may hold one of these texts: False only where none did when the index last
-    looked.
+    """Whether a note of the home may hold one of these texts.
+
+    False means that no note held any of them when the index was last brought up to date.
     """
     return may_hold_any(Layout(home).index, texts)

@@ -1,5 +1,7 @@
-"""A knowledge graph, whatever it is kept in: its verbs; and the graph of a JSON Lines file
-(contract 002, 2 and 6).
+"""A knowledge graph: entities with observations, and relations between entities.
+
+`Graph` has the verbs, whether the graph is kept in notes or in a file. `FileGraph` is the graph of
+a JSON Lines file (contract 002, 2 and 6).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ MAX_RANKED = 1000
 
 
 class NoEntity(MemorandaError):
-    """An observation for an entity that is not there."""
+    """An observation was given for an entity that does not exist."""
 
     code = "not_found"
 
@@ -37,7 +39,7 @@ class NoEntity(MemorandaError):
 
 
 class AmbiguousEntity(MemorandaError):
-    """Two notes have one title, so writing to that name could mean either."""
+    """Two notes have the same title, so writing to an entity of that name could mean either."""
 
     code = "ambiguous"
 
@@ -46,8 +48,12 @@ class AmbiguousEntity(MemorandaError):
 
 
 class GraphEdits(Protocol):
-    """The edits of one call: `NoteEdits` in notes, `LineEdit` of sources/graph_file.py, which says what
-    each does, in lines.
+    """The edits that one call collects before they are made.
+
+    `NoteEdits` collects them for notes, `LineEdit` for lines of a graph file. `LineEdit` in
+    sources/graph_file.py says what each method does.
+
+    known: the names of the call that belong to entities of the graph.
     """
 
     known: set[str]
@@ -64,9 +70,12 @@ class GraphEdits(Protocol):
 
 
 class Graph(Protocol):
-    """Entities and relations. A call is all or nothing, durable on return, and applied in turn with
-    others. Names compare by code point. Reading sees what any program wrote before. Raises from
-    errors.py."""
+    """Entities and relations, with the verbs that read and change them.
+
+    A call is all or nothing, durable on return, and applied in turn with other calls. Names compare
+    by code point. Reading sees the changes that any program wrote before. The errors raised are in
+    errors.py.
+    """
 
     session: PlaceVerbs
     engine: Engine
@@ -78,30 +87,40 @@ class Graph(Protocol):
         self._index = session.engine.index
 
     def keys(self) -> list[EntityKey]:
-        """Every entity, in order."""
+        """Every entity, in stored order."""
 
     def named(self, names: Iterable[str]) -> list[EntityKey]:
-        """The entities of these names, in order."""
+        """The entities with one of these names, in stored order."""
 
     def matching(self, text: str) -> list[EntityKey]:
-        """The entities whose name, type or any one observation holds `text`, in lower case; in
+        """The entities that hold `text` in their name, type or any one observation, in stored
         order.
+
+        The texts are compared in lower case.
         """
 
     def ranked(self, text: str) -> list[EntityKey]:
-        """The entities that hold the words of `text` in any order, best first; types count last."""
+        """The entities that hold the words of `text` in any order, best first.
+
+        An entity found only by its type comes last.
+        """
 
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         """The observations of each of these entities, in stored order."""
 
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        """The keys each of these entities has that are not of a graph: another program's."""
+        """The header keys of each of these entities that belong to another program, not to the
+        graph.
+        """
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        """The relations with at least one end among `names` (None: all), in order."""
+        """The relations with at least one end among `names`, in stored order.
+
+        names: None for all relations.
+        """
 
     def version(self) -> Any:
-        """A value that changes with the graph, even if the graph cannot be served."""
+        """A value that changes with the graph, even while the graph cannot be read."""
 
     def warnings(self) -> list[str]:
         """Warnings about lines that are not shown; none for most graphs."""
@@ -114,14 +133,19 @@ class Graph(Protocol):
         """
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
-        """Carry out what `plan` does to the edits as one change, which is about `names`; it may be
-        called again.
+        """Call `plan` with the edits to fill, and make these edits as one change. Returns the
+        result of `plan`.
+
+        verb: how the history names the change.
+        names: the entities that the change is about.
+        plan: may be called several times, if the graph changes meanwhile.
         """
 
     @verb
     def create_entities(self, entities: Sequence[Entity]) -> list[Entity]:
-        """Store those whose name is new, equal observations once; of twins the first counts.
-        Returns them.
+        """Store the entities whose name is new. Returns these.
+
+        If two entities have one name, the first is stored. Equal observations are stored once.
         """
         entities_by_name: dict[str, Entity] = {}
         for entity in entities:
@@ -131,6 +155,7 @@ class Graph(Protocol):
             )
 
         def plan(edits: GraphEdits) -> list[Entity]:
+            """Add the entities that the graph does not have, and return them."""
             new = [
                 this_entity
                 for this_entity in entities_by_name.values()
@@ -144,7 +169,10 @@ class Graph(Protocol):
 
     @verb
     def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
-        """Store those that are new; their ends need not exist. Returns them."""
+        """Store the relations that are new. Returns these.
+
+        The entities at their ends need not exist.
+        """
         unique_relations = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> list[GraphRelation]:
@@ -160,9 +188,18 @@ class Graph(Protocol):
     def add_observations(
         self, additions: Sequence[tuple[str, Sequence[str]]]
     ) -> list[tuple[str, list[str]]]:
-        """Add to each named entity what it does not say yet. Returns what was new. Raises NoEntity."""
+        """Add to each named entity the observations that it lacks. Returns the added ones by
+        entity.
+
+        additions: pairs of an entity's name and texts: `[("Anna", ["likes tea"])]`.
+
+        Raises NoEntity.
+        """
 
         def plan(edits: GraphEdits) -> list[tuple[str, list[str]]]:
+            """Add the texts that are new to each entity, and return them in the order of
+            `additions`.
+            """
             missing = [name for name, _ in additions if name not in edits.known]
             if missing:
                 raise NoEntity(missing[0])
@@ -188,8 +225,10 @@ class Graph(Protocol):
     ) -> None:
         """Merge another graph into this one, as one change.
 
-        Existing entities get the observations they lack, and twins become one entity. Header keys
-        that come with an entity are added if the entity lacks them.
+        Existing entities get the observations they lack. Entities of one name become one entity.
+
+        entities: pairs of an entity and its further header keys. A key is added if the entity lacks
+            it.
         """
         merged: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
         for item, new_keys in entities:
@@ -199,6 +238,7 @@ class Graph(Protocol):
         new = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> None:
+            """Add to the graph what it lacks of the merged entities and relations."""
             for name, (kind, texts, keys) in merged.items():
                 if name in edits.known:
                     present = set(edits.observations(name))
@@ -214,14 +254,18 @@ class Graph(Protocol):
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
-        """Remove entities, all of one name, and every relation at either end; unknown names are
-        ignored.
+        """Remove all entities with these names, and every relation at either end.
+
+        Unknown names are ignored.
         """
         self._change("delete", names, lambda edits: edits.remove_entities(names))
 
     @verb
     def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Remove all copies of these observations. Unknown ones are ignored."""
+        """Remove all copies of these observations. Unknown ones are ignored.
+
+        deletions: pairs of an entity's name and the texts to remove.
+        """
         gone_deletions: dict[str, set[str]] = {}
         for name, texts in deletions:
             gone_deletions.setdefault(name, set()).update(texts)
@@ -241,7 +285,10 @@ class Graph(Protocol):
 
 
 def graph_lines(graph: Graph) -> list[str]:
-    """The graph as JSON Lines as it is at one moment, entities first."""
+    """The graph at one moment as lines of JSON, entities first.
+
+    A line: `{"type": "entity", "name": "Anna", …}`.
+    """
 
     def read() -> list[str]:
         keys = graph.keys()
@@ -256,7 +303,11 @@ def graph_lines(graph: Graph) -> list[str]:
 
 
 class FileGraph(Graph):
-    """The graph in a file. The caller is only recorded in the history: graph files have no scopes."""
+    """The graph in a JSON Lines file.
+
+    Every caller sees the whole file: graph files have no scopes. The caller is only recorded in the
+    history.
+    """
 
     def __init__(self, session: PlaceVerbs, source: GraphFileSource):
         super().__init__(session)
@@ -286,10 +337,18 @@ class FileGraph(Graph):
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
+        """The entities that hold all words of `text`, best first.
+
+        The index ranks them if the file is a project of this process; entities that it does not
+        find follow. Else the name and type of each entity decide.
+        """
         self._fresh()
         words = text.lower().split()
 
         def weight(entity: EntityLine) -> int:
+            """Return how well an entity fits: a word in the name counts 4, in the type 2, the whole
+            name 1.
+            """
             name = entity.name.lower()
             kind = entity.type.lower()
             return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
@@ -338,6 +397,7 @@ class FileGraph(Graph):
 
     @verb
     def version(self) -> Any:
+        """The number of changes of the file; the error's message while it cannot be read."""
         try:
             self._fresh()
         except MemorandaError as error:
@@ -350,7 +410,7 @@ class FileGraph(Graph):
 
     @verb
     def at_once(self, read: Callable[[], T]) -> T:
-        """Return the result of `read`. The file is checked for changes only once, before."""
+        """Return the result of `read`. The file is checked for changes once, before the call."""
         self._fresh()
         self._is_current = True
         try:
@@ -359,7 +419,7 @@ class FileGraph(Graph):
             self._is_current = False
 
     def _fresh(self) -> None:
-        """Read the graph file again, after finishing a change whose writer died."""
+        """Read the graph file again if it changed, and finish a change whose writer died."""
         if self._is_current:
             return
         self.source.fresh()
@@ -368,10 +428,12 @@ class FileGraph(Graph):
             self.source.fresh()
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
+        """Make the edits of `plan` in the file, after checking the new lines for secrets."""
         source = self.source
         results = list[T]()
 
         def edited() -> LineEdit:
+            """Return the edit of the file's lines that `plan` makes. Raises SecretRefused."""
             edit = LineEdit(source, names, verb)
             results.append(plan(edit))
             edit.finish()
@@ -385,7 +447,7 @@ class FileGraph(Graph):
 
 
 def graph_file_of(session: PlaceVerbs, touched: Touched) -> GraphFileSource:
-    """The graph file that a change of lines was about."""
+    """The graph file that a change of lines was about, opened if no project has it."""
     known_source = session.engine.sources.get(touched.project)
     if isinstance(known_source, GraphFileSource):
         return known_source
@@ -393,7 +455,10 @@ def graph_file_of(session: PlaceVerbs, touched: Touched) -> GraphFileSource:
 
 
 def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
-    """The project that is the graph file at this absolute path, None when none is."""
+    """The source of the project that is the graph file at this absolute path.
+
+    None if no project is this file.
+    """
     sources = session.engine.sources.values()
     return next(
         (
@@ -406,4 +471,5 @@ def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
 
 
 def _key(entity: EntityLine) -> EntityKey:
+    """The key by which the verbs name an entity of the file."""
     return EntityKey((entity.order,), entity.name, entity.type, entity)

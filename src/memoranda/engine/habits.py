@@ -1,7 +1,7 @@
-"""How notes are written in a folder that people keep with another program: as they write them.
+"""How people write notes in a folder that they keep with another program.
 
-What is a habit is read from the notes that are there (which header keys they have) and from what
-the folder's programs have set (`sources/conventions.py`).
+New notes follow these habits. They are read from the notes that exist (which header keys they have)
+and from the settings of the folder's programs (`sources/conventions.py`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,18 @@ _BASIC_MEMORY = "Basic Memory"
 
 
 class Habits(NamedTuple):
-    """The header `keys` that notes of a folder have; and the programs that keep it."""
+    """The habits of a folder.
+
+    keys: the header keys that notes of the folder usually have.
+    conventions: the settings of the programs that keep the folder.
+    """
 
     keys: frozenset[str]
     conventions: Conventions
 
     @property
     def has_headers(self) -> bool:
-        """Whether notes of the folder have a header at all."""
+        """Whether notes of the folder usually have a header."""
         return bool(self.keys)
 
 
@@ -62,10 +66,10 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
 
 
 def usual_folder(session: ReadVerbs, project: str) -> str:
-    """The folder for a new note that names none.
+    """The folder for a new note that names no folder. "" is the project's top folder.
 
-    For an agent it is the folder where agents write, if one is set. Otherwise it is the folder
-    configured by the program that keeps the vault.
+    For an agent it is the folder where agents write, if one is set. Otherwise it is the folder that
+    the program of the vault is set to use.
     """
     source = session.engine.source(project)
     if not isinstance(source, FolderSource):
@@ -80,9 +84,10 @@ def usual_folder(session: ReadVerbs, project: str) -> str:
 
 
 def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[str, str] | None:
-    """(folder, file name without extension) of the note of a day.
+    """The folder and the file name without extension for a day's note.
 
-    None unless `title` is a day and the folder's programs keep notes of days.
+    `2026-11-28` may give `("daily", "2026-11-28")`. None unless `title` is a day and the folder's
+    programs keep notes of days.
     """
     source = session.engine.source(project)
     match = _DAY.fullmatch(title.strip())
@@ -99,8 +104,11 @@ def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[st
 
 
 def with_tags(text: str, tags: Sequence[str], habits: Habits) -> tuple[str, Sequence[str]]:
-    """The text with its tags as a folder without headers has them, and the tags that are left for a
-    header."""
+    """Write tags into the text, if notes of the folder have no headers.
+
+    Logseq has a first line `tags:: tea, work`; other programs have a last line `#tea #work`.
+    Returns the text, and the tags that still have to be written in a header.
+    """
     if habits.has_headers or not tags or text.startswith("---"):
         return text, tags
     if _LOGSEQ in habits.conventions.programs:

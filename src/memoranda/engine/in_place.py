@@ -1,8 +1,8 @@
-"""Changes of files used in place. Such a change is in the history if and only if it was made, and
-it is taken back line by line (`line_undo.py`).
+"""Changes of files used in place: files of other programs, whose lines memoranda edits.
 
-The source of such a file turns an edit into a step `lines` (`sources/source.py`). What is the same
-for all of them is here.
+Such a change is in the history if and only if it was made. It is undone line by line
+(`line_undo.py`). The source of a file turns an edit into a step `lines` (`sources/source.py`). This
+module has what all such files share.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ EditT = TypeVar("EditT", bound=InPlaceEdit)
 class InPlaceChange:
     """One change of a file, as `session` makes it.
 
-    path: the path in the project that it is listed under.
-    undoes: the change it takes back.
-    made: what it became in the history. None as long as nothing was changed, or where the home has
-        no history of such files.
+    path: the path under which the project lists the change.
+    undoes: the number of the change that this one undoes. None if it undoes nothing.
+    made: the change as the history has it. None while nothing was changed, or where the home has no
+        history of such files.
     """
 
     session: HomeSession
@@ -39,11 +39,12 @@ class InPlaceChange:
     made: Change | None = None
 
     def carry_out(self, source: InPlaceSource[EditT], plan: Callable[[], EditT]) -> Change | None:
-        """Have the ledger make the edit that `plan` returns, all or nothing, durable on return.
+        """Make the edit that `plan` returns: all or nothing, durable on return.
 
-        `plan` is called with the home and the file locked, and what is in the file shown. Returns
-        the change as the history has it, or None. Raises NotWritable, LimitExceeded, Unconfirmed,
-        StorageError, and as `plan`.
+        plan: called with the home and the file locked, and the source showing the present content.
+
+        Returns the change as the history has it, or None. Raises NotWritable, LimitExceeded,
+        Unconfirmed, StorageError, and the errors of `plan`.
         """
         engine = self.session.engine
         check_access(self.session, source.name, undoes=self.undoes)
@@ -57,7 +58,9 @@ class InPlaceChange:
         return self.made
 
     def _make_anyhow(self, verb: str, step: Step) -> None:
-        """Make the step, in another way where its file cannot be replaced."""
+        """Make the step. If its file cannot be replaced, write the file in the other way, if it has
+        one.
+        """
         assert step.lines is not None
         try:
             self._make(verb, step)
@@ -69,6 +72,7 @@ class InPlaceChange:
             self._make(verb, step)
 
     def _make(self, verb: str, step: Step) -> None:
+        """Have the ledger make the step, after checking the limits of the agent."""
         session = self.session
         planned = session.engine.ledger.plan(
             verb,
@@ -84,6 +88,7 @@ class InPlaceChange:
         session.engine.make(planned)
 
     def _check_limits(self, step: Step) -> None:
+        """Raise an error if the written lines exceed what the agent may write."""
         assert step.lines is not None
         engine = self.session.engine
         written = Step(
@@ -92,7 +97,7 @@ class InPlaceChange:
         check_limits([written], engine.settings, self.session.agent, engine.day_use, engine.clock())
 
     def _note(self, change: Change) -> None:
-        """The change is in its file."""
+        """Remember the change, which is now in its file."""
         if not change.number:
             return
         self.made = change

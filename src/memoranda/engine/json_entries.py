@@ -51,7 +51,7 @@ _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_cou
 
 
 class JsonEntryFolder:
-    """The folder, for all callers of this process."""
+    """The folder of JSON files, shared by all callers of this process."""
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.files = JsonFiles(Path(absolute_path(folder)))
@@ -59,15 +59,16 @@ class JsonEntryFolder:
         self.engine: Engine | None = None
 
     def entries(self, session: HomeSession) -> JsonEntries:
-        """The entries as the caller `session` is bound to."""
+        """The entries of the folder for the caller to whom `session` belongs."""
         if self.engine is not session.engine:
             self.engine = session.engine
             self.engine.before_close.append(self.fold)
         return JsonEntries(session, self)
 
     def fold(self) -> None:
-        """Add the recalls counted so far to the files; one that cannot be written keeps them for
-        the next time.
+        """Add the recalls counted so far to the files.
+
+        The recalls of a file that cannot be written are kept for the next time.
         """
         engine = self.engine
         if engine is None or engine.is_closed or not engine.reads.counts():
@@ -99,14 +100,21 @@ class JsonEntryFolder:
     def _pending_recalls(
         self, stem: str, content: Content, reads: Reads
     ) -> dict[int, tuple[str, int]]:
-        """Entries with recalls to add: position -> (name in the log, number)."""
+        """The recalls to add to a file, by the position of the entry's row.
+
+        Each value has the entry's name in the log of reads, and the number of recalls: `{3:
+        ("notes/key", 2)}`.
+        """
         counts = reads.counts()
         names = ((n, self.files.name_of(row, stem)) for n, row in enumerate(content.rows))
         return {n: (name, counts[name]) for n, name in names if counts.get(name)}
 
 
 class JsonEntries(Entries):
-    """Entries as rows of `<name>.json`; a row whose namespace is not the file's name says it."""
+    """Entries as rows of `<name>.json`, the file of the namespace `name`.
+
+    A namespace whose name cannot name a file is named in the field `namespace` of its rows.
+    """
 
     def __init__(self, session: HomeSession, folder: JsonEntryFolder):
         self.engine = session.engine
@@ -117,7 +125,12 @@ class JsonEntries(Entries):
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """The file written again, the entry at its end; fields of it that are not ours stay."""
+        """Store an entry as the last row of its file, in place of its row before.
+
+        Fields of the row before that belong to other programs are kept.
+
+        ttl: seconds the entry lives; 0 for ever.
+        """
         value = self._session.admitted(value, f"{namespace}/{key}")
         now = self.engine.clock()
         stem = stem_of(namespace)
@@ -153,10 +166,13 @@ class JsonEntries(Entries):
         *,
         make: bool = False,
     ) -> Content:
-        """Make the edit of the rows of a namespace's file that `plan` returns.
+        """Make the edit that `plan` returns for the rows of the namespace's file.
 
-        The change is listed under `path`. Returns what was in the file. Raises Unreadable when it
-        cannot be used, StorageError when it cannot be written.
+        path: the change is listed under it in the history.
+        make: create the file if it is missing.
+
+        Returns the content of the file. Raises Unreadable when the file cannot be used,
+        StorageError when it cannot be written.
         """
         file = JsonFile(self._files, stem_of(namespace), path, make=make)
         change = InPlaceChange(self._session, path)
@@ -167,6 +183,7 @@ class JsonEntries(Entries):
         return file.content
 
     def _find(self, namespace: str, key: str) -> Entry:
+        """The entry with this key. Raises NoEntry, Unreadable."""
         stem = stem_of(namespace)
         content = self._read_content(stem, namespace)
         row = next(
@@ -178,6 +195,7 @@ class JsonEntries(Entries):
         return self._entry(row, stem, content)
 
     def _expire(self, entry: Entry) -> None:
+        """Remove an entry whose time to live is over."""
         stem = stem_of(entry.namespace)
         self._drop(
             stem,
@@ -188,7 +206,7 @@ class JsonEntries(Entries):
 
     @verb
     def count(self, entry: Entry) -> Entry:
-        """Not while somebody adds recalls to the file."""
+        """Count a recall of an entry, but not while another process adds recalls to its file."""
         with ExitStack() as stack:
             with suppress(OSError):
                 stack.enter_context(self._files.shared(stem_of(entry.namespace)))
@@ -199,6 +217,7 @@ class JsonEntries(Entries):
     @purging
     @verb
     def remove(self, namespace: str, key: str) -> None:
+        """Remove an entry. Raises NoEntry."""
         stem = stem_of(namespace)
         if not self._drop(namespace, lambda row: is_entry(row, stem, namespace, key), key=key):
             raise NoEntry(key, namespace)
@@ -207,6 +226,11 @@ class JsonEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
+        """The entries that hold `text` in key or value, most recalled first, and how many there
+        are.
+
+        namespace: None for all namespaces.
+        """
         lowered = text.lower()
         counts = self.engine.reads.counts()
         matches = []
@@ -239,6 +263,7 @@ class JsonEntries(Entries):
         return matches[offset : offset + limit], len(matches)
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
+        """How many living and how many expired entries each namespace has."""
         active = Counter[str]()
         expired = Counter[str]()
         for stem, content in self._readable():
@@ -248,9 +273,9 @@ class JsonEntries(Entries):
 
     @verb
     def clear(self, namespace: str) -> int:
-        """Remove the rows of a namespace, but not the rows of others in its file.
+        """Remove all rows of a namespace. Returns how many.
 
-        Returns how many.
+        Rows of other namespaces in the same file are kept.
         """
         stem = stem_of(namespace)
         count = self._drop(namespace, lambda row: namespace_in(row, stem) == namespace)
@@ -282,8 +307,9 @@ class JsonEntries(Entries):
 
     @verb
     def purge(self, limit: int = PURGED_AT_ONCE) -> None:
-        """Remove up to `limit` expired entries, then record how many remain; unreadable files are
-        left out.
+        """Remove up to `limit` expired entries, then record how many entries remain.
+
+        Unreadable files are left out.
         """
         entries = 0
         names = set[str]()
@@ -302,10 +328,12 @@ class JsonEntries(Entries):
 
     @property
     def unreadable(self) -> list[str]:
+        """The names of the files that cannot be read, without `.json`."""
         readable = {stem for stem, _ in self._readable()}
         return [stem for stem in self._stems() if stem not in readable]
 
     def _readable(self) -> Iterator[tuple[str, Content]]:
+        """Each file that can be read: its name without `.json`, and its content."""
         for stem in self._stems():
             with suppress(Unreadable):
                 yield stem, self._read_content(stem, stem)
@@ -315,6 +343,7 @@ class JsonEntries(Entries):
             return self._files.stems()
 
     def _read_content(self, stem: str, namespace: str) -> Content:
+        """The content of the file `stem`. Raises Unreadable, which names `namespace`."""
         try:
             return self._files.read(stem)
         except (OSError, ValueError):
@@ -329,9 +358,12 @@ class JsonEntries(Entries):
         verb: str = "delete",
         key: str | None = None,
     ) -> int:
-        """Remove the rows meant, at most this many, from the file of the namespace. Returns how many.
+        """Remove rows from the file of the namespace. Returns how many.
 
-        The change is listed under the file, or under one `key` of it.
+        is_meant: whether a row should be removed.
+        limit: the most rows to remove; None for no limit.
+        verb: how the history names the change.
+        key: the key the change is listed under; None to list it under the file.
         """
         path = f"{stem_of(namespace)}.json"
         if key is not None:
@@ -347,10 +379,12 @@ class JsonEntries(Entries):
         return len(dropped)
 
     def _is_past(self, row: Row) -> bool:
+        """Whether the time to live of a row is over."""
         expires = moment_of(row.get("expires_at"))
         return expires is not None and self.engine.clock() > expires
 
     def _entry(self, row: Row, stem: str, content: Content) -> Entry:
+        """A row of the file `stem` as an entry with its id."""
         return replace(entry_of(row, stem, content), id=self._files.name_of(row, stem))
 
 
@@ -372,12 +406,15 @@ def entry_of(row: Row, stem: str, content: Content) -> Entry:
 
 
 def _unknown_fields(row: Row) -> Row:
-    """The fields of a row that are another program's."""
+    """The fields of a row that belong to another program."""
     return {name: value for name, value in row.items() if name not in _KNOWN}
 
 
 def unknown_of(row: Row, stem: str) -> Row:
-    """The fields of a row that no entry has."""
+    """The fields of a row that an entry cannot hold.
+
+    They are other programs' fields, and a namespace that is not the one the row counts for.
+    """
     unknown = _unknown_fields(row)
     if "namespace" in row and namespace_in(row, stem) != row["namespace"]:
         unknown["namespace"] = row["namespace"]
@@ -385,11 +422,13 @@ def unknown_of(row: Row, stem: str) -> Row:
 
 
 def _value(row: Row) -> str:
+    """The value of a row as text; a value that is not text is written as JSON."""
     value: Any = row.get("value", "")
     return repair_surrogates(value if isinstance(value, str) else json.dumps(value))
 
 
 def _number(value: Any) -> int:
+    """The count in a field of a row; 0 if the field holds anything but a whole number."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     return 0

@@ -1,4 +1,4 @@
-"""Taking back a change of lines in a file used in place, by the source of the file."""
+"""Undoing a change of lines in a file used in place (a graph file, or a JSON file of entries)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ Blocked = Callable[[str, str], CannotUndo]
 
 
 def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
-    """Take back a change of lines; the home's lock is held. Raises CannotUndo, NotAGraphFile,
-    StorageError.
+    """Undo a change of lines, and return the change that did so. The caller holds the home's lock.
+
+    blocked: makes the error to raise if the lines changed again since.
+
+    Raises CannotUndo, NotAGraphFile, StorageError.
     """
     touched = next(
         file for file in change.files if file.do == StepKind.LINES and file.new is not None
@@ -35,6 +38,7 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
     source = _source_of(session, change, touched)
 
     def plan() -> InPlaceEdit:
+        """Return the edit that undoes the change. Raises CannotUndo."""
         edit = _inverse(source, change, kept_lines)
         if edit is None:
             raise blocked(change.project, change.path)
@@ -62,7 +66,10 @@ def _source_of(session: PlaceVerbs, change: Change, touched: Touched) -> InPlace
 def _inverse(
     source: InPlaceSource[Any], change: Change, kept_lines: KeptLines
 ) -> InPlaceEdit | None:
-    """The edit that takes a change back. None if something else is there by now."""
+    """The edit that undoes a change. None if the lines were changed again since.
+
+    Raises CannotUndo if the old lines are no longer kept.
+    """
     try:
         edit: InPlaceEdit | None = source.inverse(kept_lines)
     except NotKept as error:

@@ -1,9 +1,9 @@
-"""Links that agents write into a folder whose program writes Markdown links, in that form.
+"""Writing agents' links as Markdown links, in folders whose program writes them so.
 
-Obsidian has two settings for it: whether links are `[[Note]]` or `[Note](Note.md)`, and whether
-their paths are as short as possible, relative to the note, or from the folder's root. Links to
-notes that are not there stay as they were written, and so do relations (`- part_of [[Note]]`), whose
-type only the brackets can have.
+Obsidian has two settings for links. One is whether they are `[[Note]]` or `[Note](Note.md)`. The
+other is whether their paths are as short as possible, relative to the note, or from the folder's
+root. Links to missing notes stay as they were written. So do relations (`- part_of [[Note]]`),
+because only the brackets can have a type.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ _ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
 
 
 def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: str = "") -> str:
-    """The text of the note at `path`, its new links in the form that the folder's program writes.
+    """The text of the note at `path`, with its new links as the folder's program writes them.
 
-    old: the text of the note so far. Lines of it stay as they are.
+    `[[Tea]]` becomes `[Tea](Tea.md)`.
+
+    old: the text of the note so far. Lines that it has stay as they are.
     """
     source = session.engine.source(project)
     if session.is_owner or not isinstance(source, FolderSource) or "[[" not in text:
@@ -48,11 +50,16 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
 
 
 def _is_relation(line: str) -> bool:
+    """Whether a line is a list item with a relation: `- part_of [[Note]]`."""
     item = _ITEM.match(line)
     return item is not None and links.read_relation(line[item.end() :].rstrip(), 1) is not None
 
 
 def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str, style: str) -> str:
+    """The line with its wikilinks as Markdown links.
+
+    style: how paths are written (SHORTEST, RELATIVE or ABSOLUTE).
+    """
     for link in reversed(links.written_links(line, mask_code(line))):
         if link.is_markdown or not line.startswith("]]", link.start + len(link.raw)):
             continue
@@ -66,7 +73,7 @@ def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str,
 def _markdown_link(
     session: ReadVerbs, project: str, path: str, link: WrittenLink, style: str
 ) -> str:
-    """A wikilink as a Markdown link. Empty if it does not lead to a note of this folder."""
+    """A wikilink as a Markdown link. Empty if it does not lead to a note of this project."""
     folder = posixpath.dirname(path)
     if not link.target or link.project is not None:
         return ""
@@ -92,7 +99,10 @@ def _label(link: WrittenLink) -> str:
 
 
 def _paths(info: NoteInfo, folder: str, style: str) -> Iterator[str]:
-    """How the folder's program writes the path of a note; the sure ones last."""
+    """The ways to write the path of a note in a link, the preferred one first.
+
+    The short ones may lead to another note, so the caller checks each; the last is sure.
+    """
     if style == SHORTEST:
         yield posixpath.basename(info.path)
     relative = posixpath.relpath(info.path, folder or ".")

@@ -19,8 +19,12 @@ Pairs = set[tuple[int, int, str]]
 def neighbourhood(
     memory: ReadVerbs, infos: Sequence[NoteInfo], *, depth: int = 1, limit: int = 200
 ) -> tuple[list[NoteInfo], Pairs]:
-    """The notes `infos` and those within `depth` relations of them, `limit` in all, nearest
-    first; and the relations among them, as (row, row it leads to, type)."""
+    """The notes `infos` and the notes within `depth` relations of them, nearest first.
+
+    limit: how many notes at most.
+
+    Returns also the relations among these notes.
+    """
     reached = memory.index.links.neighbours(
         infos[:limit], depth=depth, viewer=memory.agent, limit=max(0, limit - len(infos))
     )
@@ -30,8 +34,9 @@ def neighbourhood(
 
 @verb
 def relations(memory: ReadVerbs, rows: Collection[int] | None = None) -> Pairs:
-    """All relations between notes the caller sees, or between these alone, as (row, row it
-    leads to, type).
+    """All relations between notes that the caller sees.
+
+    rows: only relations between notes with these rows. None for all notes.
     """
     memory.engine.fresh()
     return memory.index.links.pairs(rows, memory.agent)
@@ -39,6 +44,9 @@ def relations(memory: ReadVerbs, rows: Collection[int] | None = None) -> Pairs:
 
 @verb
 def count_incoming(memory: ReadVerbs, infos: Sequence[NoteInfo], most: int) -> dict[int, int]:
-    """By row, how many relations lead to each of these notes, counted up to `most`."""
+    """How many relations lead to each of these notes, by the note's row.
+
+    most: the number at which counting ends.
+    """
     memory.engine.fresh()
     return memory.index.links.count_incoming(infos, memory.agent, most)

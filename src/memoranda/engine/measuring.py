@@ -1,4 +1,4 @@
-"""How well a person's own notes are found: known items, asked for in their own words.
+"""Measuring how well the search finds a person's own notes.
 
 A known item is a note somebody saw once and looks for. Notes and some of their words are drawn at
 random, and the search must bring the note back. The result depends only on the notes and the seed,
@@ -31,7 +31,12 @@ _LEAST_WORDS = 6
 
 
 class KnownItem(NamedTuple):
-    """A query of a kind, and the row of the note it was made from."""
+    """A query made from a note.
+
+    kind: how the query was made, such as `two words`.
+    query: the text to search for.
+    row: the note's row in the index.
+    """
 
     kind: str
     query: str
@@ -39,8 +44,13 @@ class KnownItem(NamedTuple):
 
 
 class RecallFigure(NamedTuple):
-    """Of `asked` queries of a kind: how many found their note `first` and on the first `page`, in
-    percent; and the median of the milliseconds by the clock."""
+    """The result for all queries of one kind.
+
+    asked: the number of queries.
+    first: the percentage of queries whose note was the first hit.
+    page: the percentage whose note was among the first PAGE hits.
+    milliseconds: the median time of a search.
+    """
 
     kind: str
     asked: int
@@ -51,10 +61,13 @@ class RecallFigure(NamedTuple):
 
 @verb
 def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[RecallFigure]:
-    """Search for at most `notes` notes of the caller's, in several ways each.
+    """Search for notes that the caller sees, by several queries each.
 
-    Archived notes, traces and entries of the key-value store are not asked for. Nothing is counted
-    as read or used.
+    notes: how many notes at most.
+    seed: for the drawing at random.
+
+    Archived notes, traces and entries of the key-value store are left out. No note is counted as
+    read or used.
     """
     figures: dict[str, list[tuple[int | None, float]]] = {}
     for item in _known_items(memory, notes, seed):
@@ -77,6 +90,11 @@ def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[Re
 
 
 def _figure(kind: str, places: Sequence[tuple[int | None, float]]) -> RecallFigure:
+    """The result for one kind.
+
+    places: for each query, the position of its note among the hits (None if it was missing) and the
+        milliseconds.
+    """
     first = 100 * fmean(place == 0 for place, _ in places)
     page = 100 * fmean(place is not None for place, _ in places)
     return RecallFigure(
@@ -85,6 +103,7 @@ def _figure(kind: str, places: Sequence[tuple[int | None, float]]) -> RecallFigu
 
 
 def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem]:
+    """The queries for at most `notes` notes drawn at random. Notes with few words are left out."""
     chance = Random(seed)
     infos, _ = memory.list(Query(archived=False, order="path"), limit=0)
     candidates = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
@@ -100,9 +119,7 @@ def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem
 
 
 def _items_of(info: NoteInfo, text: str, chance: Random) -> Iterator[KnownItem]:
-    """Questions that a note answers: two of its words, a phrase of it, a question about it, and its
-    title.
-    """
+    """The queries for one note: two words, a question, part of a sentence, and the title."""
     informative = sorted(set(words(text)) - stop_words())
     yield KnownItem("two words", " ".join(chance.sample(informative, 2)), info.row)
     topic = " ".join(chance.sample(informative, 4))

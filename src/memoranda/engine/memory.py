@@ -1,5 +1,7 @@
-"""The session: all verbs of the engine for one caller. Each takes and returns values and prints
-nothing. Faces, jobs and commands use it; programs use `memoranda.Memory`, which wraps it.
+"""The session with all verbs of the engine, for one caller.
+
+A verb takes and returns values and prints nothing. Interfaces, jobs and commands use the session;
+programs use `memoranda.Memory`, which wraps it.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ if TYPE_CHECKING:
 
 
 class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
-    """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager. A
-    `ref` is an id, a unique beginning of one, a permalink, a title, a path or a `memory://`
-    address; a (project, path) pair; or a note already read. The verbs are in reading.py,
-    notes.py, history.py, review.py and projects.py."""
+    """An open memory with all verbs, for one caller.
+
+    It is thread-safe. Close it, or use it as a context manager. The verbs are in reading.py,
+    notes.py, history.py, review.py and projects.py.
+
+    A `ref` names a note. It is an id, a unique beginning of an id, a permalink, a title, a path or
+    a `memory://` address. It may also be a pair (project, path), or a note that was read before.
+    """
 
     def erase(
         self,
@@ -34,10 +40,10 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         observation: str | None = None,
         dry_run: bool = False,
     ) -> Erased:
-        """Remove notes for good (see `Memory.erase`), also from the ledger, the index, lists and
+        """Remove notes for good (see `Memory.erase`), also from the ledger, index, lists and
         vectors.
 
-        After a StorageError, the next open or `memory doctor --fix` completes it.
+        After a StorageError, the next opening or `memory doctor --fix` completes the erasure.
         """
         from memoranda.engine.erase import Erasure
 
@@ -51,11 +57,11 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         )
 
     def finish_left_work(self) -> None:
-        """Finish an erasure that was interrupted, and store what hooks could not."""
+        """Finish an interrupted erasure, and store the sentences that hooks put aside."""
         if self.engine.ledger.erasing() is not None:
             from memoranda.engine.erase import finish
 
-            # A disk that refuses hinders nobody to read; doctor names it
+            # The memory can be read even if the disk refuses; doctor reports the erasure
             with suppress(MemorandaError):
                 finish(self)
         if self.engine.layout.asked.exists():
@@ -64,13 +70,17 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
             store_waiting(self.as_caller(None))
 
     def session_rows(self, client: str, name: str) -> SessionRows:
-        """The rows about what a session of a client with hooks was given."""
+        """The records of the notes given to a session of a client with hooks.
+
+        client: the client's name.
+        name: the session's name.
+        """
         return self.engine.ledger.session(client, name)
 
     def journal_stamp(self) -> str:
-        """A value that changes as soon as any process changes something through memoranda.
+        """A value that changes as soon as any process changes a note through memoranda.
 
-        Cheap.
+        It is cheap to read.
         """
         if self.engine.settings.url is not None:
             # The ledger here is a copy: bring it up to date
@@ -101,7 +111,7 @@ open_session = MemorySession.open
 
 
 def as_writer(memory: ReadSession) -> MemorySession:
-    """This open memory, for the same caller, with the verbs that change it."""
+    """The same open memory and caller, with the verbs that change notes."""
     return MemorySession(memory.engine, memory.agent, memory.face, memory.by)
 
 
@@ -113,7 +123,7 @@ class HasSession(Protocol):
 
 
 def session_of(memory: MemorySession | HasSession) -> MemorySession:
-    """The session itself, whichever of the two a program hands over."""
+    """The session of an open memory, which may be a session already."""
     if isinstance(memory, MemorySession):
         return memory
     return memory.session

@@ -8,7 +8,10 @@ from memoranda.errors import AgentPaused, InvalidInput
 
 
 class Caller(Protocol):
-    """Who calls: `agent` None is the owner."""
+    """The caller of a verb.
+
+    agent: the agent's name. None is the owner.
+    """
 
     engine: Any
     agent: str | None
@@ -21,8 +24,9 @@ def paused_agents(caller: Caller) -> list[str]:
 
 
 def set_paused(caller: Caller, agent: str, is_paused: bool) -> None:
-    """Pause an agent, or let it go on. Raises InvalidInput for another caller than the owner,
-    StorageError.
+    """Pause an agent, or let it go on. Raises StorageError.
+
+    Raises InvalidInput for any caller but the owner.
     """
     if caller.agent is not None:
         raise InvalidInput("only the owner pauses agents")
@@ -30,6 +34,6 @@ def set_paused(caller: Caller, agent: str, is_paused: bool) -> None:
 
 
 def check_not_paused(caller: Caller) -> None:
-    """Raises AgentPaused for a caller that is a paused agent."""
+    """Raise AgentPaused if the caller is a paused agent."""
     if caller.agent is not None and caller.engine.ledger.paused_rows.has(caller.agent):
         raise AgentPaused(caller.agent)

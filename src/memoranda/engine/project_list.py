@@ -1,4 +1,4 @@
-"""Which projects there are, for one caller."""
+"""The list of projects that one caller may use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Project(FrozenValueObject):
-    """A named collection of notes in the folder `root`."""
+    """A named collection of notes in the folder `root`.
+
+    built_in: whether every home has the project.
+    default: whether new notes go there when no project is named.
+    """
 
     name: str
     root: Path
@@ -26,7 +30,7 @@ class Project(FrozenValueObject):
 
 
 class ProjectList(HomeSession):
-    """The verbs that read which projects there are."""
+    """The verbs that read which projects exist."""
 
     @property
     def projects(self) -> list[Project]:
@@ -41,13 +45,17 @@ class ProjectList(HomeSession):
         ]
 
     def project(self, name: str) -> Project:
-        """The project of that name, compared without case. Raises ProjectNotFound."""
+        """The project that `name` means, as `Engine.source` finds it.
+
+        Raises ProjectNotFound, also for a project that the caller may not use.
+        """
         source = self.engine.source(name)
         if not self.engine.access_to(source.name).admits(self.agent):
             raise ProjectNotFound(name, [project.name for project in self.projects])
         return self._project(source)
 
     def _project(self, source: Source) -> Project:
+        """The project of a source, as callers get it."""
         name = source.name
         return Project(
             name,
@@ -58,8 +66,10 @@ class ProjectList(HomeSession):
 
     @property
     def default_project(self) -> str:
-        """Where notes go and identifiers are looked up when no project is named; `notes` when it is
-        not there, else the first project."""
+        """The project for notes and identifiers when no project is named.
+
+        It is the configured one. If that does not exist it is `notes`, else the first project.
+        """
         self.engine.reload_config()
         sources = self.engine.sources
         project_name = self.engine.project_name(self.engine.settings.default_project) or "notes"

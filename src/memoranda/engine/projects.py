@@ -1,6 +1,6 @@
 """Listing projects, and the rules for adding a folder or a graph file (contract 000b, 1; 002, 8).
 
-Projects are in config.yaml, so the other keys of that file are set here, too.
+Projects are kept in config.yaml, so the other keys of that file are set here, too.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _SETTINGS = ("Library", "AppData", "snap")
 
 
 class ProjectVerbs(ReadVerbs, WritingSession):
-    """The verbs about projects."""
+    """The verbs that add, remove and configure projects."""
 
     @verb
     def add_project(
@@ -78,12 +78,15 @@ class ProjectVerbs(ReadVerbs, WritingSession):
     ) -> tuple[Project, str]:
         """Add a folder or a graph file as a project (see `Memory.add_project`).
 
-        An agent may only ask for a folder outside `notes.roots` and `projects/` of the home: the
-        owner decides (`review`), and nothing is done before.
+        An agent may add a folder in `notes.roots` or in `projects/` of the home. For any other
+        folder it may only ask: the question waits for the owner (`review`), and nothing is changed
+        before.
 
+        folder: the path of the folder or file.
+        default: whether the project becomes the default project.
         make: whether to create a missing folder.
-        hidden: whether the owner may name a folder inside a hidden one of their home folder.
-        access: the rights of agents in it, which only the owner may set.
+        hidden: whether the folder may be inside a hidden folder of the user's home folder.
+        access: the rights of agents in the project, which only the owner may set.
 
         Returns the project with "created", "unchanged" or "asked".
         """
@@ -104,7 +107,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                     self.set_default(existing)
                 return self.project(existing), "unchanged"
             if self.agent is not None and self.settings.url is None:
-                # As it is now: a link could be replaced.
+                # Resolve links now: a link could be replaced before the owner answers.
                 root = _real(root)
                 if not self._may_add(root, folder):
                     self._ask_owner(name, root, folder, default)
@@ -120,7 +123,13 @@ class ProjectVerbs(ReadVerbs, WritingSession):
     def _prepare_place(
         self, root: Path, folder: str, *, default: bool, make: bool, hidden: bool
     ) -> None:
-        """Check that a project may be at this place, and make its folder. Raises as `add_project`."""
+        """Check that a project may be at this place, and make its folder.
+
+        root: the place as an absolute path.
+        folder: the place as the caller wrote it, for messages.
+
+        Raises the errors of `add_project`.
+        """
         if _is_graph_file(root):
             self._check_graph_file(root, folder, default)
         else:
@@ -128,28 +137,35 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             _make_folder(root, folder)
 
     def _name_like(self, name: str) -> str | None:
-        """The name of the project that is called so, compared without case."""
+        """The name of the project that equals `name` in lower case. None if no project does."""
         for project in self.engine.sources:
             if project.lower() == name.lower():
                 return project
         return None
 
     def _check_is_in(self, name: str, root: Path) -> None:
-        """Raise Exists if the project called `name` is built in, or is not in the folder `root`."""
+        """Raise Exists unless the project `name` was added and is in the folder `root`."""
         if name in BUILT_IN_PROJECTS or _real(self.engine.sources[name].root) != _real(root):
             error = Exists(name)
             error.args = (f"project exists: {name}",)
             raise error
 
     def _ask_owner(self, name: str, root: Path, shown_path: str, default: bool) -> None:
-        """Put it among the questions to the owner. Raises ProjectRefused."""
+        """Put the wish for a project among the questions to the owner.
+
+        shown_path: the folder as the caller wrote it.
+
+        Raises ProjectRefused if the path seems to hold a secret.
+        """
         if default_rules().find(f"{name} {root}", SECRET):
             raise ProjectRefused(shown_path, "the path seems to hold a secret")
         ask(self, name, root, default)
 
     def _root(self, name: str, folder: str) -> Path:
-        """The folder as an absolute path. Raises ProjectRefused, of notes in a database for all but
-        the one folder.
+        """The folder as an absolute path. Raises ProjectRefused.
+
+        With notes in a database, the only folder that is not refused is `projects/NAME` of the
+        home.
         """
         if self.settings.url is not None:
             own_folder = self.home / OWN_FOLDER / name
@@ -165,9 +181,12 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         return absolute(folder)
 
     def _may_add(self, root: Path, shown_path: str) -> bool:
-        """Whether an agent may add this folder, links resolved, without asking.
+        """Whether an agent may add this folder without asking the owner.
 
-        Raises ProjectRefused for one no owner is asked for.
+        root: the folder with links resolved.
+        shown_path: the folder as the caller wrote it.
+
+        Raises ProjectRefused for a folder that may not even be asked for.
         """
         allowed = [_real(self.home / OWN_FOLDER), *map(_real, self.settings.roots)]
         allowed_root = next((parent for parent in allowed if parent in root.parents), Path("/"))
@@ -218,10 +237,10 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
     @verb
     def set_access(self, name: str, access: ProjectAccess) -> ProjectAccess:
-        """Say what agents may do in a project that was added. For the owner alone.
+        """Set the rights of agents in a project that was added. Only the owner may call this.
 
-        Raises ProjectNotFound, InvalidInput for a built-in project, an agent, and a folder that is
-        none of the project.
+        Raises ProjectNotFound. Raises InvalidInput for a built-in project, for an agent as the
+        caller, and for a `write_folder` outside the project.
         """
         project = self.project(name)
         if project.built_in:
@@ -232,7 +251,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         return self.engine.access_to(project.name)
 
     def _access_keys(self, name: str, access: ProjectAccess) -> dict[str, Any]:
-        """The keys of the configuration that say so."""
+        """The keys of the configuration that hold these rights. Raises InvalidInput."""
         if self.agent is not None:
             raise InvalidInput("Only the owner says what agents may do in a project.")
         unknown = [agent for agent in access.agents if not is_agent(agent)]
@@ -248,7 +267,11 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         return {f"access.{name}": keys_set or None}
 
     def _check_graph_file(self, file: Path, shown_path: str, is_default: bool) -> None:
-        """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""
+        """Check that a file can be a project.
+
+        Raises ProjectRefused, ProjectOverlaps, NotAGraphFile for a file of another format,
+        StorageError.
+        """
         from memoranda.sources.graph_file import GraphFileSource
 
         if _real(self.engine.layout.private) in _real(file).parents:
@@ -278,7 +301,10 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                 raise ProjectOverlaps(shown_path, name)
 
     def _refusal(self, real: Path, hidden: bool) -> str:
-        """Why no project may be at this place, whatever is there; "" where one may."""
+        """Why no project may be at this place, whatever is there. "" if a project may be there.
+
+        real: the place with links resolved.
+        """
         user_home = user_folder()
         user = _real(user_home) if user_home else None
         home = _real(self.engine.layout.root)
@@ -315,10 +341,14 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         self.engine.reload_config()
 
     def _replace_config(self, new: Callable[[], str]) -> None:
+        """Replace config.yaml durably with the text that `new` returns. Raises StorageError.
+
+        `new` is called under the lock, so that no other process changes the file meanwhile.
+        """
         path = self.engine.settings.file
         with self.engine.ledger.lock, changing_shared(self.engine.layout.root, path):
             data = new().encode()
-            # A link stays one
+            # If config.yaml is a link, the file that it leads to is replaced, not the link
             real = _real(path)
             temp = real.with_name(f".{real.name}-{os.getpid()}")
             try:
@@ -335,6 +365,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
 
 def _real(path: str | Path) -> Path:
+    """The path as an absolute path with links resolved."""
     return Path(os.path.realpath(user_path(path)))
 
 
@@ -346,7 +377,10 @@ def _is_hidden_below(path: Path, folder: Path | None) -> bool:
 
 
 def _check_length(root: Path, folder: str) -> None:
-    """Raise ProjectRefused for a path that is too long. `folder` is how it was named."""
+    """Raise ProjectRefused for a path that is too long.
+
+    folder: the path as the caller wrote it.
+    """
     try:
         check_size(str(root))
     except InvalidInput as too_long:
@@ -354,7 +388,7 @@ def _check_length(root: Path, folder: str) -> None:
 
 
 def _is_graph_file(root: Path) -> bool:
-    """Whether the file at a place is meant as a graph file (contract 002, 8)."""
+    """Whether the file at `root` is a graph file, by its name or its content (contract 002, 8)."""
     from memoranda.sources.graph_lines import holds_graph
 
     try:

@@ -1,5 +1,7 @@
-"""Opening a memory, to begin with for reading: the session of a command that changes no note
-loads nothing of what writes, which takes most of its time otherwise.
+"""Opening a memory for reading.
+
+A command that changes no note uses this session. It does not load the modules that write, which
+would take most of the command's time.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from memoranda.sources.files import closed_on_error
 
 
 class ReadSession(ReadVerbs):
-    """An open memory with the verbs that read, bound to one caller. Thread-safe; close it, or use
-    it as a context manager.
+    """An open memory with the verbs that read, for one caller.
+
+    It is thread-safe. Close it, or use it as a context manager.
     """
 
     def __enter__(self) -> Self:
@@ -46,10 +49,10 @@ class ReadSession(ReadVerbs):
     ) -> Self:
         """Open a memory, as `open_memory` does.
 
-        projects: a name of a built-in project gives that project another place.
-        serving: for servers. A project so large that the first look at its files takes long is
-            compared with the disk behind the calls. These are answered from the index and warn of
-            it.
+        projects: further projects for this process. The name of a built-in project gives that
+            project another place.
+        serving: for servers. A large project is compared with the disk in the background. Until
+            that is done, calls are answered from the index, with a warning.
 
         Raises ConfigError, StorageError.
         """
@@ -68,18 +71,21 @@ class ReadSession(ReadVerbs):
         return memory
 
     def has_left_work(self) -> bool:
-        """Whether an erasure was interrupted, or hooks could not store what they were asked to."""
+        """Whether an erasure was interrupted, or hooks left sentences that are not stored yet."""
         return self.engine.ledger.erasing() is not None or self.engine.layout.asked.exists()
 
     def finish_left_work(self) -> None:
-        """Finish what `has_left_work` names; here it is left to a session that may write."""
+        """Do nothing: only a session that may write finishes the work of `has_left_work`."""
 
 
 def load_settings(
     home: str | os.PathLike[str] | None = None, config: str | os.PathLike[str] | None = None
 ) -> Settings:
-    """The settings for `home`; where the notes are in a database, with the configuration of their
-    space. Raises ConfigError, DatabaseAway, DatabaseRefused."""
+    """The settings for `home`.
+
+    If the notes are in a database, the configuration shared there is fetched first. Raises
+    ConfigError, DatabaseAway, DatabaseRefused.
+    """
     settings = load(home, config)
     if settings.url is None:
         return settings

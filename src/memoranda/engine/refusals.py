@@ -1,4 +1,4 @@
-"""Which changes could be taken back now: undo is tried without being carried out."""
+"""Which changes could be undone now: undoing is planned without being carried out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ _ERASED = "what was erased is gone for good"
 
 @verb
 def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, str]:
-    """The reason why each of these changes cannot be taken back now, by number.
+    """The reason why each of these changes cannot be undone now, by the change's number.
 
-    Changes that can be taken back are not in the result. The answer is only true now: a later edit
-    may still get in the way.
+    Changes that can be undone are not in the result. A later edit may still get in their way.
     """
     refusals: dict[int, str] = {}
     for change in _changes(memory, numbers):
@@ -33,7 +32,7 @@ def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, s
 
 @verb
 def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
-    """Whether all changes of a run of a job could be taken back now, as one."""
+    """Whether all changes of a job's run could be undone now, together."""
     history = memory.engine.ledger.history
     numbers = {change.number for change in run}
     standing = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
@@ -56,7 +55,7 @@ def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]
 
 
 def _reason(memory: HistoryVerbs, change: Change) -> str:
-    """The reason why a change cannot be taken back. Empty if it can."""
+    """The reason why a change cannot be undone. Empty if it can."""
     if change.verb == ERASE:
         return _ERASED
     if change.undoes is None and memory.engine.ledger.history.undone_by(change) is not None:
@@ -64,14 +63,14 @@ def _reason(memory: HistoryVerbs, change: Change) -> str:
     texts = list(change.texts())
     if texts and not any(text.kept for text in texts):
         return PASSING
-    # Lines of a graph file are compared with the whole file, which takes long: undo says it then
+    # Comparing lines with a whole graph file takes long, so undo itself finds the reason later
     if any(touched.do == StepKind.LINES for touched in change.files):
         return ""
     return _tried(memory, change)
 
 
 def _tried(memory: HistoryVerbs, change: Change) -> str:
-    """Why a change cannot be taken back, found by planning it; empty when it can."""
+    """The reason why a change cannot be undone, found by planning the undo. Empty if it can."""
     transaction = Transaction(memory, "undo")
     try:
         memory.undo_in(transaction).take_back(change)

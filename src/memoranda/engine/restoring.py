@@ -1,4 +1,4 @@
-"""`restore`: an older text of a note becomes its text again, at its place or under another name."""
+"""`restore`: bring an older text of a note back, at its place or under another name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ from memoranda.sources.step import StepKind
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Where the text goes; `current` is what is there now."""
+    """The place the text goes to.
+
+    current: the file that is at the place now. None if no file is there.
+    """
 
     place: Location
     source: FolderSource
@@ -50,14 +53,21 @@ class _Target:
 
     @property
     def scope(self) -> str:
-        """The scope of what is there now."""
+        """The scope of the note that is at the place now; `global` if no note is there."""
         if self.current is None:
             return GLOBAL
         return scope_of(self.current.data)
 
 
 class Restoring:
-    """One call of `Memory.restore`; `session` is bound to the caller."""
+    """One call of `Memory.restore`.
+
+    session: the session of the caller.
+    ref: the note.
+    moment: bring back the text of this time. None for the last text that differs from now.
+    change: the number of the change whose replaced text is wanted. None for no certain one.
+    to: the path to write the text to. None for the note's own place.
+    """
 
     def __init__(
         self,
@@ -77,9 +87,9 @@ class Restoring:
         self._is_latest = moment is None and change is None and to is None
 
     def restore(self) -> tuple[str, int]:
-        """Restore the text. Returns the place, and the number of the change that replaced it.
+        """Restore the text. Returns the place, and the number of the change that replaced the text.
 
-        Raises NotInHistory, CannotUndo, Exists, Unusable, InvalidInput, and as `locate`.
+        Raises NotInHistory, CannotUndo, Exists, Unusable, InvalidInput, and the errors of `locate`.
         """
         if self._is_latest:
             archived = self._archived_memory()
@@ -112,7 +122,7 @@ class Restoring:
         return target.name, source.number
 
     def _archived_memory(self) -> NoteInfo | None:
-        """The memory in the archive that is meant, None for none."""
+        """The archived memory that the caller names. None if the note is not archived."""
         info: NoteInfo | None = None
         with suppress(NotFound, Ambiguous):
             info = self._session.memory_id(self._ref)
@@ -121,10 +131,10 @@ class Restoring:
         return info
 
     def _bring_back(self, archived: NoteInfo) -> tuple[str, int]:
-        """Bring a memory back from the archive. Returns its place, and the number of the change
-        that archived it.
+        """Bring a memory back from the archive.
 
-        If the history no longer has that change, the number is the latest.
+        Returns its place, and the number of the change that archived it. If the history has lost
+        that change, the number is the latest.
         """
         restored_note = self._session.bring_back(archived)
         last = self._history.last
@@ -136,7 +146,10 @@ class Restoring:
         return f"{restored_note.project}/{restored_note.path}", next(restored_places, last)
 
     def _older(self, place: Location) -> tuple[Change, Touched]:
-        """The change whose replaced text is wanted, and its step. Raises NotInHistory."""
+        """The change that replaced the wanted text, and its step for the note.
+
+        Raises NotInHistory.
+        """
         best: tuple[Change, Touched] | None = None
         past_privacy = self._session.past()
         now = read_or_none(source_at(self._engine, place[0], place[2]), place[1])
@@ -155,9 +168,10 @@ class Restoring:
     def _replaced_texts(
         self, place: Location, past_privacy: PastPrivacy | None
     ) -> Iterator[tuple[Change, Touched]]:
-        """Each change that replaced a text at `place`, with the step that did, newest first.
+        """Each change that replaced a text at `place`, with its step for the note, newest first.
 
-        Changes that the caller did not name, and steps that it may not see, are left out.
+        If the caller named a change, only that change is considered. Steps that the caller may not
+        see are left out.
         """
         for change in self._history.changes_at(place[0], place[1]):
             if self._number is not None and change.number != self._number:
@@ -169,7 +183,10 @@ class Restoring:
                     yield change, text
 
     def _target(self, origin: Location) -> _Target:
-        """Where the text goes. Raises InvalidInput for a name that could hold no note."""
+        """The place the text goes to. Raises InvalidInput for a name that could not hold a note.
+
+        origin: the note's own place.
+        """
         project, path, root = origin
         source = source_at(self._engine, project, root)
         if self._to is not None:
@@ -187,7 +204,10 @@ class Restoring:
         return _Target((project, path, root), source, read_or_none(source, path))
 
     def _named_project(self, to: str) -> tuple[str | None, str]:
-        """The project a destination begins with, None for none, and the rest."""
+        """The project that a destination begins with, and the path in it.
+
+        `notes/ideas/a.md` gives `("notes", "ideas/a.md")`. If no project is named, `(None, to)`.
+        """
         name, _, path_in_project = to.partition("/")
         if path_in_project:
             for project in self._engine.sources:
@@ -196,7 +216,10 @@ class Restoring:
         return None, to
 
     def _note_path(self, project: str, to: str, path: str, source: FolderSource) -> str:
-        """The path with the ending of a note: else nothing would find it. Raises InvalidInput."""
+        """The path with `.md` added, because only a note can be found again.
+
+        Raises InvalidInput.
+        """
         path += ".md"
         if to.endswith("/") or not source.is_note(path):
             raise InvalidInput(
@@ -205,8 +228,10 @@ class Restoring:
         return path
 
     def _check_target(self, target: _Target) -> None:
-        """Raise where the text may not go: Unusable for what is not the caller's to replace, Exists,
-        CannotUndo for a note that was restored already.
+        """Raise an error if the text may not go to the target.
+
+        Unusable: the caller may not see the note there. Exists: the new name is taken. CannotUndo:
+        the note was restored already.
         """
         project, path, _ = target.place
         if not self._session.sees(target.scope):
@@ -226,14 +251,16 @@ class Restoring:
             raise CannotUndo(f"{target.name} was restored already (#{last.number}); {remedy}")
 
     def _last_change(self, place: Location) -> Change | None:
-        """The latest change at a place that was not upkeep. None if the history has none."""
+        """The latest change at a place, upkeep by the program left out. None if there is no such
+        change.
+        """
         for change in self._history.changes_at(place[0], place[1]):
             if concerns(change, place) and not is_upkeep(change):
                 return change
         return None
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
-        """The bytes of a memory to restore. It gets a new id if another file has its id by now.
+        """The bytes of a memory to restore, with a new id if another memory has its id by now.
 
         If two memories had the same id, neither could be named.
         """
@@ -258,7 +285,7 @@ class Restoring:
 
 
 def _replaced_text_at(text: Touched, place: Location) -> bool:
-    """Whether a step replaced a text at a place that is kept."""
+    """Whether a step replaced a text at `place`, and the replaced text is still kept."""
     is_there = (text.project, text.path, text.root) == place
     return is_there and text.do != StepKind.MOVE and text.old is not None and text.kept
 

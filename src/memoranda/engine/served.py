@@ -22,7 +22,10 @@ def log_of(session: HomeSession) -> ServedRows:
 
 
 def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> None:
-    """Note what a call of a tool gave to an agent."""
+    """Record which notes a call of a tool gave to an agent, and what the agent asked for.
+
+    Nothing is recorded for the owner, or if no note was given.
+    """
     if session.agent is None or not session.served:
         return
     texts = (str(arguments[name]) for name in _ASKED if isinstance(arguments.get(name), str))
@@ -31,7 +34,7 @@ def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> 
 
 
 def notes_given(memory: HomeSession) -> tuple[int, set[str]]:
-    """How many sessions of clients with hooks were told something, and the ids of the notes."""
+    """How many sessions of clients with hooks were given notes, and the ids of these notes."""
     from memoranda.ledger.sessions import given_notes
 
     return given_notes(memory.engine.ledger.database)

@@ -1,4 +1,4 @@
-"""One caller of the open home: what it may see, its critical sections, and its changes."""
+"""The session: an open home for one caller, with the scopes the caller may see."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ T = TypeVar("T")
 class HomeSession:
     """An open home as one caller uses it.
 
-    agent: the caller's name; it sees notes of scope `global` and its own. None sees everything.
-    face: the interface the caller came through, as the ledger names it.
-    by: more about it: `client`, `session`, `tool` (see `Provenance`).
+    agent: the caller's name. An agent sees the notes of scope `global` and its own. None is the
+        owner, who sees every note.
+    face: the interface through which the caller came (`mcp`, `cli`, `hook`), recorded in the
+        history.
+    by: further facts about the caller: `client`, `session`, `tool` (see `Provenance`).
     """
 
     def __init__(
@@ -58,29 +60,31 @@ class HomeSession:
         return folded in (GLOBAL, f"agent:{self.agent}") or is_among(folded, self.agent)
 
     def check_scope(self, scope: str) -> str:
-        """The scope as it is written. Raises InvalidInput for one nobody can read, or another
-        agent's (contract 001, 1)."""
+        """Return the scope in lower case.
+
+        Raises InvalidInput for a scope nobody can read, or another agent's (contract 001, 1).
+        """
         if not SCOPE.fullmatch(lower_scope := scope.lower()) or not self.sees(lower_scope):
             raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
         return lower_scope
 
     @property
     def is_owner(self) -> bool:
-        """Whether the owner acts by their own hand: not an agent, nor a program that calls tools
-        for one.
+        """Whether the owner acts directly: not an agent, nor a program that calls tools for an
+        agent.
         """
         return self.agent is None and self.face not in ("mcp", "anthropic", "socket")
 
     def admitted(
         self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False
     ) -> str:
-        """Check a text that will be written into another program's file. Raises SecretRefused.
+        """Return a text for another program's file, checked for secrets. Raises SecretRefused.
 
-        Secrets are redacted or refused, as the owner decided. If the `whole` text is needed, they
-        are always refused.
+        Secrets are redacted or refused, as the owner decided.
 
         place: the name of the file in notices.
-        old: the texts that it replaces.
+        old: the texts that the text replaces.
+        whole: whether secrets must be refused, because a redacted text would be of no use.
         """
         problem = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
         if not problem:
@@ -92,11 +96,14 @@ class HomeSession:
         return redact(text, problem)
 
     def as_caller(self, agent: str | None, face: str | None = None, **by: str) -> Self:
-        """The same open home for another caller."""
+        """A session of the same open home for another caller.
+
+        face: None for the interface of this session.
+        """
         return type(self)(self.engine, agent, face or self.face, by)
 
     def using(self, tool: str) -> Self:
-        """The same caller while it uses this tool."""
+        """A session of the same caller while it uses the tool named `tool`."""
         session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
         session.notices = self.notices
         session.run = self.run
@@ -104,23 +111,26 @@ class HomeSession:
         return session
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """Run `work`, whose one change may wait for the disk together with changes of other threads.
+        """Run `work` and return its result.
 
-        If the shared wait fails, `work` is repeated as a whole, so everything it does to files must
-        be a change. Returns its result.
+        Its one change may wait for the disk together with changes of other threads. If that shared
+        wait fails, `work` is run again from the start. So everything it does to files must be part
+        of that change.
         """
         with waits_at_most(self.engine.call_waits):
             return self.engine.guard.run(work)
 
     def parse(self, project: str, path: str, file: File) -> Note:
-        """The note these bytes are. Raises NotText."""
+        """Parse these bytes as a note. Raises NotText."""
         note = self.engine.parse(project, path, file)
         if note is None:
             raise NotText(path)
         return note
 
     def as_indexed(self, note: Note) -> Note:
-        """`note` with the permalink, marks, provenance and access count the index knows."""
+        """Return `note` with the permalink, marks, provenance and access count that the index
+        knows.
+        """
         info = self.index.notes.get(note.project, note.path)
         if info:
             note.permalink = info.permalink

@@ -1,4 +1,7 @@
-"""The text that a session is told first, by a hook or by the server an MCP client connects to."""
+"""The text that a session is told first, by a hook or by the MCP server.
+
+It has the due reminders and facts about the user.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,10 @@ _DAY = timedelta(hours=24)
 
 
 def introduction(memory: ReviewVerbs) -> str:
-    """The due reminders and the profile that `memory.agent` may see, between our marks.
+    """The due reminders and the profile that `memory.agent` may see, between the marks of a fence.
 
-    At most INTRODUCTION_TOKENS tokens. Empty if there is nothing to tell, and for a large home
-    without an index.
+    It has at most INTRODUCTION_TOKENS tokens. It is empty if there is nothing to tell, and for a
+    large home without an index.
     """
     # The first look at a large home takes long, and the client's first call would be refused
     # meanwhile. So that call makes the index, and waits for it.
@@ -71,6 +74,7 @@ def _is_large(memory: ReviewVerbs) -> bool:
 
 
 def _texts(memory: ReviewVerbs, notes: Iterable[tuple[NoteInfo, str]]) -> list[str]:
+    """The contents of the notes of these pairs."""
     return contents(memory, [info for info, _ in notes])
 
 
@@ -81,7 +85,12 @@ def _section(
     texts: Iterable[str],
     most_tokens: int,
 ) -> list[str]:
-    """The lines of a section within `most_tokens` tokens, the title first; [] if no note fits."""
+    """The lines of a section, the title first. [] if no note fits.
+
+    notes: pairs of a note and a remark to show with it ("" for no remark).
+    texts: the content of each note.
+    most_tokens: how long the section may be.
+    """
     lines = [f"{title}:"]
     room = most_tokens - tokens_in(f"{title}:\n")
     for (info, mark), text in zip(notes, texts, strict=True):
@@ -107,10 +116,14 @@ def told_line(
     mark: str = "",
     longest: int,
 ) -> str:
-    """A note as one line: its day, address and `mark`, then at most `longest` characters of it.
+    """A note as one line: `- (2026-11-28, notes/tea) Anna likes tea`.
 
-    An agent's claim is told with its author, as unconfirmed, unless `mark` names who wrote it. If a
-    newer note contradicts it, the line also tells what the newer note says.
+    body: the content of the note.
+    telling: whether it is told as a fact, or as its author's claim with "unconfirmed".
+    mark: a remark beside the address. With "by NAME" the author is not named a second time.
+    longest: how many characters of the note are shown.
+
+    If a newer note contradicts it, the line also tells what the newer note says.
     """
     day = day_of(info, memory.settings.zone)
     origin = f"{day}, {flat(info.permalink)}"
@@ -130,7 +143,7 @@ def told_line(
 
 
 def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:
-    """The owner's entries, then a few of each author, so that no author fills the session."""
+    """The owner's entries, then a few of each other author, so that no author fills the session."""
     facts: list[ProfileEntry] = []
     claims: list[ProfileEntry] = []
     ids_by_author: dict[str, set[str]] = {}
@@ -147,13 +160,16 @@ def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[Pr
 
 
 def _newest_first(memory: ReviewVerbs, entries: list[ProfileEntry]) -> list[ProfileEntry]:
-    """The entries, each that a newer one contradicts behind that one."""
+    """The entries, with each one that a newer entry contradicts moved behind that newer entry."""
     pairs = newer(memory, [entry.info for entry in entries])
     return newest_first(entries, lambda entry: entry.info, pairs)
 
 
 def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
-    """Reminders that fired and nobody acknowledged, or will fire within a day."""
+    """The reminders due within a day, or due in the last seven days and not acknowledged.
+
+    Each comes with its time as a text: `due 2026-11-28 09:00`.
+    """
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
     reminders = [(info, Reminder.of(info.header)) for info in infos]
     dated = [

@@ -1,4 +1,4 @@
-"""Whether the owner found a note fine that seems to hold injected instructions."""
+"""The question to the owner about a note that seems to hold injected instructions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ KEEP = "k"
 
 @verb
 def suspicion(memory: HomeSession, info: NoteInfo) -> str:
-    """The key of the question about a suspicious note: another one once its title, tags or text are
-    others.
+    """The key of the question about a suspicious note.
+
+    The key holds a hash of title, tags and text. So when any of these changes, the owner is asked
+    again.
     """
     text_of_note = "\0".join([info.title, *info.tags, memory.index.notes.text_of(info.row)[1]])
     return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"

@@ -1,8 +1,7 @@
-"""How a note may be told to a session that did not ask for it: as a fact, as what somebody noted, or
-not at all (docs/trust.md).
+"""How a note may be told to a session that did not ask for it (docs/trust.md).
 
-What the owner wrote or confirmed is a fact. What an agent, a program or an import wrote is told with
-its author, as unconfirmed, never as the owner's. What seems to hold instructions, and what comes
+What the owner wrote or confirmed is told as a fact. What an agent, a program or an import wrote is
+told as a claim: with its author, as unconfirmed. What seems to hold instructions, and what comes
 from the web, is not told.
 """
 
@@ -24,7 +23,7 @@ _AUTHORS = {FILE: "a file", "import": "an import", WEB: "a web page"}
 
 
 class Telling(Enum):
-    """How a note may be told."""
+    """How a note may be told: as a fact, as its author's claim, or not at all (SILENT)."""
 
     FACT = "fact"
     CLAIM = "claim"
@@ -50,7 +49,10 @@ def telling(
 
 
 def author(provenance: Provenance) -> str:
-    """Who wrote a note, in a word or two that cannot pass for anything else."""
+    """The author of a note in a word or two: `claude`, `the owner`, `a web page`.
+
+    Signs that could act in a prompt are removed from an agent's name.
+    """
     agent = provenance.who.removeprefix("agent:")
     if agent != provenance.who:
         return _NAME.sub(" ", agent).strip()[:_MOST_NAME_CHARACTERS] or "an agent"

@@ -1,5 +1,6 @@
-"""Finding where a note is now that once was elsewhere: moved, sorted into a category, archived,
-merged.
+"""Finding where a note is now that was once at another place.
+
+It may have been moved, sorted into a category, archived or merged since.
 """
 
 from __future__ import annotations
@@ -46,15 +47,17 @@ def where_now(memory: HistoryVerbs, project: str, path: str) -> NoteInfo | None:
 
 
 def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
+    """The note at a place now. None if no note is there."""
     with suppress(MemorandaError):
         return memory.find(place)
     return None
 
 
 def _by_id_in_name(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
-    """The memory whose id is in the name of the file, wherever the memory is.
+    """The memory whose id is in the file name of `place`, wherever the memory is.
 
-    None if none exists.
+    `…/tea-1a2b3c4d.md` names the memory whose id begins with `1a2b3c4d`. None if there is no such
+    memory.
     """
     match = _ID_IN_NAME.search(place[1])
     if match is None or place[0] not in MEMORY_PROJECTS:
@@ -65,7 +68,10 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
 
 
 def _left_for(memory: HistoryVerbs, place: Place) -> Place | None:
-    """Where the last change that emptied a place took its note."""
+    """The place to which the last change took the note of `place`.
+
+    None if no change took the note away.
+    """
     with suppress(MemorandaError):
         for change in memory.log("/".join(place), limit=0):
             following = _taken_by(change, place)
@@ -75,7 +81,10 @@ def _left_for(memory: HistoryVerbs, place: Place) -> Place | None:
 
 
 def _taken_by(change: Change, place: Place) -> Place | None:
-    """Where one change took the note of a place: by a move, or by writing it elsewhere."""
+    """The place to which one change took the note of `place`, by moving or rewriting the note.
+
+    None if the change did not take the note away.
+    """
     removed = False
     for touched in change.files:
         old_place = (touched.project, touched.path)

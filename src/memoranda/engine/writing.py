@@ -1,5 +1,7 @@
-"""Shared by every writer of notes: reading a note for a change, setting header keys, links,
-scopes.
+"""Functions that all writers of notes share.
+
+They read a note for a change, set keys in its header (the frontmatter), keep links right, and check
+scopes (who may see a note).
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ _PLAIN_ID = lazy_pattern(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
 
 def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
-    """The note's bytes and text for a change. Raises Locked, NotText, ReadOnlyProject."""
+    """Read a note for a change: its file and its text.
+
+    Raises Locked, ReadOnlyProject, and NotText if it is not UTF-8.
+    """
     session.engine.source(info.project).check_writable()
     file = session.engine.file_of(info)
     if utf16_coding(file.data):
@@ -44,14 +49,15 @@ def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
 
 
 def read_unlocked(session: HomeSession, info: NoteInfo) -> File:
-    """The note's bytes, whatever they are. Raises Locked."""
+    """Read a note's file, even if it is not text. Raises Locked."""
     file = session.engine.file_of(info)
     _check_unlocked(session, info, file)
     return file
 
 
 def _check_unlocked(session: HomeSession, info: NoteInfo, file: File) -> None:
-    # The index has read these very bytes
+    """Raise Locked if the note is locked in the file that was read."""
+    # With an equal hash, the index has read the same bytes
     if file.etag == info.etag:
         locked = info.locked
     else:
@@ -62,7 +68,10 @@ def _check_unlocked(session: HomeSession, info: NoteInfo, file: File) -> None:
 
 
 def check_etag(info: NoteInfo, file: File, checksum: str) -> None:
-    """Raises Conflict when the file is not the one whose checksum the caller read."""
+    """Raise Conflict when the file is not the one whose checksum the caller read.
+
+    checksum: the hash of the file, of which eight digits count.
+    """
     if file.etag[:8] != checksum[:8].lower():
         raise Conflict(info.permalink, file.etag[:8], checksum)
 
@@ -75,10 +84,12 @@ def set_keys(
     file: File | None = None,
     text: str = "",
 ) -> Step:
-    """Set frontmatter keys (REMOVE takes one out); a memory's `updated_at` follows. `file` and
-    `text`: as read.
+    """Set header keys of a note; a memory's `updated_at` becomes the present time.
 
-    Raises InvalidInput for a header that is not valid YAML, and as `editable`.
+    keys: the new values; REMOVE as a value takes a key out.
+    file, text: the note as it was read. None to read it here.
+
+    Raises InvalidInput for a header that is not valid YAML, and the errors of `editable`.
     """
     if file is None:
         file, text = editable(session, info)
@@ -92,10 +103,12 @@ def set_keys(
 def with_keys(
     info: NoteInfo, text: str, keys: Mapping[str, Any], now: datetime | None = None
 ) -> bytes:
-    """Set frontmatter keys in a note's text. Raises InvalidInput for a header that is not valid
-    YAML.
+    """The bytes of a note's text with these header keys set.
 
-    If the note counts its changes, `now` becomes the time of its change (see `with_counted_time`).
+    now: the time of the change, written to a note that keeps such a time in its header. None to
+        leave that time.
+
+    Raises InvalidInput for a header that is not valid YAML.
     """
     from memoranda.note.edit import SetKeys
     from memoranda.note.markdown import with_counted_time
@@ -113,8 +126,10 @@ def with_keys(
 
 
 def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str) -> str:
-    """`after` with a memory's own keys following its content: hash, updated_at, version (contract
-    001, 2); of another note the time of its change, where it counts that.
+    """The text `after` with the header keys that depend on the content brought up to date.
+
+    For a memory these are `content_hash`, `updated_at` and `version` (contract 001, 2). For another
+    note it is the time of its change, if its header has one.
     """
     if info.project not in MEMORY_PROJECTS:
         from memoranda.note.markdown import with_counted_time
@@ -135,7 +150,7 @@ def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str
 
 
 def as_file(data: bytes) -> File:
-    """Bytes as a file that is on no disk."""
+    """A file with these bytes that is on no disk, for functions that take a file."""
     return File(data, Stamp(0, 0, 0), "")
 
 
@@ -158,9 +173,12 @@ def place_memory(
     scope: str,
     taken_paths: set[str] | None = None,
 ) -> None:
-    """Put `data` in place of a memory's file, read as `file`; into another category's folder of
-    `project` (the archive is one) if need be. `taken_paths`: the lower-cased paths this change
-    uses."""
+    """Put `data` in place of a memory's file, moving it to the folder of `category` if need be.
+
+    file: the memory's file as it was read.
+    project: the project it belongs to afterwards, which may be the archive.
+    taken_paths: the paths this change uses already, in lower case. The new path is added.
+    """
     if info.project == project and info.path.startswith(f"{category}/"):
         change.put(project, info.path, data, old=file, scope=scope)
         return
@@ -181,9 +199,10 @@ def free_path(
     identity: str,
     taken_paths: Collection[str] = (),
 ) -> str:
-    """A free path for a memory.
+    """A free path in the folder `category` for a memory.
 
-    The name has the whole id if the usual one is taken, on disk or by a step of this change.
+    The path ends in `name`. If that is taken, on disk or in `taken_paths`, it ends in `<id>.md`,
+    then `<id>-2.md` and so on.
     """
     short_id = plain_id(identity)
     root = session.engine.source(project).root
@@ -199,8 +218,9 @@ def free_path(
 
 
 def plain_id(identity: str) -> str:
-    """An id as part of a file name: the id, or its hash if it has characters that a name must not
-    have.
+    """An id as part of a file name.
+
+    An id with characters that a file name must not have is replaced with its hash.
     """
     if _PLAIN_ID.fullmatch(identity):
         return identity
@@ -208,9 +228,10 @@ def plain_id(identity: str) -> str:
 
 
 def pinned_down(info: NoteInfo) -> dict[str, Any]:
-    """Header keys for facts that a hand-made file shows only by its place and times.
+    """The header keys to add to a hand-made file before a job rewrites it.
 
-    Without them, a job that rewrites the file would change these facts.
+    Such a file shows its id, source and creation time only by its place and times, which the
+    rewriting would change. Keys that the header has already are left out.
     """
     identity_keys = {"id": info.id, "source": info.source, "created_at": info.created}
     has_date = info.header.get("created_at") or info.header.get("created")
@@ -229,7 +250,7 @@ def remove_note(
 ) -> None:
     """Remove the files of notes, and their ids from the `links` of other memories.
 
-    besides: a note that the caller writes itself.
+    besides: a note whose links stay, because the caller writes it. None for no such note.
     """
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)
@@ -250,9 +271,9 @@ def remove_note(
 
 
 def linked_keys(info: NoteInfo, partner: NoteInfo) -> dict[str, Any]:
-    """The header keys of a memory after it is linked to `partner`.
+    """The header keys that link a memory to `partner`.
 
-    The pair is no longer unwanted.
+    `partner` also leaves the key `unlinked`, the list of memories that must not be linked.
     """
     from memoranda.note.frontmatter import REMOVE
 
@@ -264,14 +285,17 @@ def linked_keys(info: NoteInfo, partner: NoteInfo) -> dict[str, Any]:
 
 
 def links_without(info: NoteInfo, *ids: str) -> dict[str, Any]:
-    """The `links` key of a memory that no longer links to these."""
+    """The header key `links` of a memory without these ids."""
     from memoranda.note.frontmatter import REMOVE
 
     return {"links": [link for link in info.links if link not in ids] or REMOVE}
 
 
 def id_list(value: Any, single: bool = False) -> list[str]:
-    """The ids in a header value: a list, or with `single` also one text. Other values have none."""
+    """The ids in a header value.
+
+    A list gives its items, other values give none. With `single`, a text is one id.
+    """
     if single and isinstance(value, str):
         return [value]
     if isinstance(value, list):
@@ -282,11 +306,14 @@ def id_list(value: Any, single: bool = False) -> list[str]:
 def new_scope(
     session: HomeSession, data: bytes, old: bytes | None = None, *, identity: str | None = None
 ) -> str:
-    """The scope a change from `old` to `data` is listed under.
+    """The scope that a change from `old` to `data` is listed under in the history.
 
-    Refused when the caller would not see the note any more, and when an agent gives it what is not
-    an agent's to give: an id (but `identity`, which is ours), a lock, the name of another channel
-    as its source.
+    If the note had a scope before, other than `global`, that one counts.
+
+    identity: an id that the program itself gave the note.
+
+    Raises InvalidInput if the caller would not see the note any longer. It is also raised if an
+    agent sets a header key that agents may not give: an id, a lock, or a source such as `owner`.
     """
     note = _header(data)
     before = _header(old or b"")
@@ -315,8 +342,8 @@ def _front(data: bytes) -> str | None:
 def _check_header(note: Note, before: Note | None, identity: str | None) -> None:
     """Raise InvalidInput for header keys that an agent may not give a note.
 
-    before: the note as it was; None where it had no header.
-    identity: an id that is ours to give; None for none.
+    before: the note before the change. None if it had no header.
+    identity: an id that the program itself gave. None if it gave no id.
     """
     if before is None:
         before = _parsed(b"")
@@ -339,13 +366,17 @@ def _check_header(note: Note, before: Note | None, identity: str | None) -> None
 
 
 def _header(data: bytes) -> Note | None:
-    """The header of these bytes as a note without a text. None where there cannot be one."""
+    """The header of these bytes as a note without a text.
+
+    None if they do not begin with a header.
+    """
     if data.startswith((b"---", b"\xef\xbb\xbf---")):
         return _parsed(data)
     return None
 
 
 def _parsed(data: bytes) -> Note:
+    """The header of these bytes as a note without a text."""
     from memoranda.note.frontmatter import split
     from memoranda.note.markdown import parse_note
 
@@ -354,12 +385,13 @@ def _parsed(data: bytes) -> Note:
 
 
 def scope_of(data: bytes) -> str:
-    """The scope the frontmatter of these bytes names; `global` without one.
+    """The scope that the header of these bytes names; `global` without one.
 
-    Only the parser decides: YAML can write a key in many ways, `"sc\\u006fpe"` among them.
+    The header is always parsed, because YAML can write the key in many ways.
     """
     return _scope_in(_header(data))
 
 
 def _scope_in(header: Note | None) -> str:
+    """The scope that a header names; `global` without a header."""
     return GLOBAL if header is None else header.scope

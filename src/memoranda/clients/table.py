@@ -389,7 +389,8 @@ def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
 
 
 def auto_memory_folder(home: Path) -> Path:
-    """Return the folder of project `claude memory`, for the memories Claude Code writes on its own.
+    """Return the folder of project `claude memory`, for the memories that Claude Code itself
+    writes.
     """
     return home / "projects" / "claude-memory"
 

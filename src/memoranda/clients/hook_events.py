@@ -264,8 +264,7 @@ def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str])
 
 
 def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
-    """Return the folder that a session is in, the first if the client names several; "" if unknown.
-    """
+    """Return the folder that a session is in, the first of several; "" if unknown."""
     cwd = payload.get(dialect.keys.get("cwd", "cwd")) or payload.get("cwd")
     if isinstance(cwd, list) and cwd:
         cwd = cwd[0]
@@ -359,8 +358,7 @@ def _state_of(result: Mapping[str, Any]) -> Any:
 
 
 def may_ask_to_remember(event: HookEvent) -> bool:
-    """Return whether a prompt has a word such as "remember", so that requests should be looked for.
-    """
+    """Return whether a prompt has a word such as "remember", which may begin a request."""
     prompt = event.prompt.lower()
     return event.kind == PROMPT and any(word in prompt for word in _REMEMBER)
 

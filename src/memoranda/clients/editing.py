@@ -227,8 +227,7 @@ def check(result: Tree, expected: Tree) -> None:
 
 
 class MarkdownEditor(Editor):
-    """Edits a paragraph between marks that have its name: `<!-- memory -->` and `<!-- /memory -->`.
-    """
+    """Edits a paragraph between marks that have its name: `<!-- memory -->` and `<!-- /memory -->`."""
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         block = _block(name).search(text)
@@ -341,8 +340,7 @@ class JsonEditor(Editor):
 
 
 def _nested(names: Sequence[Name], value: Any) -> Any:
-    """Return `value` inside one container for each name: `["a", "b"]` and 1 give `{"a": {"b": 1}}`.
-    """
+    """Return `value` inside one container for each name: `["a", "b"]` and 1 give `{"a": {"b": 1}}`."""
     for name in reversed(names):
         if isinstance(name, str):
             value = {name: value}

@@ -162,8 +162,7 @@ def _without_block(text: str, start_of_block: int, stop: int) -> str:
 
 
 def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """Return the table at `path`, and create it if it is missing. Raises Unsure for another value.
-    """
+    """Return the table at `path`, created if it is missing. Raises Unsure for another value."""
     for key in path:
         tree = tree.setdefault(key, {})
         if not isinstance(tree, dict):
@@ -528,8 +527,7 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _lines(text: str, member: Member) -> tuple[int, int]:
-    """Return (begin, end) of the whole lines of a member. Raises Unsure if others share its line.
-    """
+    """Return (begin, end) of a member's whole lines. Raises Unsure if members share a line."""
     first = text.rfind("\n", 0, member.start) + 1
     if text[first : member.start].strip(" -"):
         raise Unsure("the entry shares its line with another")
@@ -548,8 +546,7 @@ def _insert(text: str, position: int, lines: Sequence[str], end: str) -> str:
 
 
 def _yaml_block(name: Name, value: dict[str, Any]) -> list[str]:
-    """Return the lines of a member: `memory:` and below it `  command: "x"`, or `- command: "x"`.
-    """
+    """Return the lines of a member: `memory:` and `  command: "x"`, or for a list `- command: "x"`."""
     pairs = [f"{key}: {json.dumps(item, ensure_ascii=False)}" for key, item in value.items()]
     if isinstance(name, str):
         return [f"{name}:", *("  " + pair for pair in pairs)]

@@ -227,7 +227,7 @@ def check(result: Tree, expected: Tree) -> None:
 
 
 class MarkdownEditor(Editor):
-    """Edits a paragraph between marks that have its name: `<!-- memory -->` and `<!-- /memory -->`."""
+    """Edits a paragraph between two marks with its name: `<!-- memory -->`, `<!-- /memory -->`."""
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         block = _block(name).search(text)
@@ -340,7 +340,10 @@ class JsonEditor(Editor):
 
 
 def _nested(names: Sequence[Name], value: Any) -> Any:
-    """Return `value` inside one container for each name: `["a", "b"]` and 1 give `{"a": {"b": 1}}`."""
+    """Return `value` inside one container for each name.
+
+    `["a", "b"]` and 1 give `{"a": {"b": 1}}`. A name that is a function makes a list.
+    """
     for name in reversed(names):
         if isinstance(name, str):
             value = {name: value}
@@ -441,7 +444,7 @@ def _is_alone(text: str, node: Node) -> bool:
 def _without(text: str, node: Node, index: int, expected: Any) -> str:
     """Return the text without the member at `index` of a container.
 
-    Raises Unsure if no way to cut leaves the tree `expected`.
+    Raises Unsure if no way to cut the text gives the tree `expected`.
     """
     item = node.items[index]
     before = len(text[: item.start].rstrip(_SPACE))

@@ -535,7 +535,7 @@ def _lines(text: str, member: Member) -> tuple[int, int]:
 
 
 def _insert(text: str, position: int, lines: Sequence[str], end: str) -> str:
-    """Return the text with more lines at `position`, each on a line by themselves.
+    """Return the text with more lines at `position`, which is the beginning of a line or the end.
 
     end: the line break.
     """
@@ -546,7 +546,7 @@ def _insert(text: str, position: int, lines: Sequence[str], end: str) -> str:
 
 
 def _yaml_block(name: Name, value: dict[str, Any]) -> list[str]:
-    """Return the lines of a member: `memory:` and `  command: "x"`, or for a list `- command: "x"`."""
+    """Return the lines of a member: `memory:`, `  command: "x"`, or for a list `- command: "x"`."""
     pairs = [f"{key}: {json.dumps(item, ensure_ascii=False)}" for key, item in value.items()]
     if isinstance(name, str):
         return [f"{name}:", *("  " + pair for pair in pairs)]

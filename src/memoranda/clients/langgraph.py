@@ -262,7 +262,7 @@ def _passes(value: Any, condition: Any) -> bool:
 
 
 def _passes_operator(value: Any, sign: str, operand: Any) -> bool:
-    """Return whether a value meets an operator such as `$gt`. Raises InvalidInput for unknown ones."""
+    """Return whether a value meets an operator such as `$gt`. Raises InvalidInput if unknown."""
     if sign == "$eq":
         return bool(value == operand)
     if sign == "$ne":

@@ -236,6 +236,7 @@ class MarkdownEditor(Editor):
         return None
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        """Add the paragraph at the end, or replace the present one. `path` has no effect."""
         end = newline(text)
         block = end.join([f"<!-- {name} -->", *value.split("\n"), f"<!-- /{name} -->", ""])
         found_block = _block(name).search(text)
@@ -250,6 +251,7 @@ class MarkdownEditor(Editor):
         return text + gap + block, Hint(inner=gap)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        """Remove the paragraph, and the blank line that `put` added before it."""
         block = _block(name).search(text)
         assert block is not None
         return text[: block.start()].removesuffix((hint and hint.inner) or "") + text[block.end() :]
@@ -270,6 +272,7 @@ class JsonEditor(Editor):
         return _read(text).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        """Add the member, with all containers on its path that are missing, or replace its value."""
         read = _read(text)
         end = newline(text)
         if read.root is None:
@@ -320,6 +323,7 @@ class JsonEditor(Editor):
         return new, Hint(len(missing), blank)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        """Remove the member, and the containers that `put` created if they are empty then."""
         read = _read(text)
         position = read.place(path, name)
         assert position is not None

@@ -49,6 +49,7 @@ class HookLimit:
     """
 
     def __init__(self) -> None:
+        """Start the timer. `is_kept` is set once requests to remember are safe in files."""
         from threading import Event, Timer
 
         self.is_kept = Event()

@@ -49,6 +49,7 @@ class MemorandaSession(SessionABC):
     def __init__(
         self, session_id: str, memory: Memory, *, session_settings: SessionSettings | None = None
     ):
+        """Raises InvalidInput if `session_id` is blank."""
         if not session_id.strip():
             raise InvalidInput("session_id must not be empty")
         self.session_id, self.session_settings = session_id, session_settings or SessionSettings()

@@ -52,6 +52,7 @@ class TomlEditor(Editor):
     """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
+        """Return the table. None if there is no such table. Raises Unsure."""
         table: Any = _load(text)
         for key in (*path, name):
             if not isinstance(table, dict):
@@ -62,6 +63,7 @@ class TomlEditor(Editor):
         return table
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        """Add the table at the end, or change those of its pairs that differ. Raises Unsure."""
         assert isinstance(name, str)
         whole_path = (*path, name)
         expected = _load(text)
@@ -75,6 +77,7 @@ class TomlEditor(Editor):
         return text, Hint()
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        """Remove the table and the tables below it. Raises Unsure."""
         assert isinstance(name, str)
         expected = _load(text)
         whole_path = (*path, name)
@@ -291,6 +294,7 @@ class YamlEditor(Editor):
         return _yaml(text.removeprefix(BOM)).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        """Add the member as the last one, or replace the present one. Raises Unsure."""
         (key,) = path
         if text.startswith(BOM):
             start = BOM
@@ -325,6 +329,9 @@ class YamlEditor(Editor):
         return start + new, Hint(int(node is None))
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        """Remove the member, and the key that `put` created if it has no other member. Raises
+        Unsure.
+        """
         (key,) = path
         body = text.removeprefix(BOM)
         mark = text.removesuffix(body)
@@ -377,6 +384,7 @@ class _NewMember:
     """
 
     def __init__(self, name: Name, value: dict[str, Any], end: str) -> None:
+        """Prepare the lines of the member; `end` is the line break."""
         self._name = name
         self._value = value
         self._end = end
@@ -460,6 +468,7 @@ def _yaml(text: str) -> Document:
     import yaml
 
     def value(node: Node) -> Any:
+        """Return the value of a node; {} if its tags are unknown."""
         try:
             return yaml.constructor.SafeConstructor().construct_document(node.raw)
         except yaml.YAMLError:

@@ -272,7 +272,7 @@ class JsonEditor(Editor):
         return _read(text).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the member, with all containers on its path that are missing, or replace its value."""
+        """Add the member, and missing containers on its path, or replace its value."""
         read = _read(text)
         end = newline(text)
         if read.root is None:

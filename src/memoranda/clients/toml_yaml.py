@@ -63,7 +63,7 @@ class TomlEditor(Editor):
         return table
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the table at the end, or change those of its pairs that differ. Raises Unsure."""
+        """Add the table at the end, or change the pairs that differ. Raises Unsure."""
         assert isinstance(name, str)
         whole_path = (*path, name)
         expected = _load(text)

@@ -102,7 +102,9 @@ class MemorandaMemoryService(BaseMemoryService):
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
-        """The notes of this application and user that match, best first."""
+        """Return the memories of this application and user that match, best first. Empty for no
+        query.
+        """
         if query.strip():
             notes = await asyncio.to_thread(self._search, app_name, user_id, query)
         else:
@@ -119,10 +121,12 @@ class MemorandaMemoryService(BaseMemoryService):
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 
     def _own(self, app: str, user: str) -> list[NoteInfo]:
+        """Return the notes of this application and user."""
         notes = self._memory.list(Query(projects=_PROJECTS, metadata={_USER: user}), limit=0)[0]
         return [note for note in notes if _is_of(note, app, user)]
 
     def _add(self, app: str, user: str, events: Sequence[Event], session: str | None) -> None:
+        """Store each event that has text and is not stored yet as a note of the traces."""
         stored_ids = {note.header.get(_ID) for note in self._own(app, user)}
         drafts: dict[str, Draft] = {}
         for event in events:
@@ -147,6 +151,7 @@ class MemorandaMemoryService(BaseMemoryService):
             self._memory.write_many(drafts.values())
 
     def _search(self, app: str, user: str, query: str) -> list[MemoryEntry]:
+        """Return the best matches of this application and user, without deleted events."""
         query_of_user = Query(query, projects=_PROJECTS, metadata={_USER: user})
         results = []
         for hit in self._memory.search(query_of_user, limit=self._limit * 10).hits:
@@ -169,6 +174,7 @@ class MemorandaMemoryService(BaseMemoryService):
         return results[: self._limit]
 
     def _delete(self, app: str, user: str, identity: str) -> None:
+        """Delete a memory. An event is replaced by a note that says so, and is not added again."""
         for note in self._own(app, user):
             if _identity(note) != identity or _DELETED in note.header:
                 continue
@@ -196,11 +202,12 @@ def _is_of(note: NoteInfo, app: str, user: str) -> bool:
 
 
 def _identity(note: NoteInfo) -> str:
+    """Return the id by which a search names a note: the id given in ADK, or the note's."""
     return str(note.header.get(_ID) or note.id)
 
 
 def _text(content: Any) -> str:
-    """The text of what was said; "" when it is calls and files alone."""
+    """Return the text of a content; "" if the content is only calls and files."""
     parts = (content.parts if content is not None else None) or ()
     return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
 

@@ -1,8 +1,8 @@
-"""The common base of the editors of JSON, TOML, YAML and Markdown texts; and the editors of
-Markdown and of JSON, with or without comments and trailing commas.
+"""Has the common base of the editors of configuration files, and the editors of JSON and Markdown.
 
-In a list, the `name` of a member is a function that recognizes its item. Each editor compares the
-parse tree of its result with the old tree and the one member. It raises Unsure if they do not fit.
+An editor changes one member of a text: a key of an object, or an item of a list. The `name` of an
+item is a function that recognizes the item. Each editor parses its result, and raises Unsure if
+more than the one member differs from the old text.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Unsure(MemorandaError):
 
 
 class Hint(NamedTuple):
-    """The things that `put` made in addition to the member.
+    """The changes that `put` made in addition to the member.
 
-    made: how many containers around it.
-    inner: the text that was where the first of them is now.
+    made: how many containers `put` created around the member.
+    inner: the text that was in the place of the outermost new container. None if not recorded.
     """
 
     made: int = 0
@@ -49,15 +49,20 @@ class Hint(NamedTuple):
 
 
 class Editor(ABC):
-    """Changes one member of a text, in the container at `path`, and not another byte."""
+    """Changes one member in the container at `path` of a text, and leaves every other byte as it
+    is.
+    """
 
     @abstractmethod
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
-        """The value of the member, or None. Raises Unsure."""
+        """Return the value of the member. None if there is no such member. Raises Unsure."""
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Set the member, or replace it where it is. Returns the new text. Raises Unsure."""
+        """Add the member at the end of its container, or replace the present member.
+
+        Returns the new text, and the hint for `drop`. Raises Unsure.
+        """
 
     @abstractmethod
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
@@ -69,10 +74,11 @@ class Editor(ABC):
 
 @dataclass(slots=True)
 class Node:
-    """A value from `start` to `end`.
+    """A value that is at `start` to `end` of a text.
 
     kind: `{`, `[`, `null` if null counts as absent, or "" for a scalar.
-    raw: the parser's own node.
+    items: the members of an object or a list.
+    raw: the node of the YAML library; None in JSON.
     """
 
     start: int
@@ -84,7 +90,13 @@ class Node:
 
 @dataclass(slots=True)
 class Member:
-    """A member that begins at `start`, with the place of the comma behind it, -1 for none."""
+    """A member of a container.
+
+    key: its key. None for an item of a list.
+    start: the position of the key, or of the item.
+    node: its value.
+    comma: the position of the comma behind the value, or -1.
+    """
 
     key: str | None
     start: int
@@ -122,8 +134,9 @@ class Document(NamedTuple):
         return node, ()
 
     def position(self, node: Node, name: Name) -> int | None:
-        """Where in `node` the member is. Raises Unsure when there are two, or `node` is of another
-        kind.
+        """Return the index of a member in `node.items`. None if there is no such member.
+
+        Raises Unsure if there are two, or if `node` is another kind of container.
         """
         if node.kind == "null":
             return None
@@ -148,7 +161,9 @@ class Document(NamedTuple):
         return None
 
     def place(self, path: Sequence[str], name: Name) -> tuple[Node, int] | None:
-        """The container at `path` and where in it the member is, or None."""
+        """Return the container at `path` and the index of the member in it. None if either is
+        missing.
+        """
         node, missing = self.container(path)
         if node is None or missing:
             index = None
@@ -159,7 +174,7 @@ class Document(NamedTuple):
         return (node, index)
 
     def find(self, path: Sequence[str], name: Name) -> Any:
-        """The value of a member, or None."""
+        """Return the value of a member. None if there is no such member."""
         position = self.place(path, name)
         if position is None:
             return None
@@ -167,7 +182,10 @@ class Document(NamedTuple):
 
 
 def newline(text: str) -> str:
-    """How the lines of `text` end. Raises Unsure for ends that programs read differently."""
+    """Return the line break of `text`, "\\n" or "\\r\\n".
+
+    Raises Unsure for a carriage return alone, which programs read differently.
+    """
     if re.search(r"\r(?!\n)", text):
         raise Unsure("a line ends in a carriage return alone")
     end = text.find("\n")
@@ -199,7 +217,7 @@ def with_changed_member(
 
 
 def check(result: Tree, expected: Tree) -> None:
-    """Raise Unsure when the text that was made does not say what it should."""
+    """Raise Unsure if `result`, the tree of the new text, differs from the expected tree."""
     try:
         is_right = result == expected
     except RecursionError:
@@ -209,7 +227,7 @@ def check(result: Tree, expected: Tree) -> None:
 
 
 class MarkdownEditor(Editor):
-    """Puts a paragraph between marks, which hold its name."""
+    """Edits a paragraph between two marks with its name: `<!-- memory -->`, `<!-- /memory -->`."""
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         block = _block(name).search(text)
@@ -218,6 +236,7 @@ class MarkdownEditor(Editor):
         return None
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        """Add the paragraph at the end, or replace the present one. `path` has no effect."""
         end = newline(text)
         block = end.join([f"<!-- {name} -->", *value.split("\n"), f"<!-- /{name} -->", ""])
         found_block = _block(name).search(text)
@@ -232,12 +251,14 @@ class MarkdownEditor(Editor):
         return text + gap + block, Hint(inner=gap)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        """Remove the paragraph, and the blank line that `put` added before it."""
         block = _block(name).search(text)
         assert block is not None
         return text[: block.start()].removesuffix((hint and hint.inner) or "") + text[block.end() :]
 
 
 def _block(name: Name) -> re.Pattern[str]:
+    """Return a pattern for the paragraph with this name, its marks included."""
     mark = re.escape(str(name))
     return re.compile(rf"<!-- {mark} -->\r?\n(.*?)\r?\n<!-- /{mark} -->\r?\n?", re.DOTALL)
 
@@ -251,6 +272,7 @@ class JsonEditor(Editor):
         return _read(text).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        """Add the member, and missing containers on its path, or replace its value."""
         read = _read(text)
         end = newline(text)
         if read.root is None:
@@ -301,6 +323,7 @@ class JsonEditor(Editor):
         return new, Hint(len(missing), blank)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        """Remove the member, and the containers that `put` created if they are empty then."""
         read = _read(text)
         position = read.place(path, name)
         assert position is not None
@@ -321,6 +344,10 @@ class JsonEditor(Editor):
 
 
 def _nested(names: Sequence[Name], value: Any) -> Any:
+    """Return `value` inside one container for each name.
+
+    `["a", "b"]` and 1 give `{"a": {"b": 1}}`. A name that is a function makes a list.
+    """
     for name in reversed(names):
         if isinstance(name, str):
             value = {name: value}
@@ -330,12 +357,18 @@ def _nested(names: Sequence[Name], value: Any) -> Any:
 
 
 def _dump(value: Any, indent: str, unit: str, end: str, *, inline: bool = False) -> str:
+    """Return `value` as JSON; further lines begin with `indent`.
+
+    unit: the indentation of one level.
+    end: the line break.
+    inline: whether the JSON is one line.
+    """
     value_text = json.dumps(value, ensure_ascii=False, indent=None if inline else unit)
     return value_text.replace("\n", end + indent)
 
 
 def _line_indent(text: str, position: int) -> str:
-    """The blanks at the beginning of the line."""
+    """Return the blanks at the beginning of the line that contains `position`."""
     line = text[text.rfind("\n", 0, position) + 1 : position].removeprefix(BOM)
     return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -343,7 +376,15 @@ def _line_indent(text: str, position: int) -> str:
 def _add(
     text: str, node: Node, key: str | None, value: Any, unit: str, end: str
 ) -> tuple[str, str | None]:
-    """The text with one more member, and the blanks between the brackets if there was nothing else."""
+    """Return the text with one more member at the end of the container `node`.
+
+    The second result is the text between the container's brackets if the container was empty, or
+    None.
+
+    key: the key of the member. None for an item of a list.
+    unit: the indentation of one level.
+    end: the line break.
+    """
     inner = text[node.start + 1 : node.end - 1]
     is_empty = not inner.strip(_SPACE)
     is_inline = _is_inline(text, node, inner, is_empty)
@@ -371,8 +412,12 @@ def _add(
 
 
 def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
-    """Whether a new member stands on the line of its container: as the others do, in a text of one
-    line, but not as the first member of all.
+    """Return whether a new member is written on the line of its container.
+
+    The member follows the present members. In an empty container it does so if the text is one
+    line, unless the container is the whole text.
+
+    inner: the text between the brackets.
     """
     if not is_empty:
         return "\n" not in inner
@@ -381,7 +426,9 @@ def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
 
 
 def _member_indent(text: str, node: Node, usual_indent: str) -> str:
-    """The blanks before a new member, as before the last one if it begins its line."""
+    """Return the blanks before a new member, the same as before the last member if that begins a
+    line.
+    """
     if not node.items:
         return usual_indent
     start = node.items[-1].start
@@ -392,14 +439,17 @@ def _member_indent(text: str, node: Node, usual_indent: str) -> str:
 
 
 def _is_alone(text: str, node: Node) -> bool:
-    """Whether a container has one member and nothing else, no comment either."""
+    """Return whether a container has only one member, and no comment."""
     (first, *other_items) = node.items
     text_around = text[node.start + 1 : first.start] + text[first.node.end : node.end - 1]
     return not other_items and not text_around.strip(_SPACE + ",")
 
 
 def _without(text: str, node: Node, index: int, expected: Any) -> str:
-    """The text without a member of a container, which leaves the tree `expected`. Raises Unsure."""
+    """Return the text without the member at `index` of a container.
+
+    Raises Unsure if no way to cut the text gives the tree `expected`.
+    """
     item = node.items[index]
     before = len(text[: item.start].rstrip(_SPACE))
     if index + 1 < len(node.items):
@@ -433,6 +483,9 @@ def _without(text: str, node: Node, index: int, expected: Any) -> str:
 
 
 def _spaces(match: re.Match[str]) -> str:
+    """Return blanks in the place of a comment or comma, so that positions stay. Strings are
+    unchanged.
+    """
     return match[1] or re.sub(r"[^\r\n]", " ", match[0])
 
 
@@ -441,7 +494,9 @@ def _refuse(text: str) -> Any:
 
 
 def _read(text: str) -> Document:
-    """The document in `text`. Raises Unsure."""
+    """Return the document in a JSON text, which may have comments and trailing commas. Raises
+    Unsure.
+    """
     without_comments = _COMMENT.sub(_spaces, " " + text[1:] if text.startswith(BOM) else text)
     plain_json = _TRAILING.sub(_spaces, without_comments)
     value = lambda node: json.loads(plain_json[node.start : node.end])
@@ -457,8 +512,9 @@ def _read(text: str) -> Document:
 
 
 def _parse(plain_json: str) -> Node:
-    """Where the values of a JSON text without comments are. Raises ValueError for a comma behind
-    nothing.
+    """Return the root node of a JSON text without comments, with the positions of all values.
+
+    Raises ValueError for a comma that follows no value.
     """
     top = Node(0, len(plain_json), "[")
     label = None

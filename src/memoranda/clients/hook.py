@@ -1,5 +1,4 @@
-"""`memory hook`: answers one event of a client, through the daemon if it runs, or with the home
-    itself.
+"""Answers one event of a client (`memory hook`), through the daemon if it runs, or in this process.
 
 A client waits for its hooks. Therefore any error or delay ends in silence: no text, status 0.
 """
@@ -42,14 +41,15 @@ class HookLimit:
     """Ends this process silently, with status 0, when its time is up, even inside a query or a
     wait.
 
-    A change that is cut off is completed or taken back by the next process.
+    A change that is cut off is completed or undone by the next process.
 
-    Requests to remember are put aside before that. On a machine so busy that the time is up before
-    the event is read, the process ends as soon as they are safe (`is_kept`). It does not wait for a
-    client that sends nothing. Cancel it at the end.
+    Requests to remember are put aside in files before that. On a busy machine the time may be up
+    before the event is read; then the process ends as soon as the requests are safe (`is_kept`). It
+    does not wait for a client that sends nothing. Call `cancel` when the event is answered.
     """
 
     def __init__(self) -> None:
+        """Start the timer. `is_kept` is set once requests to remember are safe in files."""
         from threading import Event, Timer
 
         self.is_kept = Event()
@@ -58,9 +58,11 @@ class HookLimit:
         self._timer.start()
 
     def cancel(self) -> None:
+        """Stop the timer, since the event is answered."""
         self._timer.cancel()
 
     def _end(self) -> None:
+        """End the process, once requests to remember are safe or the grace period is over."""
         last = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < last and not self.is_kept.wait(0.02):
             if self.is_reading and not is_sent(0):
@@ -72,19 +74,19 @@ class HookLimit:
 
 
 def seconds_left() -> float:
-    """The seconds until this hook ends itself."""
+    """Return the seconds until this hook ends itself."""
     return max(0.0, _limit() - _age())
 
 
 def is_sent(seconds: float) -> bool:
-    """Whether the client sends anything, or has sent all, within these seconds."""
+    """Return whether the client sends something, or closes stdin, within these seconds."""
     return bool(select.select([0], [], [], max(0.0, seconds))[0])
 
 
 def _age() -> float:
-    """How long this process has run, in seconds, if it was started for one event.
+    """Return the seconds since this process was started for one event; 0.0 in other processes.
 
-    If the system does not tell, the processor time it has used.
+    If the system does not tell when it was started, the processor time it has used is returned.
     """
     if METHOD not in sys.argv:
         return 0.0
@@ -97,7 +99,10 @@ def _age() -> float:
 
 
 def _limit() -> float:
-    """SECONDS, or what the variable MEMORY_HOOK_SECONDS says, for machines that are busy."""
+    """Return the seconds that a hook may take: SECONDS, or the variable MEMORY_HOOK_SECONDS.
+
+    The variable is meant for busy machines. At most 60.
+    """
     try:
         return min(60.0, float(os.environ["MEMORY_HOOK_SECONDS"]))
     except (KeyError, ValueError):
@@ -108,10 +113,12 @@ _event: bytes | None = None
 
 
 def read_event(end: float | None = None) -> bytes:
-    """Read the payload that the client sends, to its end. Empty if it is too long.
+    """Return the payload that the client sends, to its end; b"" if the payload is too long.
 
-    It is read once and remembered. Raises TimeoutError if the client has not sent it by `end`, on
-    the monotonic clock.
+    The payload is read once and remembered. Raises TimeoutError if the client has not sent all by
+    `end`.
+
+    end: a time of the monotonic clock, in seconds. None means no limit.
     """
     global _event
     if _event is None:
@@ -120,6 +127,7 @@ def read_event(end: float | None = None) -> bytes:
 
 
 def _read(end: float | None) -> bytes:
+    """Read stdin to its end (see `read_event`)."""
     data = bytearray()
     while end is None or is_sent(end - time.monotonic()):
         block = os.read(0, 1 << 16)
@@ -132,9 +140,9 @@ def _read(end: float | None) -> bytes:
 
 
 def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
-    """The answer to the client, perhaps empty. None if the event could not be handled.
+    """Return the answer to the client; "" for no text. None if the event could not be handled.
 
-    agent: who acts, if the caller said so.
+    agent: the agent that the caller named, or None.
     """
     from memoranda.engine.daemon_client import ask, start
 
@@ -143,7 +151,7 @@ def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | 
         return ""
     if agent is None:
         try:
-            # A daemon that is starting only answers the next event.
+            # A daemon that is started here answers only later events.
             if not is_action and not (settings.home / "memory.sock").exists():
                 start(settings)
             reply = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
@@ -159,9 +167,9 @@ def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | 
 
 
 def _may_say_something(event: HookEvent, settings: Settings) -> bool:
-    """Whether asking memory about this tool call could pay off.
+    """Return whether memory may know something about this call of a tool.
 
-    This must be cheap: hooks run on every tool call, and the client waits.
+    This must be cheap: hooks run on every call of a tool, and the client waits.
     """
     from memoranda.transcripts.recall import is_about_something
 
@@ -171,13 +179,16 @@ def _may_say_something(event: HookEvent, settings: Settings) -> bool:
 
     if not is_about_something(action_of(event)):
         return False
-    # A daemon answers sooner than this looks
+    # With a daemon, asking it is quicker than looking into the indexes here.
     return (settings.home / "memory.sock").exists() or may_be_known(event, settings.home)
 
 
 def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
-    """The daemon's answer to an event that `answer_to` sent. Raises TypeError, ValueError for what
-    is not one.
+    """Return the daemon's answer to an event that `answer_to` sent, as `{"reply": text}`.
+
+    Raises TypeError or ValueError for something other than an event.
+
+    params: the fields of the HookEvent.
     """
     from memoranda.clients.hook_events import CLIENTS, HookEvent
 
@@ -191,8 +202,12 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
 
 
 def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, str | None]:
-    """The daemon's answer to what a client sent to `hook_relay`. The reply is None if the hook has
-    to do it alone. Raises TypeError or ValueError for something other than an event's payload.
+    """Return the daemon's answer to a payload that `hook_relay` sent, as `{"reply": text}`.
+
+    The reply is None if the hook has to handle the event without the daemon. Raises TypeError or
+    ValueError for something other than an event's payload.
+
+    params: the values `client`, `name` (of the event, or "") and `payload`.
     """
     from memoranda.clients.hook_events import CLIENTS, event_in, may_ask_to_remember
 
@@ -211,7 +226,7 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
 
 
 def answer(memory: MemorySession, event: HookEvent) -> str:
-    """Do what `event` asks for, and return what the client should be answered."""
+    """Do the work of `event`, and return the answer for the client; "" for no text."""
     from memoranda.clients.hook_events import CLIENTS, PROMPT, START
     from memoranda.engine.pausing import paused_agents
 
@@ -238,7 +253,11 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
 
 
 def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """Answer the beginning of a session."""
+    """Return the answer to the start of a session, and record what the session was told.
+
+    caller: the memory as the agent sees it.
+    session: the record of what this session was told.
+    """
     from memoranda.clients.hook_context import at_start
     from memoranda.clients.hook_events import reply_of
     from memoranda.engine.served import log_of
@@ -255,8 +274,13 @@ def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> 
 def _on_prompt(
     owner: MemorySession, caller: MemorySession, event: HookEvent, session: SessionRows
 ) -> str:
-    """Answer a prompt with notes about it. Requests to remember something are stored as the
-    owner's.
+    """Return the answer to a prompt, with notes about the prompt.
+
+    Requests to remember something are stored first.
+
+    owner: the memory as its owner sees it, in which such requests are stored.
+    caller: the memory as the agent sees it, in which notes are searched.
+    session: the record of what this session was told.
     """
     from memoranda.clients.hook_capture import remember
     from memoranda.clients.hook_context import for_prompt
@@ -276,7 +300,10 @@ def _on_prompt(
 
 
 def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """Answer a tool that is about to run, or failed."""
+    """Return the answer for a tool that is about to run or has failed, with facts about the call.
+
+    The answer may keep the tool from running, once for each action.
+    """
     from memoranda.clients.hook_action import HELD_BACK, for_action
     from memoranda.clients.hook_events import CLIENTS, TOOL, held_reply, reply_of
 

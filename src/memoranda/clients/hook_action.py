@@ -1,4 +1,7 @@
-"""The answer of a hook before a tool runs, and after one failed (docs/hooks.md): mostly nothing."""
+"""Composes the answer of a hook before a tool runs and after a tool failed (docs/hooks.md).
+
+Mostly the answer is empty. A fact is a sentence that memory has about such a call.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ _MOST_FACTS = 3
 
 
 class ActionTelling(NamedTuple):
-    """The text about an action.
+    """The text that an agent is told about an action.
 
-    facts: the facts in it.
-    is_first: whether nothing about this action was told in the session before, so that the agent
-        does not know it yet.
+    text: the text, or "" if there is nothing to tell.
+    facts: the keys of the facts in the text.
+    is_first: whether this session was told nothing about this action before.
     """
 
     text: str
@@ -38,7 +41,10 @@ class ActionTelling(NamedTuple):
 
 
 def for_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> ActionTelling:
-    """Tell what is known of the action, each fact once in a session."""
+    """Return the facts that memory has about the event's action, without facts told before.
+
+    session: the record of what this session was told.
+    """
     room = ACTION_TOKENS - tokens_in(fenced("")) - tokens_in(HELD_BACK)
     lines: list[str] = []
     keys: list[str] = []

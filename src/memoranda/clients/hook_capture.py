@@ -1,8 +1,9 @@
-"""Writes down what a hook learns: sentences a person asks to remember, and an extract of a session as a
-trace.
+"""Stores what a hook learns: sentences that a person asks to remember, and an extract of the
+session.
 
-Traces are not memories: they are in a separate project, which is searched only by its name. Nothing
-is interpreted, and nothing that came from memory goes back into it.
+The extract is a note called a trace. Traces are not memories: they are in a separate project, which
+is searched only if a search names it. No text is interpreted, and text that came from memory is not
+stored again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _TAIL_BYTES = 256_000
 _PROMPT_CHARACTERS = 300
 _ANSWER_CHARACTERS = 1_000
 _COMMAND_CHARACTERS = 120
-# Lines of one part of an extract.
+# The most lines in one part of an extract.
 _MOST_OF_PART = 12
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replace", "write_file")
 _COMMANDS = ("Bash", "shell", "exec_command", "run_shell_command", "bash", "local_shell")
@@ -46,9 +47,11 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
 def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """Store the sentences that a person asked to remember as the owner's, in the fitting category.
+    """Store the sentences of a prompt that the person asked to remember, as notes of the owner.
 
-    They are added to `session`. Returns lines that tell the agent about it.
+    Returns lines that tell the agent what was stored and what was refused; "" without requests.
+
+    session: the record of this session, to which the notes are added.
     """
     lines = []
     for request in asked_in(event, session.texts, memory.clock()):
@@ -66,9 +69,10 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> s
 
 
 def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) -> None:
-    """Write an extract of the session so far, replacing the last one.
+    """Write an extract of the session so far, in place of the session's earlier extract.
 
-    It has the requests, files, commands and the last answer. Nothing is written if traces are off.
+    The extract has the requests, files, commands and the last answer. Nothing is written if the
+    setting `traces` is off.
     """
     if not memory.settings.traces:
         return
@@ -94,7 +98,7 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
 
 
 def _extract(event: HookEvent, session: SessionRows) -> str:
-    """A session in a few lines; "" for one in which nothing was said."""
+    """Return the session in a few lines, or "" if nothing was said in the session."""
     prompts, answers, files, commands = _read_ends(event.transcript)
     asked = [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]]
     last_answer = session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
@@ -112,22 +116,28 @@ def _extract(event: HookEvent, session: SessionRows) -> str:
 
 
 def _lines(texts: list[str], most_characters: int) -> list[str]:
-    """Each different text in one line of at most `most_characters` characters."""
+    """Return each different text in one line of at most `most_characters` characters."""
     return [_line(text, most_characters) for text in dict.fromkeys(texts) if text.strip()]
 
 
 def _part(title: str, lines: list[str]) -> str:
+    """Return one part of an extract: its title, and its last lines as a block of code."""
     excerpt = "\n".join(f"    {line}" for line in lines[-_MOST_OF_PART:])
     # As code, so that nothing in it links or tags.
     return f"{title}:\n\n```text\n{excerpt}\n```"
 
 
 def _line(text: str, most_characters: int) -> str:
+    """Return the text in one line, cut to `most_characters` characters."""
     return cut(" ".join(visible(text).split()), most_characters)
 
 
 class _Seen(NamedTuple):
-    """The texts at a transcript's beginning and end, by kind, each in order."""
+    """The texts at the beginning and the end of a transcript, each list in the transcript's order.
+
+    files: the paths of the files that tools changed.
+    commands: the command lines that tools ran.
+    """
 
     prompts: list[str]
     answers: list[str]
@@ -136,7 +146,10 @@ class _Seen(NamedTuple):
 
 
 def _read_ends(transcript: str) -> _Seen:
-    """Read the beginning and the end of a transcript."""
+    """Return the prompts, answers, changed files and commands at both ends of a transcript.
+
+    transcript: the path of the file.
+    """
     seen = _Seen([], [], [], [])
     for entry in _entries(transcript):
         # Claude Code calls it message, Codex payload.
@@ -158,7 +171,10 @@ def _read_ends(transcript: str) -> _Seen:
 
 
 def _add_text(seen: _Seen, role: Any, text: str) -> None:
-    """Add what somebody said, if it is of the person or the agent."""
+    """Add a text of the person or the agent to `seen`. Other texts are ignored.
+
+    role: "user" or "assistant"; other values mean neither.
+    """
     if not text.strip():
         return
     # Clients put texts of their own into the user's turns.
@@ -169,7 +185,10 @@ def _add_text(seen: _Seen, role: Any, text: str) -> None:
 
 
 def _add_call(seen: _Seen, part: dict[str, Any]) -> None:
-    """Add the files and the command of a tool call, if a part of a message is one."""
+    """Add the files or the command to `seen` if this part of a message is the call of a tool.
+
+    `{"name": "Bash", "input": {"command": "ls"}}` adds the command `ls`.
+    """
     name = part.get("name")
     arguments = _arguments_of(part)
     if not isinstance(name, str) or arguments is None:
@@ -187,9 +206,9 @@ def _add_call(seen: _Seen, part: dict[str, Any]) -> None:
 
 
 def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
-    """The arguments of a tool call.
+    """Return the arguments of a tool call, as a dict.
 
-    A single value becomes `input`. None if the arguments are cut.
+    A single value becomes `{"input": value}`. None if the arguments are JSON that was cut off.
     """
     arguments = part.get("input", part.get("arguments"))
     if isinstance(arguments, str) and part.get("type") == "function_call":
@@ -203,7 +222,10 @@ def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:
-    """The entries in the first and last lines of a transcript. Empty for any other file."""
+    """Yield the entries in the first and last lines of a transcript, one for each line of JSON.
+
+    A file that cannot be read gives no entries.
+    """
     opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:
         with open(path, "rb", 0, opener=opener) as file:
@@ -221,7 +243,7 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
-            # A line that was cut, or none of JSON
+            # The line was cut off, or is not JSON.
             continue
         if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
             yield entry

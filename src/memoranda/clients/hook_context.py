@@ -1,8 +1,8 @@
-"""Composes the contexts nobody asked for: at the start of a session, and for a prompt
+"""Composes the texts that a client gets without asking: at a session's start and for a prompt
 (docs/hooks.md).
 
-They are put between marks that declare them as data. Every line of a note is one line here, with
-its day and address. Facts that a session already has are known from the ledger.
+A text is put between marks that declare it as data. Each note takes one line, with its day and
+address. The ledger records the notes that a session was told, so that no note is told twice.
 """
 
 from __future__ import annotations
@@ -63,14 +63,20 @@ _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
 
 class Told(NamedTuple):
-    """A text for a client's context, and the ids of the notes in it."""
+    """A text for a client's context, or "", and the ids of the notes in the text."""
 
     text: str
     notes: list[str]
 
 
 def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> Told:
-    """Compose the context at the start of a session; of one that goes on only what is new since."""
+    """Return the text for the start of a session.
+
+    A session that continues gets only notes that are new since it was last told some. A new session
+    also gets an introduction.
+
+    session: the record of what this session was told.
+    """
     now = memory.clock()
     teller = _Teller(memory, START_TOKENS, session.notes, event.cwd)
     if session.is_known:
@@ -94,7 +100,11 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
 def _tell_new_session(
     teller: _Teller, memory: MemorySession, event: HookEvent, now: datetime
 ) -> None:
-    """How to use the memory, what is due, the profile, and the project that is worked in."""
+    """Add an introduction: how to use the memory, what is due, the profile, and the present
+    project.
+
+    The profile consists of the notes about the user.
+    """
     teller.say(_HOW)
     teller.section("Due", due_reminders(memory, now), 300)
     entries = owner_first(memory, profile(memory))
@@ -116,8 +126,10 @@ def _tell_new_session(
 def for_prompt(
     memory: MemorySession, event: HookEvent, session: SessionRows, opening: str = ""
 ) -> Told:
-    """Compose what memory has about a prompt, and the sentence `opening` before it; empty when there is
-    neither.
+    """Return the text with passages of notes that fit a prompt; "" if there is nothing to tell.
+
+    session: the record of what this session was told.
+    opening: a sentence to put before the passages, or "".
     """
     prompt = own_words(event.prompt)
     hits: list[Hit] = []
@@ -142,7 +154,11 @@ def for_prompt(
 
 
 def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages: str) -> str:
-    """Mark the passages of notes that cite code which has changed or is gone."""
+    """Return `passages` with a mark at each note that cites code which has changed or is gone.
+
+    hits: the notes from which the passages come.
+    passages: the text of the answer, with the address of each note.
+    """
     infos = [hit.note for hit in hits]
     bodies = contents(memory, infos)
     if not any("`" in body for body in bodies):
@@ -160,8 +176,10 @@ def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages
 
 
 def project_names(cwd: str) -> list[str]:
-    """The names of the project in which `cwd` is: its repository's folder and name; []
-    outside of one.
+    """Return the names of the git repository that contains `cwd`: of its folder, and of its
+    remotes.
+
+    `/home/ann/shop/src` may give `["shop", "web-shop"]`. Empty outside of a repository.
     """
     root = _repository(cwd)
     if root is None:
@@ -176,8 +194,9 @@ def project_names(cwd: str) -> list[str]:
 
 
 def _repository(cwd: str) -> Path | None:
-    """The folder of the git repository that `cwd` is in. None if it is in none, or only in the
-    user's home folder.
+    """Return the folder of the git repository that contains `cwd`.
+
+    None if there is no such repository, or if the user's home folder is the repository.
     """
     if not os.path.isabs(cwd) or "\0" in cwd:
         return None
@@ -193,11 +212,21 @@ def _repository(cwd: str) -> Path | None:
 
 
 class _Teller:
-    """Collects lines within `tokens`, each note once and none of those known."""
+    """Collects lines about notes within a budget of tokens. No note is told twice.
+
+    lines: the lines so far.
+    notes: the ids of the notes in these lines.
+    """
 
     def __init__(
         self, memory: MemorySession, tokens: int, told_before: Iterable[str], cwd: str = ""
     ):
+        """Begin without lines.
+
+        tokens: the budget for all lines and the marks around them.
+        told_before: the ids of notes that the session was told earlier.
+        cwd: the working folder, in which cited code is looked up; "" if unknown.
+        """
         self._memory = memory
         self._room = tokens - tokens_in(f"{OPEN}\n{CLOSE}\n")
         self._known = set(told_before)
@@ -207,16 +236,20 @@ class _Teller:
 
     @cached_property
     def _citations(self) -> CitationCheck:
+        """The check whether code that notes cite has changed. Made only when a note needs the
+        check.
+        """
         from memoranda.citations.check import CitationCheck
 
         return CitationCheck(self._memory, [self._cwd] if os.path.isabs(self._cwd) else [])
 
     def end(self) -> None:
-        """Keep what was learned of cited code for the next session."""
+        """Save the results of the check of cited code, for later sessions."""
         if "_citations" in self.__dict__:
             self._citations.save()
 
     def say(self, *lines: str) -> None:
+        """Add lines, and take their tokens from the budget."""
         self._room -= sum(tokens_in(line + "\n") for line in lines)
         self.lines += lines
 
@@ -229,13 +262,13 @@ class _Teller:
         texts: Mapping[int, str] = {},
         longest: int = _LINE_CHARACTERS,
     ) -> None:
-        """Add notes under a title.
+        """Add notes under a title, until the tokens are used up.
 
-        title: the title.
-        infos: the notes, each with a remark.
-        most_tokens: how many tokens to use at most.
-        texts: by row, the text to tell in place of the whole note.
-        longest: how many characters of each note to tell at most.
+        title: the title, or "" for no title.
+        infos: the notes, each with a mark such as "open" that is shown at the note, or "".
+        most_tokens: the most tokens that the section may use.
+        texts: by row of a note, the text to show in place of the whole note.
+        longest: the most characters to show of a note.
         """
         unused = max(0, self._room - most_tokens)
         if title and f"{title}:" not in self.lines:
@@ -253,7 +286,7 @@ class _Teller:
             (info, self._with_stale(mark, info, body), telling, body)
             for (info, mark, telling), body in zip(chosen, bodies, strict=True)
         ]
-        # Notes that cite changed code come last.
+        # Notes that cite changed code come last, and are the first to be left out.
         rows.sort(key=lambda row: _STALE in row[1])
         for info, mark, telling, body in rows:
             text = texts.get(info.row, body)
@@ -266,7 +299,9 @@ class _Teller:
             heads = []
 
     def _with_stale(self, mark: str, info: NoteInfo, body: str) -> str:
-        """The mark of a note, and that the code it cites changed or went."""
+        """Return the mark of a note, with a warning added if code that the note cites changed or is
+        gone.
+        """
         if "`" not in body and CITES not in info.header:
             return mark
         stale = self._citations.stale(info, body)
@@ -276,7 +311,13 @@ class _Teller:
 def _about_project(
     memory: MemorySession, cwd: str, names: list[str], now: datetime
 ) -> Iterator[tuple[NoteInfo, str]]:
-    """The last session here, open tasks, notes kept in or about the project, each with a mark."""
+    """Yield notes about the present project, each with a mark such as "open", or "".
+
+    They are the last session here, open tasks, notes of the memory projects in this folder, and
+    notes that name the project.
+
+    names: the names of the project's repository. Without names nothing is yielded.
+    """
     if not names:
         return
     valid = Query(archived=False, valid_at=now)
@@ -306,7 +347,10 @@ _TASKS: tuple[dict[str, Any], ...] = (
 
 
 def _open_tasks(memory: MemorySession, valid: Query, name: str) -> Iterator[NoteInfo]:
-    """The tasks that name a project and are not done."""
+    """Yield the tasks that mention the project `name` and are not done.
+
+    valid: a query for notes that hold at present.
+    """
     for filters in _TASKS:
         query = valid.replace(text=f'"{name}"', **filters)
         for hit in memory.search(query, limit=5, vetted=True).hits:
@@ -316,7 +360,7 @@ def _open_tasks(memory: MemorySession, valid: Query, name: str) -> Iterator[Note
 
 
 def _projects_at(memory: MemorySession, cwd: str) -> tuple[str, ...]:
-    """The memory projects inside of the repository that is worked in, or around it."""
+    """Return the names of memory projects inside or around the repository that contains `cwd`."""
     root = Path(os.path.realpath(_repository(cwd) or cwd))
     result = []
     for project in memory.projects:
@@ -329,7 +373,10 @@ def _projects_at(memory: MemorySession, cwd: str) -> tuple[str, ...]:
 def _notes_of_others(
     memory: MemorySession, since: datetime, now: datetime
 ) -> Iterator[tuple[NoteInfo, str]]:
-    """Notes made since by anybody but this agent, newest first, with who made them."""
+    """Yield notes that were created after `since` by anybody but this agent, newest first.
+
+    Each note comes with `by` and the name of its writer; "" if the writer is not an agent.
+    """
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):
         for text in change.texts():

@@ -1,4 +1,7 @@
-"""The last turns of a session, from its transcript: a prompt is read as the newest turn of them."""
+"""Reads the last turns of a session from its transcript, so that a prompt is searched in context.
+
+A turn is what the person or the model said at one time. The transcript is a file of the client.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +19,20 @@ from memoranda.text.dialogue import Turn, as_dialogue
 _TAIL_BYTES = 64_000
 # Turns before the prompt that its search takes into account.
 _TURNS = 4
-# Of this many turns before the prompt, so much of each is part of the query.
+# Characters of the prompt, and of each turn before it, that become part of the query.
 _CHARACTERS = 400
 _TEXTS = ("text", "input_text", "output_text")
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
-# How texts begin that a client puts into a session in the name of the person.
+# A client adds texts to a session in the person's name. They begin with one of these strings.
 _NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
 
 
 def conversation(prompt: str, transcript: str) -> str:
-    """The prompt as the newest turn of the session whose transcript is at this path.
+    """Return the prompt preceded by the last turns of its session, as the text of a query.
 
-    The prompt alone if the transcript has no earlier turns.
+    The prompt alone is returned if the transcript has no earlier turns.
+
+    transcript: the path of the session's transcript, or "".
     """
     prompt_text = prompt[:_CHARACTERS]
     earlier_turns = _last_turns(transcript, prompt)
@@ -37,7 +42,11 @@ def conversation(prompt: str, transcript: str) -> str:
 
 
 def _last_turns(transcript: str, prompt: str) -> list[Turn]:
-    """The turns before the prompt, of which some clients have written it down already."""
+    """Return the last turns before the prompt, each cut to a length.
+
+    Some clients write the prompt into the transcript before they call the hook. Turns at the end
+    that repeat the prompt are therefore left out.
+    """
     turns = list(chain.from_iterable(map(_turns_of, _entries(transcript))))
     newest = " ".join(prompt.split())
     while turns and turns[-1].speaker == "User" and " ".join(turns[-1].text.split()) == newest:
@@ -46,7 +55,11 @@ def _last_turns(transcript: str, prompt: str) -> list[Turn]:
 
 
 def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
-    """The words of a person or the model in an entry of Claude Code's or Codex's transcript."""
+    """Yield what the person or the model said in one entry of a transcript.
+
+    `{"message": {"role": "user", "content": "Hello"}}` gives `Turn("User", "Hello")`. Claude Code
+    has the key `message`, and Codex `payload`. Results of tools and pasted text are left out.
+    """
     message = entry.get("message", entry.get("payload"))
     if not isinstance(message, dict) or message.get("role") not in _SPEAKERS:
         return
@@ -72,9 +85,9 @@ def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:
-    """The entries at the end of a transcript.
+    """Yield the entries at the end of a transcript, one for each line of JSON.
 
-    Empty for a file that does not consist of lines of JSON.
+    Lines that are not JSON are skipped. A file that cannot be read gives no entries.
     """
     opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:

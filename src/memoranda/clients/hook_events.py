@@ -1,8 +1,8 @@
-"""Reads what clients tell a hook on its standard input, and says how each wants its answer
-(docs/hooks.md).
+"""Reads the events that clients send to a hook, and formats the answers (docs/hooks.md).
 
-The payload of an unknown client, or one that looks like another client's, does not count as an
-event, since several programs run the hooks of Claude Code's settings.
+Each client has its own dialect: names of events, keys of the payload, and form of the answer. The
+payload of an unknown client is ignored. So is a payload that looks like another client's, since
+several programs run the hooks of Claude Code's settings.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 
 
 class HookEvent(NamedTuple):
-    """One event of one client.
+    """One event that a client sent to its hook. A field that the client did not send is "".
 
-    client: the client.
+    client: the id of the client, a key of CLIENTS.
     kind: START, PROMPT, CHECKPOINT, END, TOOL (a tool is about to run) or FAILED (a tool failed).
-    name: the client's own name for it.
-    session: the session.
+    name: the client's own name for the event.
+    session: the id of the session.
     cwd: the working folder.
-    prompt: the prompt.
-    source: what began a session, or whose prompt it is.
-    transcript: the file with the session so far, or empty.
-    answer: the last answer, if the client sends it.
-    tool: the tool.
-    given: its arguments as JSON.
+    prompt: the text of the prompt.
+    source: the reason why a session began, or the author of a prompt.
+    transcript: the path of the file with the session so far.
+    answer: the last answer of the model.
+    tool: the name of the tool.
+    given: the tool's arguments as JSON.
     output: the output of a tool that failed.
     """
 
@@ -64,17 +64,17 @@ class HookEvent(NamedTuple):
 
 
 class HookDialect(NamedTuple):
-    """The way a client speaks.
+    """The events and the form of answers that a client understands.
 
-    handshake: the name it gives itself over MCP.
-    agent: the agent it means.
-    events: its names of events, mapped to kinds.
-    reply: makes its answer of an event's name and a text.
-    keys: the names of the values in its payload.
-    injects: the kinds of events at which it accepts text.
-    foreign: keys that show that a payload comes from another client.
-    hold: makes the answer that keeps a tool from running and tells the model why. None if the
-        client has no such answer.
+    handshake: the name that the client gives itself over MCP.
+    agent: the agent that acts through the client.
+    events: the client's names of events, each mapped to a kind such as START.
+    reply: makes the client's answer from an event's name and a text.
+    keys: our names of payload values, each mapped to the client's key if that differs.
+    injects: the kinds of events at which the client accepts text.
+    foreign: keys which show that a payload comes from another client.
+    hold: makes the answer that keeps a tool from running and tells the model the reason. None if
+        the client has no such answer.
     """
 
     handshake: str
@@ -186,11 +186,13 @@ CLIENTS = {
 def event_of(
     client: str, data: bytes, environ: Mapping[str, str], name: str = ""
 ) -> HookEvent | None:
-    """The event that a client sent to its hook. None for invalid data, for the event of another
-    program, and for an event that needs no action.
+    """Return the event that a client sent to its hook.
 
-    client: the client whose hook this is.
-    name: the event, for a client whose payload does not name it.
+    None for invalid data, for the event of another program, and for an event that needs no action.
+
+    client: the client whose hook was called.
+    data: the payload as the client sent it, in JSON.
+    name: the event, for a client whose payload does not name the event; else "".
     """
     try:
         payload = json.loads(data)
@@ -204,7 +206,11 @@ def event_of(
 def event_in(
     client: str, payload: Mapping[str, Any], environ: Mapping[str, str], name: str = ""
 ) -> HookEvent | None:
-    """The event in a parsed payload (see `event_of`). None if it is not an event to act on."""
+    """Return the event in a payload that is parsed already (parameters as in `event_of`).
+
+    `{"hook_event_name": "SessionStart", "session_id": "7", …}` is an event of kind START. None if
+    the payload has no event that needs an action.
+    """
     client = _sender(client, payload, environ)
     if not client:
         return None
@@ -240,7 +246,10 @@ def event_in(
 
 
 def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """The client that sent a payload to the hook of `client`. Empty if it is not a known client."""
+    """Return the client that sent a payload to the hook of `client`; "" if the client is not known.
+
+    Another client may run a hook that was set up for Claude Code.
+    """
     dialect = CLIENTS.get(client)
     if dialect is None or any(key in payload for key in dialect.foreign):
         return ""
@@ -255,7 +264,7 @@ def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str])
 
 
 def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
-    """The folder a session is in, the first of several."""
+    """Return the folder that a session is in, the first of several; "" if unknown."""
     cwd = payload.get(dialect.keys.get("cwd", "cwd")) or payload.get("cwd")
     if isinstance(cwd, list) and cwd:
         cwd = cwd[0]
@@ -263,7 +272,9 @@ def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
 
 
 def _is_of_person(event: HookEvent) -> bool:
-    """Whether a prompt is a sentence of a person: long enough, and not a command of the client."""
+    """Return whether a person wrote a prompt: the text is long enough, and not a command of the
+    client.
+    """
     text = event.prompt.strip()
     is_sentence = is_long_enough(text) or may_ask_to_remember(event)
     return event.source in ("", "user") and is_sentence and text[0] not in "/!"
@@ -272,7 +283,11 @@ def _is_of_person(event: HookEvent) -> bool:
 def _tool_event(
     dialect: HookDialect, payload: Mapping[str, Any], event: HookEvent
 ) -> HookEvent | None:
-    """Add the tool's fields to an event. None if only failures count and the tool did not fail."""
+    """Return `event` with the fields of the tool added.
+
+    None for an event of kind FAILED whose tool did not fail: some clients report every end of a
+    tool.
+    """
     tool_input = payload.get(dialect.keys.get("given", "tool_input"), "")
     if not isinstance(tool_input, str):
         tool_input = json.dumps(tool_input, ensure_ascii=False)
@@ -291,7 +306,7 @@ _FAILED_STATES = ("failure", "error", "failed", "rejected")
 
 
 def _failure(payload: Mapping[str, Any]) -> str:
-    """The output of a tool that failed; "" where it did not fail."""
+    """Return the output of a tool that failed; "" if the tool did not fail."""
     for key in ("error", "error_message"):
         error = payload.get(key)
         if error and isinstance(error, str):
@@ -310,7 +325,10 @@ def _failure(payload: Mapping[str, Any]) -> str:
 
 
 def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
-    """The output of a tool, and how it ended. The latter is None if unknown."""
+    """Return the output of a tool, and the state in which the tool ended, such as "error".
+
+    The state is None if the payload does not tell.
+    """
     from memoranda.transcripts.blocks import text_of
 
     result: Any = next((payload[key] for key in _RESULTS if payload.get(key)), "")
@@ -322,7 +340,9 @@ def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _reads_as_failure(text: str) -> bool:
-    """Whether the words of an output say that something failed. Codex tells its hooks nothing else."""
+    """Return whether the words of an output report a failure. Codex tells its hooks only the
+    output.
+    """
     from memoranda.transcripts.lessons import is_broken
     from memoranda.transcripts.terms import error_line, is_error
 
@@ -330,7 +350,7 @@ def _reads_as_failure(text: str) -> bool:
 
 
 def _state_of(result: Mapping[str, Any]) -> Any:
-    """The outcome of a tool, from its result. None if the result does not say."""
+    """Return the state in which a tool ended, such as "error", from its result. None if unknown."""
     error = result.get("error")
     if isinstance(error, dict | str) and error:
         return "error"
@@ -338,22 +358,25 @@ def _state_of(result: Mapping[str, Any]) -> Any:
 
 
 def may_ask_to_remember(event: HookEvent) -> bool:
-    """Whether it is worth a look what the prompt of an event asks to remember."""
+    """Return whether a prompt has a word such as "remember", which may begin a request."""
     prompt = event.prompt.lower()
     return event.kind == PROMPT and any(word in prompt for word in _REMEMBER)
 
 
 def is_long_enough(text: str) -> bool:
-    """Whether memory is asked about a prompt of these words."""
+    """Return whether a prompt is long enough to be searched in memory. A CJK character counts as
+    four.
+    """
     if text.isascii():
         return len(text) >= PROMPT_CHARACTERS
-    # Some ms, which most prompts need not take
+    # The import takes some ms, which prompts in ASCII can save.
     from memoranda.text.tokens import is_cjk
 
     return len(text) + 3 * sum(map(is_cjk, text[:PROMPT_CHARACTERS])) >= PROMPT_CHARACTERS
 
 
 def _text(payload: Mapping[str, Any], key: str, most_characters: int) -> str:
+    """Return the text at `key`, cut to `most_characters` characters; "" if there is no text."""
     value = payload.get(key)
     if isinstance(value, str):
         return value[:most_characters]
@@ -361,9 +384,9 @@ def _text(payload: Mapping[str, Any], key: str, most_characters: int) -> str:
 
 
 def reply_of(event: HookEvent, text: str) -> str:
-    """The answer to `event` that puts `text` into the client's context.
+    """Return the answer to `event` that puts `text` into the client's context, as JSON.
 
-    Empty if there is nothing to say.
+    "" if `text` is empty, or if the client does not accept text at such an event.
     """
     client_events = CLIENTS[event.client]
     if text and event.kind in client_events.injects:
@@ -372,8 +395,9 @@ def reply_of(event: HookEvent, text: str) -> str:
 
 
 def held_reply(event: HookEvent, text: str) -> str:
-    """The answer to `event` that holds its tool back and tells the model `text`. Only for a client
-    with `hold`.
+    """Return the answer to `event` that keeps the tool from running and tells the model `text`.
+
+    The client's dialect must have `hold`.
     """
     hold = CLIENTS[event.client].hold
     assert hold is not None

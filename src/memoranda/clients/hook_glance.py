@@ -1,4 +1,6 @@
-"""Checking whether a tool's hook has anything to say. It runs often, so this imports little."""
+"""Checks whether memory may know something about the call of a tool. A hook asks this before each
+call, so this module imports little.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,17 @@ from memoranda.transcripts.recall import Action, ActionTerms
 
 
 def action_of(event: HookEvent) -> Action:
-    """The action an event is about."""
+    """Return the action (a tool and its arguments) that an event is about."""
     return Action(event.cwd, event.tool, event.given, event.output)
 
 
 def may_be_known(event: HookEvent, home: Path) -> bool:
-    """Whether it is worth opening the memory for this event: looked up in its indexes alone."""
+    """Return whether memory may know something about the event's action.
+
+    Only the indexes are looked at, which is quick. A hook opens the memory only if this is True.
+
+    home: the folder of the memory.
+    """
     terms = ActionTerms(action_of(event))
     if not terms.terms:
         return False

@@ -1,8 +1,8 @@
-"""Hands the event of a hook to the daemon of the home, where one runs.
+"""Hands the event of a hook to the daemon of the home, if the daemon runs.
 
-A client waits for a hook before each call of a tool. So this imports almost nothing: neither the
-event nor the settings are understood here, but by the daemon. Where anything is out of the ordinary
-it leaves the event to the whole command, which gets the bytes that were read.
+A client waits for a hook before each call of a tool. So this module imports almost nothing, and the
+daemon alone reads the event and the settings. In any unusual case the module leaves the event to
+the full command, which gets the bytes that were read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-
 
 
 def relayed(arguments: list[str]) -> str | None:
-    """The daemon's answer to the event on stdin. Empty if the client gets nothing.
+    """Return the daemon's answer to the event on stdin; "" if the client should get no text.
 
     None if the daemon does not answer; `hook.read_event` still has the event then.
 
@@ -53,11 +53,12 @@ def relayed(arguments: list[str]) -> str | None:
 
 
 def _socket_path(home: str | None) -> str:
-    """Where the daemon of the home listens, which is `home` if the command said so; "" where only
-    the settings can tell.
+    """Return the path of the daemon's socket; "" if only the settings can tell the path.
+
+    home: the home that the command line names, or None.
     """
     variables = os.environ
-    # Who acts, and another program in the place of Claude Code, are for the whole command.
+    # The full command handles a named agent, and programs that run the hooks of Claude Code.
     if variables.get("MEMORY_AGENT") or any(
         name.startswith(_FOREIGN_VARIABLES) for name in variables
     ):
@@ -73,7 +74,7 @@ def _socket_path(home: str | None) -> str:
     home = f"{user_folder}/.memory"
     try:
         with open(f"{home}/config.yaml", "rb") as file:
-            # The home may be elsewhere.
+            # The setting `storage` may name another folder as the home.
             if b"storage" in file.read():
                 return ""
     except FileNotFoundError:
@@ -84,9 +85,11 @@ def _socket_path(home: str | None) -> str:
 
 
 def _request(names: list[str], payload: bytes) -> bytes:
-    """The request to the daemon in one line; b"" for an event that cannot be in one.
+    """Return the request to the daemon in one line; b"" for an event that cannot be sent in one
+    line.
 
-    names: the client, and the event where its payload does not name it.
+    names: the client, and the event for a client whose payload does not name the event.
+    payload: the bytes that the client sent, which are put into the request unchanged.
     """
     # JSON has line ends only where blanks may be.
     payload = payload.strip().replace(b"\n", b" ").replace(b"\r", b" ")
@@ -101,8 +104,12 @@ def _request(names: list[str], payload: bytes) -> bytes:
 
 
 def _ask(path: str, request: bytes, end: float) -> bytes:
-    """The reply of the daemon to a request; b"" where nothing answers. Raises OSError, and
-    TimeoutError where the time is up at `end`, of the monotonic clock.
+    """Return the daemon's reply to a request; b"" if no daemon answers.
+
+    Raises TimeoutError if the time is up, and OSError if the socket fails.
+
+    path: the path of the daemon's socket.
+    end: when the time is up, in seconds of the monotonic clock.
     """
     # `socket` takes four times as long to import.
     import _socket
@@ -129,7 +136,10 @@ def _ask(path: str, request: bytes, end: float) -> bytes:
 
 
 def _answer_in(reply: bytes) -> str | None:
-    """The answer in the daemon's reply. None if it gave none."""
+    """Return the answer in the daemon's reply. None if the reply has no answer.
+
+    `{"result": {"reply": "text"}}` gives `text`.
+    """
     if hook.NOTHING_TO_SAY in reply:
         return ""
     # Most answers are empty and need no parser.

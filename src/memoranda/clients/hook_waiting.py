@@ -1,6 +1,7 @@
-"""Puts aside what a prompt asks to remember, before anything else is done with it.
+"""Writes the requests to remember in a prompt to files, before anything else is done with the
+prompt.
 
-Opening the memory may take longer than a hook has. As soon as the file is written, nothing can be
+Opening the memory may take longer than a hook has. Once the file is written, the request cannot be
 lost, even if the hook is killed (engine/asked.py).
 """
 
@@ -18,9 +19,10 @@ from memoranda.engine.asked import Asked, put_aside
 
 
 def asked_in(event: HookEvent, given_hashes: set[str], now: datetime) -> Iterator[Asked]:
-    """The requests to remember something in the prompt of an event.
+    """Yield the requests to remember something in the prompt of an event.
 
-    given_hashes: hashes of lines that the session got from memory. These lines are not requests.
+    given_hashes: hashes of the lines that the session got from memory. Such lines are not requests.
+    now: the time of the requests.
     """
     texts = asked_to_remember(event.prompt)
     if not texts:
@@ -37,7 +39,10 @@ def asked_in(event: HookEvent, given_hashes: set[str], now: datetime) -> Iterato
 
 
 def keep_asked(event: HookEvent, home: Path, now: datetime) -> list[Path]:
-    """Put aside what an event asks to remember; returns the files. Raises OSError."""
+    """Write each request to remember in an event to a file, and return the files.
+
+    Returns an empty list for an event that is not a prompt. Raises OSError.
+    """
     if event.kind != PROMPT:
         return []
     from memoranda.sources.layout import Layout
@@ -51,7 +56,7 @@ def keep_asked(event: HookEvent, home: Path, now: datetime) -> list[Path]:
 
 
 def forget(paths: list[Path]) -> None:
-    """Remove the files of what has been stored."""
+    """Remove the files of requests that have been stored in memory."""
     for path in paths:
         with suppress(OSError):
             path.unlink()

@@ -1,6 +1,6 @@
-"""Tells which words of a prompt are a person's own, and what they ask in it to remember.
+"""Tells which words of a prompt a person wrote, and which sentences the person asks to remember.
 
-A hook uses this before anything else, so this module imports little.
+A hook uses this module before anything else, so the module imports little.
 """
 
 from __future__ import annotations
@@ -25,20 +25,24 @@ _REMEMBER = re.compile(
     r"(?P<chinese>[^\n。！？!?]+)(?P<stop>[。！？!?]|$)",
     re.I | re.M,
 )
-# Characters of a request; the rest is cut.
+# The most characters of a request; further characters are cut off.
 _MOST_REQUEST_CHARACTERS = 1_000
-# Fewer characters are not a request: "remember: x".
+# A request with fewer characters is ignored, such as "remember: x".
 _LEAST_REQUEST_CHARACTERS = 4
-# Requests of one prompt.
+# The most requests that are taken from one prompt.
 _MOST_REQUESTS = 5
 
 
 def own_words(prompt: str) -> str:
-    """A prompt without what was pasted: code, quotes, blocks in tags, and what came from here."""
+    """Return the prompt without pasted text: code blocks, quoted lines, blocks in tags, and text
+    that came from memory.
+
+    `Look:` and a line `> old mail` below it give `Look:`.
+    """
     text = FENCED.sub("", prompt)
     parts = []
     start = 0
-    # Where a tag is closed for the last time: tags without an end cost one look
+    # By tag, where its last end tag is (-1: nowhere), so that each tag is looked for only once.
     last: dict[str, int] = {}
     while pasted := _PASTED.search(text, start):
         parts.append(text[start : pasted.start()])
@@ -56,8 +60,9 @@ def own_words(prompt: str) -> str:
 
 
 def asked_to_remember(prompt: str) -> list[str]:
-    """The words that a prompt says to remember, word for word, without the words that say so; questions are
-    none.
+    """Return the sentences that a prompt asks to remember, in the words of the prompt.
+
+    `Please remember that tea is at four.` gives `["tea is at four."]`. Questions are left out.
     """
     requests = []
     for match in _REMEMBER.finditer(own_words(prompt)):

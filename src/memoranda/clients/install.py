@@ -1,9 +1,8 @@
-"""Writes our entries into the files of clients, and removes them. The rest of each file stays as it
-is.
+"""Writes our entries into the configuration files of clients, and removes them.
 
-A file is read, changed as text, written beside itself, compared with the original, and renamed over
-it. If a program changed it in between, we begin again. The original is first copied to
-`.memoranda/install/` of the home.
+A file is changed as text, so that the rest of the file stays as it is. The new text is written to a
+second file, which then replaces the original. If another program changed the original in between,
+the change begins again. The original is first copied to `.memoranda/install/` of the home.
 """
 
 from __future__ import annotations
@@ -52,7 +51,10 @@ _BACKUPS = 5
 
 
 class Target(NamedTuple):
-    """A file of a client with what should be in it, or no longer."""
+    """A file of a client, with the edits to put into the file or to remove from it.
+
+    format: the syntax of the file, a key of EDITORS.
+    """
 
     client: Client
     file: Path
@@ -77,7 +79,7 @@ class FileChange(NamedTuple):
 
 
 def snippet(format: str, edits: Sequence[Edit]) -> str:
-    """The text to paste into a file that we do not change."""
+    """Return a text with the edits, to be pasted into a file that we do not change."""
     text = ""
     for edit in edits:
         text, _ = EDITORS[format].put(text, edit.path, edit.name, edit.value)
@@ -85,7 +87,10 @@ def snippet(format: str, edits: Sequence[Edit]) -> str:
 
 
 def present(target: Target) -> list[Any]:
-    """The present value for each edit. None if none exists. Raises Unsure, StorageError."""
+    """Return the value that the file has for each edit. None for a value that is missing.
+
+    Raises Unsure, StorageError.
+    """
     text = _text(_read(target.file))
     return [
         None if text is None else EDITORS[target.format].find(text, edit.path, edit.name)
@@ -94,21 +99,29 @@ def present(target: Target) -> list[Any]:
 
 
 class Installer:
-    """Changes files of clients for the memory in `home`, and records there what it changed."""
+    """Changes files of clients for the memory in `home`, and keeps records of the changes there.
+
+    The records have, by file and by label of an edit, the notes that `remove` needs.
+    """
 
     def __init__(self, home: Path):
         self.home, self.folder = home, Layout(home).install
         self._records = self.folder / "records.json"
 
     def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
-        """Put the edits in. Raises Unsure when an entry of somebody else's has the name, unless
-        `replace`.
+        """Put the edits into the file.
+
+        Raises Unsure if somebody else's entry has the name of ours.
+
+        replace: whether such an entry is replaced instead.
+        dry_run: whether the change is only computed.
         """
         editor = EDITORS[target.format]
 
         def added(old: str | None, notes: dict[str, Any]) -> str | None:
-            """The text of the file with our edits. Records in `notes` what is needed to remove them
-            again.
+            """Return the text of the file with our edits, and record in `notes` how to remove them.
+
+            old: the text of the file. None if the file does not exist.
             """
             text = old or ""
             for edit in target.edits:
@@ -144,8 +157,11 @@ class Installer:
     def _new_value(
         self, target: Target, edit: Edit, old: Any, notes: dict[str, Any], replace: bool
     ) -> Any:
-        """The value that an edit puts in the place of `old` (None: nothing is there); None where it
-        changes nothing. Raises Unsure as `add`.
+        """Return the value that an edit should write. None if the edit changes nothing.
+
+        Raises Unsure as `add` does.
+
+        old: the present value. None if there is no value.
         """
         if old is None:
             return edit.value
@@ -167,7 +183,13 @@ class Installer:
         return value
 
     def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
-        """Take the edits out. Raises Unsure when the entry is somebody else's, unless `replace`."""
+        """Remove the edits from the file.
+
+        Raises Unsure if an entry is somebody else's.
+
+        replace: whether such an entry is removed nevertheless.
+        dry_run: whether the change is only computed.
+        """
         editor = EDITORS[target.format]
 
         def removed(old: str | None, notes: dict[str, Any]) -> str | None:
@@ -198,11 +220,11 @@ class Installer:
         return self._change(target, removed, dry_run)
 
     def knows(self, target: Target) -> bool:
-        """Whether anything in the file was written by us."""
+        """Return whether the records have an entry that we wrote into the file."""
         return bool(self._load().get(str(target.file)))
 
     def wrote(self, target: Target, value: Any) -> bool:
-        """Whether `value` is the value that was last written by the first of the edits."""
+        """Return whether `value` is the value that we last wrote for the first edit."""
         notes = self._load().get(str(target.file), {})
         return bool(notes.get(target.edits[0].label, {}).get("value") == value)
 
@@ -212,7 +234,10 @@ class Installer:
         change: _Change,
         dry_run: bool,
     ) -> FileChange:
-        """Carry `change` out. Raises Unsure, StorageError."""
+        """Change the file, or only compute the change if `dry_run`. Raises Unsure, StorageError.
+
+        change: makes the new text from the old one, and updates the notes of the file.
+        """
         if dry_run:
             return self._would_change(target, change)
         with self._locked():
@@ -230,8 +255,10 @@ class Installer:
         )
 
     def _would_change(self, target: Target, change: _Change) -> FileChange:
-        """The effect that `change` would have. Raises Unsure, and StorageError if nothing may be
-        written."""
+        """Return the change that would be made, without writing.
+
+        Raises Unsure, and StorageError if the folder of the file may not be written to.
+        """
         old = _text(_read(target.file))
         new = change(old, self._load().get(str(target.file), {}))
         folder = next(parent for parent in _parents(target.file) if parent.exists())
@@ -244,8 +271,9 @@ class Installer:
     def _change_file(
         self, target: Target, change: _Change, notes: dict[str, Any]
     ) -> FileChange | None:
-        """Change the file once; None where another program changed it meanwhile. Raises Unsure,
-        StorageError.
+        """Change the file once. None if another program changed the file in the meantime.
+
+        Raises Unsure, StorageError.
         """
         file = _read(target.file)
         old = _text(file)
@@ -267,6 +295,9 @@ class Installer:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        """Hold the lock of the records, so that only one process changes files. Raises
+        StorageError.
+        """
         former_name.adopt(self.home, Layout(self.home).private)
         try:
             make_private(self.folder)
@@ -279,6 +310,7 @@ class Installer:
             os.close(lock)
 
     def _load(self) -> dict[str, Any]:
+        """Return the records. Empty if they cannot be read."""
         former = former_name.records(self.home, Layout(self.home).private)
         try:
             rows = json.loads((former or self._records).read_bytes())
@@ -290,9 +322,9 @@ class Installer:
         return {}
 
     def _back_up(self, client: str, file: File | None) -> Path | None:
-        """Copy the file. Only a few older copies of the client are kept. None if there is no file.
+        """Copy the file to the folder of backups, and delete old copies of the client.
 
-        Raises StorageError.
+        Returns the path of the copy. None if there is no file. Raises StorageError.
         """
         if file is None:
             return None
@@ -308,12 +340,12 @@ class Installer:
 
 
 def _parents(file: Path) -> list[Path]:
-    """The folders above `file`, or above what it is a link to, the innermost first."""
+    """Return the folders above `file`, the innermost first. A symlink is followed."""
     return [*Path(os.path.realpath(file)).parents]
 
 
 def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
-    """The folders above `file` that were created for it, by its notes."""
+    """Return the folders above `file` that were created for the file, as its notes tell."""
     count = max(
         (note.get("folders", int(note.get("folder", False))) for note in notes.values()), default=0
     )
@@ -321,8 +353,11 @@ def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
 
 
 def _made_folders(file: Path, records: dict[str, Any]) -> int:
-    """How many of the folders above `file` are not there, or were made for other files of these
-    records: which of them goes last takes the folder with it."""
+    """Return how many folders above `file` are missing, or were created for other files in the
+    records.
+
+    The last of these files to be removed takes the folders with it.
+    """
     ours: set[Path] = set()
     for name, notes in records.items():
         ours.update(_folders_made_for(Path(name), notes))
@@ -339,7 +374,11 @@ def _name(edit: Edit) -> str:
 def _check_removable(
     target: Target, edit: Edit, value: Any, note: dict[str, Any], replace: bool
 ) -> None:
-    """Raise Unsure for an entry that is not ours, or that holds more than ours."""
+    """Raise Unsure for an entry that is not ours, or that has more than our hook.
+
+    note: the record of the edit. Empty if there is no record.
+    replace: whether an entry that is not ours may be removed.
+    """
     if not replace and not _is_ours(edit, value, {edit.label: note}):
         raise Unsure(f'its entry "{_name(edit)}" is not ours (--replace takes it out nevertheless)')
     if table.shares_hooks(value, target.client.id):
@@ -347,10 +386,12 @@ def _check_removable(
 
 
 def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
+    """Return whether a value was written by us, by its content or by the notes of the file."""
     return edit.is_ours(value) or notes.get(edit.label, {}).get("value") == value
 
 
 def _read(file: Path) -> File | None:
+    """Return the file. None if the file does not exist. Raises StorageError."""
     try:
         return read_file(os.path.realpath(file))
     except (FileNotFoundError, NotADirectoryError):
@@ -360,6 +401,7 @@ def _read(file: Path) -> File | None:
 
 
 def _text(file: File | None) -> str | None:
+    """Return the text of the file. None for no file. Raises Unsure if the text is not UTF-8."""
     if file is None:
         return None
     try:
@@ -369,9 +411,12 @@ def _text(file: File | None) -> str | None:
 
 
 def _swap(file: Path, old: File | None, new: str | None) -> bool:
-    """Replace the file `old` by `new`, through a symlink. None means no file.
+    """Replace the file by a file with the text `new`. A symlink is followed.
 
-    Returns False if the file is no longer `old`.
+    Returns False, without a change, if another program changed the file since it was read.
+
+    old: the file as it was read. None if it did not exist.
+    new: the new text. None deletes the file.
     """
     real = Path(os.path.realpath(file))
     temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")

@@ -95,6 +95,7 @@ class MemorandaStore(BaseStore):
         return self._entries.purge()
 
     def _get(self, op: GetOp) -> Item | None:
+        """Return the item at a namespace and key. None if there is no item."""
         entry = self._peek(op.namespace, op.key)
         if entry and op.refresh_ttl:
             self._refresh([entry])
@@ -107,10 +108,12 @@ class MemorandaStore(BaseStore):
         )
 
     def _peek(self, namespace: tuple[str, ...], key: str) -> Entry | None:
+        """Return the entry without marking it as read. None if there is no entry."""
         entry = self._entries.peek(".".join(namespace), key)
         return entry and entry[0]
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
+        """Return a page of the items that match the query and the filter."""
         if op.query and op.query.strip():
             matches = self._by_words(op.query, op.namespace_prefix)
         else:
@@ -135,7 +138,7 @@ class MemorandaStore(BaseStore):
         ]
 
     def _by_words(self, query: str, prefix: tuple[str, ...]) -> list[tuple[Entry, float | None]]:
-        """The items below a namespace that fit a query, each with how well."""
+        """Return the items below the namespace `prefix` that match a query, each with its score."""
         hits = self._memory.search(Query(query, projects=(KV_PROJECT,)), limit=1000).hits
         matches: list[tuple[Entry, float | None]] = []
         for hit in hits:
@@ -148,13 +151,14 @@ class MemorandaStore(BaseStore):
         return matches
 
     def _all_below(self, prefix: tuple[str, ...]) -> list[tuple[Entry, float | None]]:
-        """The items below a namespace."""
+        """Return the items below the namespace `prefix`, each with None as its score."""
         entries = self._entries.search("", None, 1_000_000, 0)[0]
         return [
             (entry, None) for entry in entries if _split(entry.namespace)[: len(prefix)] == prefix
         ]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        """Return a page of the namespaces that meet all conditions, in order of their labels."""
         spaces = [
             _split(namespace.namespace)
             for namespace in self._entries.namespaces()
@@ -166,7 +170,7 @@ class MemorandaStore(BaseStore):
         return sorted({space[: op.max_depth] for space in spaces})[op.offset : op.offset + op.limit]
 
     def _put(self, puts: dict[tuple[tuple[str, ...], str], PutOp]) -> None:
-        """Write what has a value as one change, and remove the rest."""
+        """Write all items with a value as one change, then remove the items whose value is None."""
         now = self._memory.clock()
         written = []
         for (namespace, key), op in puts.items():
@@ -221,6 +225,7 @@ def _split(namespace: str) -> tuple[str, ...]:
 
 
 def _value(text: str) -> dict[str, Any]:
+    """Return the JSON object in `text`; any other text becomes `{"value": text}`."""
     with suppress(ValueError):
         if isinstance(value := json.loads(text), dict):
             return value
@@ -239,8 +244,10 @@ def _fits(space: tuple[str, ...], path: Sequence[str], is_prefix: bool) -> bool:
 
 
 def _passes(value: Any, condition: Any) -> bool:
-    """Whether a value is as a filter says: operators (`$gt`), nested objects, lists, or the same
-    value.
+    """Return whether a value meets a filter.
+
+    `{"age": 7}` meets `{"age": {"$gt": 5}}`. A filter has operators, nested objects, lists, or a
+    value that must be equal.
     """
     if isinstance(condition, dict):
         if any(key.startswith("$") for key in condition):
@@ -255,7 +262,7 @@ def _passes(value: Any, condition: Any) -> bool:
 
 
 def _passes_operator(value: Any, sign: str, operand: Any) -> bool:
-    """Whether a value is as an operator says. Raises InvalidInput for one that is not known."""
+    """Return whether a value meets an operator such as `$gt`. Raises InvalidInput if unknown."""
     if sign == "$eq":
         return bool(value == operand)
     if sign == "$ne":

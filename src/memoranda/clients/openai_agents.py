@@ -49,6 +49,7 @@ class MemorandaSession(SessionABC):
     def __init__(
         self, session_id: str, memory: Memory, *, session_settings: SessionSettings | None = None
     ):
+        """Raises InvalidInput if `session_id` is blank."""
         if not session_id.strip():
             raise InvalidInput("session_id must not be empty")
         self.session_id, self.session_settings = session_id, session_settings or SessionSettings()
@@ -58,7 +59,10 @@ class MemorandaSession(SessionABC):
         )
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """The items, oldest first; with `limit` [the settings'] only the last ones."""
+        """Return the items, oldest first.
+
+        limit: the most items to return, the newest ones. None means the limit of the settings.
+        """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         return await asyncio.to_thread(self._items, limit)
@@ -69,7 +73,7 @@ class MemorandaSession(SessionABC):
             await asyncio.to_thread(self._add, items)
 
     async def pop_item(self) -> Any | None:
-        """Remove the last item and return it, or None."""
+        """Remove the last item and return it. None if the session is empty."""
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:
@@ -85,6 +89,7 @@ class MemorandaSession(SessionABC):
         return self._memory.list(query, limit=0)[0]
 
     def _read(self, info: NoteInfo) -> list[Any]:
+        """Return the items in one note. Raises InvalidInput if the note was damaged."""
         text = self._memory.read((info.project, info.path), count=False).content
         json_lines = text.partition(_OPENING)[2].rpartition(_CLOSING)[0]
         try:
@@ -95,6 +100,7 @@ class MemorandaSession(SessionABC):
             ) from None
 
     def _items(self, limit: int | None) -> list[Any]:
+        """Return the items, oldest first; only the last `limit` ones unless `limit` is None."""
         items: deque[Any] = deque()
         for info in reversed(self._notes()):
             if limit is not None and len(items) >= limit:
@@ -103,6 +109,7 @@ class MemorandaSession(SessionABC):
         return list(items)[max(0, len(items) - limit) if limit is not None else 0 :]
 
     def _add(self, items: list[Any]) -> None:
+        """Store the items as one note, whose number follows the last note's."""
         for _ in range(_TRIES):
             notes = self._notes()
             if notes:
@@ -120,7 +127,7 @@ class MemorandaSession(SessionABC):
         )
 
     def _draft(self, title: str, items: list[Any]) -> Draft:
-        """A note with items of a session as lines of JSON."""
+        """Return the note named `title`, with one line of JSON for each item."""
         try:
             lines = [json.dumps(item, ensure_ascii=False) for item in items]
         except (TypeError, ValueError) as error:

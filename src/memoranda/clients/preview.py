@@ -1,6 +1,6 @@
-"""Previewing the texts a client would be told, for a prompt and at the start of a session.
+"""Previews the texts that a client would be told at the start of a session and for a prompt.
 
-Nothing is recorded.
+Nothing is recorded: a later session is told the same texts again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ _SESSION = "preview"
 
 
 class Preview(NamedTuple):
-    """The texts a client would put into an agent's context. Empty if there is nothing to tell."""
+    """The texts that a client would put into an agent's context; "" if there is nothing to tell.
+
+    at_start: the text at the start of a session.
+    for_prompt: the text for a prompt.
+    """
 
     at_start: str
     for_prompt: str
@@ -33,7 +37,10 @@ class InstalledProgram(NamedTuple):
 
 
 def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
-    """The texts that `agent` would be told if a session began now, and for `prompt`."""
+    """Return the texts that `agent` would be told if a session began now, and for `prompt`.
+
+    A blank prompt gives "" for the second text.
+    """
     caller = memory.as_caller(agent, "preview")
     caller.only_reads = True
     session = caller.session_rows(_CLIENT, _SESSION)
@@ -45,12 +52,13 @@ def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
 
 
 def _event(kind: str, prompt: str) -> HookEvent:
+    """Return an event of the previewed session, with all other fields empty."""
     empty = dict.fromkeys(HookEvent._fields, "")
     return HookEvent(**{**empty, "client": _CLIENT, "kind": kind, "prompt": prompt})
 
 
 def installed_programs() -> list[InstalledProgram]:
-    """The programs found on this machine, those that are set up first."""
+    """Return the clients that are installed on this machine, connected ones first."""
     programs = []
     for client in clients().values():
         if client.is_here(os.environ):
@@ -59,7 +67,10 @@ def installed_programs() -> list[InstalledProgram]:
 
 
 def _is_connected(client: object) -> bool:
-    """Whether the configuration of a program names this memory."""
+    """Return whether the configuration file of a client has the word "memoranda".
+
+    client: a `table.Client`.
+    """
     place = client.place(os.environ)  # type: ignore[attr-defined]
     if place is None or not place.is_file():
         return False

@@ -1,5 +1,9 @@
-"""The clients of clients.toml: where each keeps its configuration, what our entry in it is, and
-what some remember by themselves, which as projects every other agent finds."""
+"""Knows the clients of clients.toml: the programs in which agents run, such as Claude Code.
+
+For each client the table says where its configuration file is and which entry in the file connects
+the client to this memory. The end of this module turns the folders in which some clients keep
+memories of their own into projects, so that every other agent finds them.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,24 @@ _PROGRAMS = {"memory", "memoranda", former_name.NAME}
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One table of clients.toml; `id` is its name there."""
+    """One table of clients.toml, with the meaning of each key explained at the top of that file.
+
+    id: the name of the table, such as `claude-code`.
+    title: the name for people, such as `Claude Code`.
+    file: the path of the configuration file; a dict by system, or a list of candidates.
+    format: the syntax of the file, a key of `install.EDITORS`.
+    key: the path of the container that has the servers, such as `("mcpServers",)`.
+    stdio: the shape of our entry for a server that the client starts as a program.
+    checked: "run" if the entry was tried with the program, "read" if its documentation says so.
+    here: the folders whose presence means that the client is installed.
+    program: the command that means so if it is on PATH, or "".
+    project: the path of the configuration file inside a project, or None.
+    http: the shape of our entry for a server with an address. None if the client takes no address.
+    token: the members added to `http` for a server that wants a token, or None.
+    note: a hint for the person, or "".
+    plugin: the setting that is true when our plugin is on. Empty without a plugin.
+    hooks: the file, the shape and further members of our hooks. Empty without hooks.
+    """
 
     id: str
     title: str
@@ -63,7 +84,11 @@ class Client:
     def place(
         self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM
     ) -> Path | None:
-        """The configuration file, in `project` if given; or None if the client has none."""
+        """Return the path of the configuration file. None if the client has no file in a project.
+
+        project: the folder of a project whose own file is meant. None means the user's file.
+        system: "linux" or "macos".
+        """
         if project is None:
             return _first(self.file, environ, system)
         if self.project is None:
@@ -90,10 +115,13 @@ class Client:
 
 
 class Edit(NamedTuple):
-    """One member to set at `path` of a file.
+    """One member that should be set in the container at `path` of a file.
 
+    label: the name of the edit in the records of `install`, such as "server".
+    name: the key of the member, or a function that recognizes the item of a list.
+    value: the value of the member.
     is_ours: tells whether a value in the file was set by us.
-    kept: whether a value that the file has already stays.
+    kept: whether a value that the file already has is left unchanged.
     """
 
     label: str
@@ -105,11 +133,11 @@ class Edit(NamedTuple):
 
 
 class Server(NamedTuple):
-    """The server that a client should connect to.
+    """The server that a client should connect to: a program to start, or an address.
 
-    argv: its command line.
-    url: otherwise its address.
-    token: the variable with the token for the address.
+    argv: the command line of the program. Empty for an address.
+    url: the address, or "".
+    token: the environment variable that has the token for the address, or "".
     """
 
     name: str
@@ -120,7 +148,7 @@ class Server(NamedTuple):
 
 @cache
 def clients() -> dict[str, Client]:
-    """All clients by id, in the order of the file."""
+    """Return all clients by their id, in the order of clients.toml."""
     import tomllib
 
     rows = tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8"))
@@ -130,9 +158,9 @@ def clients() -> dict[str, Client]:
 
 
 def agents_md(folder: Path) -> Client:
-    """The AGENTS.md in `folder`, which every agent reads, as if it were a client.
+    """Return the AGENTS.md in `folder`, which every agent reads, in the form of a client.
 
-    Its entry is a paragraph about the memory.
+    The entry of this client is a paragraph about the memory.
     """
     text = Path(__file__).with_name("AGENTS.md").read_text("utf-8").strip()
     file = str(folder / "AGENTS.md")
@@ -150,8 +178,9 @@ def agents_md(folder: Path) -> Client:
 
 
 def launcher() -> list[str]:
-    """The command line that starts this program, with absolute paths: programs with windows have no
-    shell's PATH.
+    """Return the command line that starts this program: `["/usr/bin/memory"]`, for example.
+
+    Its paths are absolute, since programs with windows do not have the PATH of a shell.
     """
     program = sys.argv[0]
     if os.path.dirname(program):
@@ -166,7 +195,11 @@ def launcher() -> list[str]:
 
 
 def expand(text: str, environ: Mapping[str, str]) -> Path:
-    """The path, with `~` and `${NAME:-default}` filled in."""
+    """Return the path with a leading `~` and each `${NAME:-default}` filled in.
+
+    With XDG_CONFIG_HOME unset, `${XDG_CONFIG_HOME:-~/.config}/Claude` is
+    `/home/ann/.config/Claude`.
+    """
     while match := _VARIABLE.search(text):
         text = text[: match.start()] + (environ.get(match[1]) or match[2]) + text[match.end() :]
     if text == "~" or text.startswith("~/"):
@@ -175,7 +208,10 @@ def expand(text: str, environ: Mapping[str, str]) -> Path:
 
 
 def entry(client: Client, server: Server) -> Edit:
-    """Our entry for `server` in the client's file. Raises InvalidInput for a server it cannot have."""
+    """Return the edit that connects a client to `server`.
+
+    Raises InvalidInput if the client cannot have such a server, as an address or a token.
+    """
     shape: Mapping[str, Any] | None = client.stdio
     if client.format == "markdown":
         return Edit("paragraph", (), server.name, client.stdio["text"], lambda _: True)
@@ -207,7 +243,10 @@ def entry(client: Client, server: Server) -> Edit:
 
 
 def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
-    """The edits that make the client call `memory hook`. Empty for a client without hooks."""
+    """Return the edits that make the client call `memory hook`. Empty for a client without hooks.
+
+    program: the command line of this program, without `hook`.
+    """
     if not client.hooks:
         return []
     command = shlex.join([*program, "hook", client.id])
@@ -227,9 +266,9 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
 
 
 def _hook_entry(client: Client, kind: str) -> Any:
-    """The shape of a hook.
+    """Return the shape of the client's hook for an event of this kind.
 
-    A hook for tools is called only for some tools, if the client supports that.
+    A hook for tools (TOOL, FAILED) is limited to some tools if the client supports that.
     """
     if kind in (TOOL, FAILED):
         return client.hooks.get("tool_entry", client.hooks["entry"])
@@ -237,14 +276,17 @@ def _hook_entry(client: Client, kind: str) -> Any:
 
 
 def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
-    """The entries of an earlier checkout, or of its plugin, that no entry of ours replaces.
+    """Return the entries that this program wrote under its former name and that should be removed.
 
-    Returns files, their formats, and what should be removed from each.
+    Our present entries do not replace these entries, because they have other keys or other files.
+    Each result is (file, its format, edits to remove).
     """
     former_entries: list[tuple[Path, str, list[Edit]]] = []
     if client.plugin:
+        # Of the path in the settings, only the plugin's name ("memoranda@memoranda") has an "@".
         key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
         plugin_index = key.index(former_name.PLUGIN)
+        # Any value of the former plugin's setting counts as ours.
         edit = Edit(
             "former plugin", tuple(key[:plugin_index]), key[plugin_index], True, lambda _: True
         )
@@ -259,7 +301,11 @@ def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
 
 
 def shares_hooks(value: Any, client: str) -> bool:
-    """Whether the commands of others are in one group of hooks with ours."""
+    """Return whether a group of hooks has commands of other programs next to ours.
+
+    value: the group as it is in the client's file.
+    client: the id of the client.
+    """
     if not isinstance(value, dict) or not isinstance(value.get("hooks"), list):
         return False
     return not all(
@@ -268,14 +314,17 @@ def shares_hooks(value: Any, client: str) -> bool:
 
 
 def is_our_server(value: Any) -> bool:
-    """Whether an entry starts this program."""
+    """Return whether an entry of a client's file starts this program as an MCP server."""
     words = [*_strings(value)]
     names = {os.path.basename(word) for word in words}
     return "mcp" in words and bool(names & _PROGRAMS)
 
 
 def command_of(value: Any) -> list[str]:
-    """The command line of an entry in any client's shape. Empty for an address."""
+    """Return the command line of a server's entry, in the shape of any client.
+
+    `{"command": "memory", "args": ["mcp"]}` gives `["memory", "mcp"]`. Empty for an address.
+    """
     if not isinstance(value, dict):
         return []
     command = value.get("command", value.get("cmd", []))
@@ -289,10 +338,17 @@ def command_of(value: Any) -> list[str]:
 
 
 def _is_our_hook(command: str, client: str) -> bool:
+    """Return whether a command line calls our hook for the client with this id."""
     return f" hook {client}" in command and any(name in command for name in _PROGRAMS)
 
 
 def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = Path()) -> Path:
+    """Return the first path that exists among the candidates, or the first candidate if none
+    exists.
+
+    value: a path, a list of paths, or a dict of these by system.
+    folder: the folder that relative paths begin at.
+    """
     if isinstance(value, dict):
         value = value[system]
     places = [
@@ -302,6 +358,7 @@ def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = P
 
 
 def _strings(value: Any) -> list[str]:
+    """Return all strings inside a tree of dicts and lists; the keys of dicts are left out."""
     if isinstance(value, str):
         return [value]
     inner: Iterable[Any] = ()
@@ -313,7 +370,11 @@ def _strings(value: Any) -> list[str]:
 
 
 def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
-    """The shape with its placeholders filled in."""
+    """Return a copy of the shape with its placeholders replaced by `words`.
+
+    `["{command}", "mcp"]` with the word `command` = `memory` gives `["memory", "mcp"]`. A string
+    that is only a placeholder may become a list.
+    """
     if isinstance(shape, Mapping):
         return {key: _fill(part, words) for key, part in shape.items()}
     if isinstance(shape, list):
@@ -328,7 +389,9 @@ def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
 
 
 def auto_memory_folder(home: Path) -> Path:
-    """The folder of project `claude memory`, for the memories Claude Code writes on its own."""
+    """Return the folder of project `claude memory`, for the memories that Claude Code itself
+    writes.
+    """
     return home / "projects" / "claude-memory"
 
 
@@ -336,7 +399,7 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
     """Make a project of each folder in which Claude Code, Codex or Gemini CLI keeps memories.
 
     Folders that are a project already are left alone. Returns the new projects, and the folders
-    left out with the reasons. Raises InvalidInput for an agent.
+    that could not be added, each with the reason. Raises InvalidInput if the caller is an agent.
     """
     if memory.agent is not None:
         raise InvalidInput(
@@ -361,8 +424,9 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
 
 
 def _native_folders() -> Iterator[tuple[str, Path, Path]]:
-    """Find the folders in which clients keep memories: (client, folder of all its memories, folder
-    with memories).
+    """Find the folders in which clients keep memories of their own.
+
+    Each result is (client, the folder of all files of the client, the folder with memories).
     """
     for client, variable, default_root, pattern in _PLACES:
         root = Path(os.path.expanduser(os.environ.get(variable) or default_root))
@@ -372,8 +436,12 @@ def _native_folders() -> Iterator[tuple[str, Path, Path]]:
 
 
 def _native_name(client: str, place: Path) -> str:
-    """The name of a project of memories: the end of the path of what they are about, in which the
-    client writes `-` for `/`.
+    """Return a name for the project of a client's memories, from the path of their folder.
+
+    The client names such a folder after the path its memories are about, with `-` for `/`. So
+    `projects/-home-ann-shop/memory` of `claude` gives `claude shop` for user `/home/ann`.
+
+    place: the path of the folder, below the folder of the client.
     """
     user_folder = re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))
     path = "-".join(place.parts[1:-1]).removeprefix(user_folder)
@@ -383,6 +451,9 @@ def _native_name(client: str, place: Path) -> str:
 
 
 def _free_name(name: str, names: Collection[str]) -> str:
-    """`name`, or with the first number that makes it another one than `names`, in small letters."""
+    """Return `name`, or `name 2`, `name 3` and so on if `names` has it already.
+
+    names: the names that are taken, in small letters.
+    """
     numbered = (f"{name} {number}" for number in range(2, 100))
     return next(free for free in (name, *numbered) if free.lower() not in names)

@@ -1,5 +1,8 @@
-"""Changes one table of a TOML text, which is a separate block under a header, one member of a
-block mapping of a YAML text, or one item of a block list there, and not another byte."""
+"""Edits TOML and YAML: one table of a TOML text, or one member of a YAML mapping or list.
+
+A TOML table is edited if it is a block under a header, `[servers.memory]`. Every other byte of the
+text stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,13 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class _TomlStatement(NamedTuple):
-    """A header or a pair from `start` to `end`, without a comment behind it; the lines that are its
-    reach to `next`.
-    `keys`: a header's path, a pair's key."""
+    """A header or a pair of a TOML text.
+
+    start, end: its position, without a comment behind it.
+    next: the position behind its last line.
+    keys: the path of a header, or the key of a pair.
+    is_header: whether it is a header such as `[servers.memory]`.
+    """
 
     start: int
     end: int
@@ -39,13 +46,13 @@ class _TomlStatement(NamedTuple):
 
 
 class TomlEditor(Editor):
-    """An Editor for TOML. A new table goes to the end. In an existing table, only different pairs
-    change.
+    """Edits TOML (see Editor). A new table is added at the end of the text.
 
-    Tables below are removed with it.
+    In a present table, only pairs that differ change. The tables below a table are removed with it.
     """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
+        """Return the table. None if there is no such table. Raises Unsure."""
         table: Any = _load(text)
         for key in (*path, name):
             if not isinstance(table, dict):
@@ -56,6 +63,7 @@ class TomlEditor(Editor):
         return table
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        """Add the table at the end, or change the pairs that differ. Raises Unsure."""
         assert isinstance(name, str)
         whole_path = (*path, name)
         expected = _load(text)
@@ -69,6 +77,7 @@ class TomlEditor(Editor):
         return text, Hint()
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        """Remove the table and the tables below it. Raises Unsure."""
         assert isinstance(name, str)
         expected = _load(text)
         whole_path = (*path, name)
@@ -103,7 +112,12 @@ def _with_table(text: str, path: Sequence[str], value: dict[str, Any]) -> str:
 def _with_pairs(
     text: str, path: Sequence[str], present: dict[str, Any], value: dict[str, Any]
 ) -> str:
-    """`text` with the pairs of a table that differ changed, and new ones below its header."""
+    """Return `text` with the pairs of a present table changed to `value`.
+
+    Pairs that differ are replaced. New pairs are added below the header. Other pairs stay.
+
+    present: the pairs of the table now.
+    """
     end = newline(text)
     for key in reversed(value):
         header, *pairs = _table(text, _statements(text), path)
@@ -117,7 +131,7 @@ def _with_pairs(
 
 
 def _blocks(statements: Iterable[_TomlStatement], path: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Where the table at `path`, and each table below it, begins and ends."""
+    """Return (begin, end) of the table at `path`, and of each table below it."""
     blocks: list[tuple[int, int]] = []
     is_inside = False
     for statement in statements:
@@ -151,7 +165,7 @@ def _without_block(text: str, start_of_block: int, stop: int) -> str:
 
 
 def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """The table at `path`, made if it is missing."""
+    """Return the table at `path`, created if it is missing. Raises Unsure for another value."""
     for key in path:
         tree = tree.setdefault(key, {})
         if not isinstance(tree, dict):
@@ -162,7 +176,9 @@ def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
 def _table(
     text: str, statements: Iterable[_TomlStatement], path: Sequence[str]
 ) -> list[_TomlStatement]:
-    """The header of a table and its pairs. Raises Unsure when it is in another form."""
+    """Return the header of a table, followed by its pairs. Raises Unsure if the table has no
+    header.
+    """
     found_statements: list[_TomlStatement] = []
     for statement in statements:
         if statement.is_header and found_statements:
@@ -179,8 +195,9 @@ def _table(
 
 
 def _statements(text: str) -> Iterator[_TomlStatement]:
-    """The statements of `text`: each line that is not blank, with those that follow until they are
-    TOML together.
+    """Yield the headers and pairs of `text`.
+
+    A statement may take several lines: lines are joined until they are valid TOML together.
     """
     if text.startswith(BOM):
         position = len(BOM)
@@ -204,7 +221,7 @@ def _statements(text: str) -> Iterator[_TomlStatement]:
 
 
 def _without_comment(raw: str) -> str:
-    """A statement without the comment behind it."""
+    """Return a statement without the comment behind it: `a = 1 # one` gives `a = 1 `."""
     for comment in re.finditer("#", raw):
         statement = raw[: comment.start()]
         # A `#` inside a text leaves no TOML before it.
@@ -235,6 +252,7 @@ def _keys(raw: str) -> tuple[str, ...] | None:
 
 
 def _load(text: str) -> dict[str, Any]:
+    """Return the values of a TOML text. Raises Unsure if the text is not TOML."""
     import tomllib
 
     try:
@@ -244,12 +262,14 @@ def _load(text: str) -> dict[str, Any]:
 
 
 def _key(name: str) -> str:
+    """Return a key as TOML writes it, in quotes if needed."""
     if _BARE.fullmatch(name):
         return name
     return _inline(name)
 
 
 def _inline(value: Any) -> str:
+    """Return a value as TOML writes it in one line: `{"a": [1]}` gives `{ a = [1] }`."""
     if isinstance(value, dict):
         return (
             "{ " + ", ".join(f"{_key(key)} = {_inline(item)}" for key, item in value.items()) + " }"
@@ -274,6 +294,7 @@ class YamlEditor(Editor):
         return _yaml(text.removeprefix(BOM)).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        """Add the member as the last one, or replace the present one. Raises Unsure."""
         (key,) = path
         if text.startswith(BOM):
             start = BOM
@@ -308,6 +329,9 @@ class YamlEditor(Editor):
         return start + new, Hint(int(node is None))
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        """Remove the member, and the key that `put` created if it has no other member. Raises
+        Unsure.
+        """
         (key,) = path
         body = text.removeprefix(BOM)
         mark = text.removesuffix(body)
@@ -335,8 +359,12 @@ class YamlEditor(Editor):
 
 
 def _without(text: str, first: int, last: int, end: str) -> str:
-    """`text` without the lines from `first` to `last`. Where the last line has no `end`, the one
-    before it has none either then.
+    """Return `text` without the part from `first` to `last`.
+
+    If the removed part was the end of a text without a final line break, the new text has none
+    either.
+
+    end: the line break.
     """
     is_last = last == len(text) and not text.endswith("\n")
     if is_last:
@@ -345,18 +373,18 @@ def _without(text: str, first: int, last: int, end: str) -> str:
 
 
 def _was_made(hint: Hint | None) -> bool:
-    """Whether `put` made the key that holds a member; nobody knows without a hint."""
+    """Return whether `put` created the key that has the member. True without a hint."""
     return hint is None or bool(hint.made)
 
 
 class _NewMember:
-    """A member to add to a YAML text. Each method adds it in one of the forms that a container can
-    have.
+    """A member to add to a YAML text, with a method for each form of container.
 
-    tree: the value of the whole text, as YAML reads it.
+    tree: the member as `_yaml_tree` gives it.
     """
 
     def __init__(self, name: Name, value: dict[str, Any], end: str) -> None:
+        """Prepare the lines of the member; `end` is the line break."""
         self._name = name
         self._value = value
         self._end = end
@@ -364,20 +392,20 @@ class _NewMember:
         self.tree = _yaml(end.join(self._lines)).tree[0]
 
     def with_container(self, body: str, read: Document, key: str) -> str:
-        """In a container that is not there yet, at the end. Raises Unsure."""
+        """Return the text with the member in a new container at its end. Raises Unsure."""
         if read.root is not None and read.root.raw.flow_style:
             raise Unsure("it is written in brackets")
         return _insert(body, len(body), [f"{key}:", *self._indented()], self._end)
 
     def in_empty(self, body: str, node: Node, key: str) -> str:
-        """In a container that is a key without a value. Raises Unsure."""
+        """Return the text with the member below a key without a value. Raises Unsure."""
         written = body[node.start : node.end]
         if written:
             raise Unsure(f"{key} is written as {written}")
         return _insert(body, _line_end(body, node.end), self._indented(), self._end)
 
     def in_brackets(self, body: str, node: Node, key: str, *, is_new: bool) -> str:
-        """In a container of one line, behind its last member. Raises Unsure."""
+        """Return the text with the member behind the last one in `[…]` or `{…}`. Raises Unsure."""
         if not is_new:
             raise Unsure(f"{key} is written in brackets")
         if node.items:
@@ -395,7 +423,10 @@ class _NewMember:
         return body[:last] + comma + inner + body[last:]
 
     def in_block(self, body: str, node: Node, position: int | None) -> str:
-        """In a block, in place of the member at `position` (None: behind the last one)."""
+        """Return the text with the member in a block of lines.
+
+        position: the index of the member to replace. None adds the member at the end.
+        """
         indent = " " * node.raw.start_mark.column
         lines = [indent + line for line in self._lines]
         if position is None:
@@ -412,8 +443,9 @@ class _NewMember:
 
 
 def _span(body: str, node: Node, index: int) -> tuple[int, int]:
-    """The span to remove for a member: a line of a block, or a part between brackets with its
-    comma.
+    """Return (begin, end) of the part to remove for a member.
+
+    In a block the part is whole lines; between brackets it includes the comma.
     """
     if not node.raw.flow_style:
         return _lines(body, node.items[index])
@@ -432,10 +464,11 @@ def _is_bare_key(body: str, head: int, first: int, key: str) -> bool:
 
 
 def _yaml(text: str) -> Document:
-    """The document in `text`. Raises Unsure."""
+    """Return the document in a YAML text. Raises Unsure."""
     import yaml
 
     def value(node: Node) -> Any:
+        """Return the value of a node; {} if its tags are unknown."""
         try:
             return yaml.constructor.SafeConstructor().construct_document(node.raw)
         except yaml.YAMLError:
@@ -458,7 +491,10 @@ def _yaml(text: str) -> Document:
 
 
 def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
-    """A node of the library, the value of `key`, as ours."""
+    """Return our node for a node of the YAML library.
+
+    key: the library's node of the key that has this value, or None.
+    """
     kind = {"mapping": "{", "sequence": "["}.get(yaml_node.id, "")
     if not kind and yaml_node.tag.endswith(",2002:null"):
         kind = "null"
@@ -479,11 +515,12 @@ def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
 
 
 def _is_without_value(yaml_node: Any) -> bool:
-    """Whether nothing is written for the value of a key."""
+    """Return whether a key has no written value, as in `key:`."""
     return yaml_node.id == "scalar" and not yaml_node.value and yaml_node.style is None
 
 
 def _yaml_tree(node: Node) -> Any:
+    """Return a node as plain values (see `editing.Tree`), with scalars as (tag, text)."""
     if node.kind == "{":
         return tuple((item.key, _yaml_tree(item.node)) for item in node.items)
     if node.kind == "[":
@@ -492,14 +529,14 @@ def _yaml_tree(node: Node) -> Any:
 
 
 def _line_end(text: str, position: int) -> int:
-    """The beginning of the next line; `position` itself when it is one."""
+    """Return the beginning of the next line, or `position` if a line begins there."""
     if position and text[position - 1] == "\n":
         return position
     return text.find("\n", position) + 1 or len(text)
 
 
 def _lines(text: str, member: Member) -> tuple[int, int]:
-    """From where to where a member of a block stands, in whole lines."""
+    """Return (begin, end) of a member's whole lines. Raises Unsure if members share a line."""
     first = text.rfind("\n", 0, member.start) + 1
     if text[first : member.start].strip(" -"):
         raise Unsure("the entry shares its line with another")
@@ -507,7 +544,10 @@ def _lines(text: str, member: Member) -> tuple[int, int]:
 
 
 def _insert(text: str, position: int, lines: Sequence[str], end: str) -> str:
-    """The text with more lines; it ends in a line break if it did before."""
+    """Return the text with more lines at `position`, which is the beginning of a line or the end.
+
+    end: the line break.
+    """
     new = end.join(lines)
     if text[:position] and not text[:position].endswith("\n"):
         return text[:position] + end + new + text[position:]
@@ -515,7 +555,7 @@ def _insert(text: str, position: int, lines: Sequence[str], end: str) -> str:
 
 
 def _yaml_block(name: Name, value: dict[str, Any]) -> list[str]:
-    """The lines of a member."""
+    """Return the lines of a member: `memory:`, `  command: "x"`, or for a list `- command: "x"`."""
     pairs = [f"{key}: {json.dumps(item, ensure_ascii=False)}" for key, item in value.items()]
     if isinstance(name, str):
         return [f"{name}:", *("  " + pair for pair in pairs)]

@@ -1,6 +1,6 @@
 """Keep the claims of notes in the index, and find claims of two notes that cannot both be true.
 
-A *claim* (note/claims.py) is a statement of a note that a subject has a value: `port: 8080`.
+A *claim* (note/claims.py) is a statement that a subject has a value: "The port is 8080".
 
 Only claims of the same space and scope are compared. The built-in projects are one space together.
 Each memory bank and each other project is a separate space. A *scope* says who may see a note.

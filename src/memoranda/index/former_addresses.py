@@ -100,7 +100,7 @@ def _name_of_memory(target: str) -> str:
 
 
 def _is_called(note: Addressed, name: str) -> bool:
-    """Whether a note is a memory whose file name or permalink ends in `name`.
+    """Whether a note is a memory with this file name, or with a permalink whose last part is `name`.
 
     name: without case and extension.
     """
@@ -113,8 +113,8 @@ def _is_called(note: Addressed, name: str) -> bool:
 def _merged_rows(db: sqlite3.Connection, name: str, viewer: str | None) -> list[int]:
     """Return the rows of the memories into which another memory was merged.
 
-    name: the file name of the merged memory. It ends in the first 8 digits of an id: `plan-0a1b2c3d`.
-    viewer: the agent that asks. None is the owner. Memories that the viewer may not see are left out.
+    name: the file name of the merged memory. It ends in 8 digits of an id: `plan-0a1b2c3d`.
+    viewer: the agent that asks. None is the owner. Memories hidden from the viewer are left out.
     """
     match = _ID_IN_NAME.search(name)
     if match is None:

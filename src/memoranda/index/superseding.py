@@ -88,7 +88,7 @@ def validity_marks(
 
     Examples: `superseded by team/plan`, `valid until 2026-05-31`.
 
-    viewer: the agent that asks. None is the owner. A newer note is named only if the viewer sees it.
+    viewer: the agent that asks. None is the owner. A newer note is named only if visible.
     zone: the time zone of the days. None means the system's zone.
     """
     rows_json = json.dumps(list(rows))

@@ -685,8 +685,8 @@ class Ranking:
         """Fill `_best`, `_together` and `_neighbor_scores`.
 
         These are the best score and the words of each conversation, and the scores that the best
-        notes give to the notes before and after them. Neighbors are added to the scored notes even if
-        they contain no word.
+        notes give to the notes before and after them. Neighbors are added to the scored notes
+        even if they contain no word.
         """
         best = self._best
         together = self._together
@@ -785,8 +785,8 @@ def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[in
 def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
     """Return the result of `_groups` for a text with many words, made note by note.
 
-    The result maps bits to the notes that contain exactly these words of the query. The rarest words
-    are read first. Once there are enough notes, common words add no further notes.
+    The result maps bits to the notes that contain exactly these words of the query. The rarest
+    words are read first. Once there are enough notes, common words add no further notes.
     """
     bits: defaultdict[int, int] = defaultdict(int)
     for number in sorted(range(len(words)), key=lambda number: -words[number].weight):

@@ -100,7 +100,7 @@ def _name_of_memory(target: str) -> str:
 
 
 def _is_called(note: Addressed, name: str) -> bool:
-    """Whether a note is a memory with this file name, or with a permalink whose last part is `name`.
+    """Whether a note is a memory with this file name, or a permalink whose last part is `name`.
 
     name: without case and extension.
     """

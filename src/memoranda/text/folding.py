@@ -44,7 +44,7 @@ _ALONE = f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[
 
 @cache
 def _pattern_of_changes() -> re.Pattern[str]:
-    """Return a pattern that matches runs of characters that folding may change. Compiled when first needed."""
+    """Return a pattern that matches runs of characters that folding may change."""
     return re.compile(f"[^\\x00-\\x7f{_STABLE}]+")
 
 

@@ -97,7 +97,7 @@ def unescaped(text: str) -> str:
 
 
 def cut_bytes(text: str, limit: int) -> str:
-    """Return the longest beginning of `text` with at most `limit` UTF-8 bytes. No character is split."""
+    """Return the longest beginning of `text` of whole characters in `limit` UTF-8 bytes."""
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:
         return text

@@ -1,4 +1,4 @@
-"""Find the passages nearest in meaning to a text: multiply all vectors by the vector of the text."""
+"""Find the passages nearest in meaning to a text: multiply all vectors by its vector."""
 
 from __future__ import annotations
 
@@ -142,8 +142,9 @@ class Vectors:
             tried *= 4
 
     def question(self, text: str) -> np.ndarray | None:
-        """Return the vector of `text`. None if the model cannot read it, or if its endpoint does not
-        answer.
+        """Return the vector of `text`.
+
+        None if the model cannot read the text, or if its endpoint does not answer.
 
         Raises NoModel.
         """

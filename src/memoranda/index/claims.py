@@ -1,7 +1,9 @@
-"""The claims of notes (note/claims.py) as the index keeps them, and which of them cannot both hold.
+"""Keep the claims of notes in the index, and find claims of two notes that cannot both be true.
 
-Notes are compared within a space and a scope: all projects of ours are one space, each bank and
-each other project is a space alone.
+A *claim* (note/claims.py) is a statement that a subject has a value: "The port is 8080".
+
+Only claims of the same space and scope are compared. The built-in projects are one space together.
+Each memory bank and each other project is a separate space. A *scope* says who may see a note.
 """
 
 from __future__ import annotations
@@ -31,14 +33,22 @@ _MOST_NOTES = 100
 
 
 class ClaimRow(NamedTuple):
-    """A claim and the row of its note."""
+    """A claim with its note.
+
+    note: the row of the note.
+    """
 
     note: int
     claim: Claim
 
 
 def rows_of(note: Note, body: str) -> list[Row]:
-    """The rows of table `claim` for a note, without the column that names the note."""
+    """Return the rows of table `claim` for a note, without the column that names the note.
+
+    Empty for key-value entries and traces of sessions, which make no claims.
+
+    body: the text of the note after its frontmatter.
+    """
     if note.project in _WITHOUT_CLAIMS:
         return []
     # 9 ms, which processes that only read need not take
@@ -56,7 +66,10 @@ def rows_of(note: Note, body: str) -> list[Row]:
 
 
 def _space(note: Note) -> str:
-    """Where a note's subjects are the same things."""
+    """Return the name of the space in which a subject of the note always means one thing.
+
+    "" is the space of the built-in projects, `banks/tram` the space of the bank `tram`.
+    """
     if note.project == _BANKS:
         return f"{_BANKS}/{note.path.partition('/')[0]}"
     if note.project in BUILT_IN_PROJECTS:
@@ -65,7 +78,12 @@ def _space(note: Note) -> str:
 
 
 def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    """Pairs of claims that cannot both be true: one of these notes, and one of another note."""
+    """Yield pairs of claims that cannot both be true, about each subject of these notes.
+
+    The two claims of a pair come from different notes. Each pair may come in both orders.
+
+    rows: the rows of the notes.
+    """
     subjects = db.execute(
         "select distinct a.subject from claim a join claim b on b.subject = a.subject"
         " and b.note <> a.note and b.value <> a.value"
@@ -77,7 +95,10 @@ def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimR
 
 
 def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:
-    """The claims of each subject about which notes do not agree."""
+    """Yield, for each subject to which notes give different values, all claims about the subject.
+
+    At most the newest 100 claims of a subject are returned, the newest note first.
+    """
     subjects = db.execute(
         "select subject from claim group by subject"
         " having count(distinct note) > 1 and count(distinct value) > 1 order by min(note)"
@@ -87,6 +108,10 @@ def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:
 
 
 def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
+    """Return the newest claims about a subject, at most `_MOST_NOTES`.
+
+    subject: as in the column `subject`: space, scope and subject, with NUL between them.
+    """
     # The newest notes have the highest rows.
     rows = db.execute(
         "select note, name, value, line, start, stop from claim where subject = ?"
@@ -100,6 +125,10 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
 
 
 def _differing(db: sqlite3.Connection, subject: str) -> Iterator[tuple[ClaimRow, ClaimRow]]:
+    """Yield the pairs of claims about a subject that differ, each pair in both orders.
+
+    subject: as in the column `subject`.
+    """
     from memoranda.note.claims import differ
 
     claim_rows = _claims_about(db, subject)

@@ -28,7 +28,7 @@ _FRONTS = tuple({*MEMORY_PROJECTS, *map(lead, MEMORY_PROJECTS)})
 
 
 class Addressed(Protocol):
-    """A note with what its address is compared by."""
+    """A note with the values that are compared with an address."""
 
     @property
     def row(self) -> int: ...
@@ -47,10 +47,12 @@ def former_rows(
     candidates: Iterable[Addressed],
     viewer: str | None,
 ) -> list[int]:
-    """The rows of the notes that had the address `target`, as written in a note of `project`.
+    """Return the rows of the notes that once had the address `target`.
 
+    target: an address or the end of one, as written in a link: `decisions/use-tea`.
+    project: the project of the note with the link.
     candidates: the notes that have a name like the end of `target`.
-    viewer: the agent that asks, None for the owner.
+    viewer: the agent that asks. None is the owner.
     """
     placed = list(candidates)
     name = _name_of_memory(target)
@@ -62,7 +64,15 @@ def former_rows(
 
 
 def former_names(project: str, path: str, archived_from: str) -> list[str]:
-    """The names by which other notes link to a note that upkeep moved, from its earlier addresses."""
+    """Return the names by which other notes may still link to a note that upkeep moved.
+
+    `work/team/plan.md` → `work/team/plan`, `team/plan`, `plan`. For a memory, the result has its
+    name in every category. Empty if upkeep does not move notes of `project`.
+
+    project: the project of the note now.
+    path: its path in the project now.
+    archived_from: the project and path from which the note was archived. "" if it was not archived.
+    """
     if archived_from:
         origin = without_suffix(archived_from)
         parts = origin.split("/")
@@ -77,9 +87,9 @@ def former_names(project: str, path: str, archived_from: str) -> list[str]:
 
 
 def _name_of_memory(target: str) -> str:
-    """The file name of the memory that a target names, without case and extension.
+    """Return the file name of the memory that a target names, without case and extension.
 
-    Empty if the target is not an address in a category.
+    "" if the target is not an address in a category.
     """
     folder, _, name = without_suffix(target.strip("/")).rpartition("/")
     front, slash, category = folder.rpartition("/")
@@ -90,6 +100,10 @@ def _name_of_memory(target: str) -> str:
 
 
 def _is_called(note: Addressed, name: str) -> bool:
+    """Whether a note is a memory with this file name, or a permalink whose last part is `name`.
+
+    name: without case and extension.
+    """
     if note.project not in MEMORY_PROJECTS:
         return False
     file_name = without_suffix(posixpath.basename(note.path))
@@ -97,7 +111,11 @@ def _is_called(note: Addressed, name: str) -> bool:
 
 
 def _merged_rows(db: sqlite3.Connection, name: str, viewer: str | None) -> list[int]:
-    """The memories into which the memory was merged whose id is in this file name."""
+    """Return the rows of the memories into which another memory was merged.
+
+    name: the file name of the merged memory. It ends in 8 digits of an id: `plan-0a1b2c3d`.
+    viewer: the agent that asks. None is the owner. Memories hidden from the viewer are left out.
+    """
     match = _ID_IN_NAME.search(name)
     if match is None:
         return []
@@ -113,8 +131,10 @@ def _merged_rows(db: sqlite3.Connection, name: str, viewer: str | None) -> list[
 def _archived_rows(
     db: sqlite3.Connection, rows: Sequence[int], target: str, project: str
 ) -> list[int]:
-    """Those of these archived notes that were at `target`: a path, or the end of one, in `project`,
-    or with the name of its project in front."""
+    """Return the archived notes of `rows` that were at `target` before they were archived.
+
+    target: a path or the end of one in `project`, or a whole path after the name of its project.
+    """
     if not rows:
         return []
     origins = db.execute(

@@ -1,5 +1,7 @@
-"""Whether an index holds words at all, looked up without opening it: a hook that has nothing to say
-is then over in some milliseconds.
+"""Find out in some milliseconds whether an index has any note with given words.
+
+A hook (a command that a client runs at each prompt) asks this first. If no note has the words, the
+hook ends without loading the rest of the program.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ _BUSY_SECONDS = 0.05
 
 
 def may_hold_any(path: Path, texts: Sequence[str]) -> bool:
-    """Whether a note of the index at `path` may hold one of these texts.
+    """Whether a note of the index may contain one of these texts.
 
-    True if that is unknown, False if the index or the texts are missing.
+    True if the index cannot be read in time. False if there is no index, or no word in `texts`.
+
+    path: the file of the index.
     """
     expression = any_of_texts(texts)
     if not expression or not path.exists():
@@ -35,6 +39,9 @@ def may_hold_any(path: Path, texts: Sequence[str]) -> bool:
 
 
 def any_of_texts(texts: Sequence[str]) -> str:
-    """The full-text expression for notes that hold one of these texts. Empty without words."""
+    """Return the FTS5 expression that finds notes with at least one of these texts.
+
+    `["red door", "key"]` → `"red door" OR "key"`. "" if the texts have no words.
+    """
     phrases = [phrase for phrase, _ in map(query_text, texts) if phrase]
     return " OR ".join('"' + phrase.replace('"', '""') + '"' for phrase in phrases)

@@ -75,13 +75,13 @@ class Index(Database):
         return project_ids(self.connection)
 
     def remove(self, project: str, path: str) -> bool:
-        """Take a note or an expired entry out; False when the index has none there."""
+        """Remove a note or an expired entry. Return False if the index has nothing at `path`."""
         from memoranda.index import writer
 
         return writer.remove(self.connection, project, path)
 
     def forget_project(self, project: str) -> None:
-        """Take all notes of a project out, and the project itself."""
+        """Remove a project and all of its notes from the index."""
         from memoranda.index import writer
 
         writer.forget_project(self.connection, project)
@@ -111,7 +111,10 @@ class Index(Database):
         return comparison.end(known_stamps, unreadable)
 
     def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Difference]:
-        """The same for the single note at `path`, which has this stamp if it is there."""
+        """Return the change that brings the index in step with one file, or [] if nothing changed.
+
+        stamp: the size and times of the file. None if the file does not exist.
+        """
         from memoranda.index.sync import Difference
 
         known_stamp = self.notes.stamp(project, path)
@@ -231,7 +234,10 @@ class Index(Database):
         return search.format_evidence(hits, zone, last)
 
     def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
-        """Memories by how often they hold the words of `text` (contract 001, 14); `top` 0 = all."""
+        """Return the memories that contain the words of `text` most often (contract 001, 14).
+
+        top: how many memories to return. 0 means all.
+        """
         from memoranda.index import search
 
         return search.smart_search(self.connection, text, query, viewer=viewer, top=top)

@@ -1,4 +1,4 @@
-"""Which texts have a pattern several times, without reading all of them for each question."""
+"""Remember which texts of the index have a pattern at least twice, so that each is read once."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from itertools import islice
 
 
 class RepeatedPatterns:
-    """The texts of an index that have a pattern several times, one per connection (`database.held`).
+    """Knows the texts of an index that have a pattern at least twice. One object per connection.
 
     Each text is read once for a pattern: the text of a row does not change, and new rows have the
-    highest numbers. Rows of notes that are gone stay, so callers intersect with those there are.
+    highest numbers. The rows of deleted notes are not removed, so callers must keep only rows of
+    existing notes.
     """
 
     def __init__(self) -> None:
@@ -19,7 +20,7 @@ class RepeatedPatterns:
         self._rows: dict[re.Pattern[str], set[int]] = {}
 
     def rows(self, db: sqlite3.Connection, pattern: re.Pattern[str]) -> set[int]:
-        """The rows whose text after the frontmatter has `pattern` at least twice."""
+        """Return the rows of all texts after the frontmatter that have `pattern` at least twice."""
         rows = self._rows.setdefault(pattern, set())
         new_texts = db.execute(
             "select row, text from text where row > ? order by row",
@@ -33,4 +34,5 @@ class RepeatedPatterns:
 
 
 def _has_twice(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether `text` has at least two matches of `pattern`. It is read only up to the second."""
     return len(list(islice(pattern.finditer(text), 2))) == 2

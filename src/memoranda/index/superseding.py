@@ -1,7 +1,8 @@
-"""Which note takes the place of which: the key `supersedes` of headers (docs/format.md).
+"""Find which note supersedes which, by the key `supersedes` of headers (docs/format.md).
 
-The key holds the id of an older note, or its name as a link would have it. A name is resolved when
-somebody asks, like a link, so it may be written before its note is.
+A newer note *supersedes* an older one: the older note is no longer valid, but is kept. The key has
+the id of the older note, or the name by which a link would name the older note. Like a link, a name
+is resolved when somebody asks, so the name may be written before the note that has it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ class _Pair(NamedTuple):
 
 
 def valid_spans(db: sqlite3.Connection) -> list[Span]:
-    """The notes that are not valid all the time since they were written: usually few."""
+    """Return the spans of the notes that are not valid at all times, which usually are few.
+
+    Such a note has a day on which it begins or ends, or is superseded by another note.
+    """
     spans = db.execute(_LIMITED).fetchall()
     pairs = _pairs_by_name(db)
     if pairs:
@@ -68,21 +72,24 @@ def valid_spans(db: sqlite3.Connection) -> list[Span]:
 
 
 def successors(db: sqlite3.Connection, row: int) -> list[int]:
-    """The rows of the notes that supersede the note `row`."""
+    """Return the rows of the notes that supersede the note in `row`."""
     return _paired_rows(db, "new", "old", row)
 
 
 def predecessors(db: sqlite3.Connection, row: int) -> list[int]:
-    """The rows of the notes that the note `row` supersedes."""
+    """Return the rows of the notes that the note in `row` supersedes."""
     return _paired_rows(db, "old", "new", row)
 
 
 def validity_marks(
     db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
 ) -> dict[int, str]:
-    """Remarks to show at the notes of `rows` that are not always valid, by row.
+    """Return a remark for each note of `rows` that is not always valid, by row.
 
-    Examples: `superseded by …`, `valid until …`. Days are in `zone`; None means the system's zone.
+    Examples: `superseded by team/plan`, `valid until 2026-05-31`.
+
+    viewer: the agent that asks. None is the owner. A newer note is named only if visible.
+    zone: the time zone of the days. None means the system's zone.
     """
     rows_json = json.dumps(list(rows))
     limited = db.execute(
@@ -110,7 +117,11 @@ def validity_marks(
 
 
 def _paired_rows(db: sqlite3.Connection, asked: str, known: str, row: int) -> list[int]:
-    """The rows at the place `asked` (`old` or `new`) of the pairs that have `row` at `known`."""
+    """Return the rows of the notes that form a pair with the note in `row`, each once.
+
+    asked: the side of the pair whose rows are returned, "old" or "new".
+    known: the other side, on which `row` is.
+    """
     values = {"row": row, "pairs": json.dumps(_pairs_by_name(db))}
     paired: dict[int, None] = {}
     for pairs in (_BY_ID, _BY_NAME):
@@ -121,7 +132,7 @@ def _paired_rows(db: sqlite3.Connection, asked: str, known: str, row: int) -> li
 
 
 def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
-    """The pairs in which the older note is called by its name."""
+    """Return the pairs in which the header of the newer note gives the name of the older one."""
     names = db.execute(_NAMES).fetchall()
     if not names:
         return []
@@ -138,7 +149,11 @@ def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
 
 
 def _day(moment: int, zone: tzinfo | None) -> str:
-    """The day of a time in microseconds; one at midnight UTC means the day itself."""
+    """Return the day of a moment as YYYY-MM-DD.
+
+    moment: in microseconds since 1970. Midnight UTC means the day itself, in any zone.
+    zone: None means the system's zone.
+    """
     time = EPOCH + timedelta(microseconds=moment)
     if moment % DAY:
         time = time.astimezone(zone)

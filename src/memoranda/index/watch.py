@@ -94,7 +94,7 @@ class Watch:
         self._places[number] = (project, root, folder)
 
     def drain(self) -> Changes:
-        """Everything touched since the last call. Never waits."""
+        """Return everything that changed since the last call, without waiting for changes."""
         changes = Changes()
         try:
             while events := self._inotify.read(timeout=0):

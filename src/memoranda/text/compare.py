@@ -48,7 +48,7 @@ class _Bounded(SequenceMatcher[str]):
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """How `old` becomes `new`; one block where telling more takes too long."""
+    """Return how `old` becomes `new`. One block with all lines if comparing takes too long."""
     try:
         return list(_Bounded(old, new).get_opcodes())
     except _TooManySteps:

@@ -76,6 +76,7 @@ def _turns_of(messages: Sequence[object]) -> Iterator[Turn]:
 
 
 def _content_of(content: Any) -> str:
+    """Return the text of a message: a string, or the texts in a list of parts. "" for others."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

@@ -94,6 +94,7 @@ class _Folding(dict[int, str]):
 
 
 def _fold_character(char: str, code: int) -> str:
+    """Return the form in which a character is looked for. "" for a mark or hidden character."""
     if any(first <= code <= last for first, last in _MARKS):
         return ""
     # Tags repeat ASCII where nobody sees it
@@ -118,6 +119,7 @@ def _fold_character(char: str, code: int) -> str:
 
 
 def _sign(char: str) -> str:
+    """Return a letter or digit as it is, and a blank or a mark between blanks for a sign."""
     if char in _KEPT_SIGNS:
         if char == ":":
             return " , "
@@ -215,7 +217,7 @@ def look_alike(word: str) -> str:
 
 
 def look_alikes(words: Sequence[str]) -> list[str]:
-    """The same for many words of ASCII at once, in order."""
+    """Return the result of `look_alike` for each of many ASCII words, in order."""
     return " ".join(words).translate(_digits()).split()
 
 
@@ -294,6 +296,7 @@ def decoded(text: str) -> Iterator[str]:
 
 
 def _from_base64(block: str) -> bytes:
+    """Decode base64, with or without padding. b"" if the block cannot be decoded."""
     letters = block.rstrip("=").replace("-", "+").replace("_", "/")
     whole_quads = letters[: len(letters) - (len(letters) % 4 == 1)]
     try:
@@ -303,7 +306,7 @@ def _from_base64(block: str) -> bytes:
 
 
 def _readable(data: bytes) -> Iterator[str]:
-    """The bytes as text, if they are one that people can read."""
+    """Yield the bytes as a text if people can read the text, else nothing."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

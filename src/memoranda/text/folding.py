@@ -44,7 +44,7 @@ _ALONE = f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[
 
 @cache
 def _pattern_of_changes() -> re.Pattern[str]:
-    """Matches runs of characters that folding may change. Compiled when first needed."""
+    """Return a pattern that matches runs of characters that folding may change."""
     return re.compile(f"[^\\x00-\\x7f{_STABLE}]+")
 
 
@@ -133,7 +133,11 @@ def beyond_ascii(text: str) -> str:
 
 
 def fold_places(text: str) -> tuple[str, list[int] | None]:
-    """`text` folded, and where in `text` each character of that comes from, if not at its place."""
+    """Return (folded text, positions).
+
+    The positions say where in `text` each folded character comes from: `ﬁx` → `fix`, [0, 0, 1].
+    None if each character is at its own place, as in ASCII.
+    """
     folded = fold(text)
     if text.isascii():
         return folded, None
@@ -170,6 +174,7 @@ def is_changed(text: str) -> bool:
 
 
 def _folded_run(run: str) -> str:
+    """Fold a run of characters: `Straße` → `strasse`."""
     normalized_run = unicodedata.normalize("NFKC", run.translate(_BLANKS)).casefold()
     folded = "".join(map(_CHARACTERS.__getitem__, normalized_run))
     folded = _SARA_AM.sub(r"\2\1", _NASALS.sub("ं", folded))

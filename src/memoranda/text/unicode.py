@@ -47,14 +47,14 @@ def is_valid_unicode(text: str) -> bool:
 
 
 def repair_surrogates(text: str) -> str:
-    """`text` with pairs of surrogates joined to their character, and U+FFFD for lone ones."""
+    """Join pairs of surrogates to their character, and replace lone surrogates by U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def sqlite_text(text: str) -> str:
-    """`text` with `?` for every surrogate, which SQLite cannot hold."""
+    """Replace every surrogate by `?`, since SQLite cannot store surrogates."""
     if text.isascii():
         return text
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -77,7 +77,7 @@ def sqlite_value(value: Any) -> Any:
 
 
 def one_line(text: str) -> str:
-    """`text` with a blank for every line break and control character."""
+    """Replace every line break and control character by a blank: `a\\nb` → `a b`."""
     return re.sub(f"\r\n|[{CONTROL}]", " ", text)
 
 
@@ -97,7 +97,7 @@ def unescaped(text: str) -> str:
 
 
 def cut_bytes(text: str, limit: int) -> str:
-    """The longest beginning of `text` of at most `limit` UTF-8 bytes, no character split."""
+    """Return the longest beginning of `text` of whole characters in `limit` UTF-8 bytes."""
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:
         return text

@@ -164,8 +164,9 @@ def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str 
 
 
 def _is_asked_with_or(text: str) -> bool:
-    """Whether any word of a text may match: it tells something, or is a question without operators
-    and quotes.
+    """Whether a note may match with any word of a text, so that a relaxed search comes first.
+
+    Such a text tells something, or is a question without operators and quotes.
     """
     return parse.is_told(text) or (parse.is_question(text) and parse.is_plain(text))
 
@@ -259,7 +260,10 @@ class _Search:
         return from_start._relaxed(today, near, hits.hits, self.offset)
 
     def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
-        """Search for notes with all words. Notes with whole words come before longer words."""
+        """Search for notes with all words of a query, and return one page of hits.
+
+        Notes with the words as whole words come before notes with longer words.
+        """
         context = self.context
         whole = context.match(parsed, whole=True)
         loose = context.match(parsed)
@@ -300,8 +304,7 @@ class _Search:
     ) -> tuple[list[int], list[int]]:
         """Return (all rows, the best first; the rows to read).
 
-        query: the query.
-        match: its FTS5 expression.
+        match: the FTS5 expression of `query`.
         rows: the newest rows that match.
         total: how many rows match.
         whole: whether only whole words count.
@@ -568,7 +571,9 @@ def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
 def _smart_score(
     content: tuple[int, int, str, str | None, str], counted: Sequence[str]
 ) -> _SmartCandidate | None:
-    """Score a note by how often it contains each token. None if it contains no token.
+    """Score a note by how often it contains each of the tokens `counted`.
+
+    Return None if it contains no token.
 
     content: (row, created, id, tags as JSON or None, text).
     """

@@ -218,7 +218,7 @@ class ChunkReading:
         return rows + best_long_rows
 
     def _read(self, rows: Sequence[int]) -> dict[int, NoteText]:
-        """Return the texts of these notes, by row."""
+        """Read the texts of these notes and return them by row."""
         return {text.row: text for text in self._ranking.context.texts(rows, self.terms)}
 
     def _cut(self, rows: Sequence[int]) -> dict[int, list[Chunk]]:
@@ -238,7 +238,11 @@ class ChunkReading:
         return chunks_of_notes
 
     def _learn_from_best(self) -> None:
-        """Raise the scores of notes about the topic of the best notes (`feedback`)."""
+        """Raise the scores of notes and chunks about the topic of the best notes (`feedback`).
+
+        What each note gains is kept in `self._gains`. The text of a best note that is a turn of a
+        conversation is read only here.
+        """
         ranking = self._ranking
         best = nlargest(SOURCES, self.scores, key=lambda row: (self.scores[row], row))
         highest = max(self.scores.values(), default=0.0)
@@ -292,7 +296,7 @@ class ChunkReading:
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
         """Return all relevant chunks, the best first: (row, start, stop, score).
 
-        Needs `every`.
+        The reading must have been made with `every`.
 
         least: leave out chunks with a lower `Ranking.relevance`. 0 keeps all.
         """
@@ -307,8 +311,8 @@ class ChunkReading:
 
         Relevance (`Ranking.relevance`) counts shared words. Notes that were found another way may
         share few words with the question. So this is always True for a text that tells something,
-        a question of one or two words, a question with a day, and a search by meaning. Needs
-        `every`.
+        a question of one or two words, a question with a day, and a search by meaning. The
+        reading must have been made with `every`.
         """
         ranking = self._ranking
         question = ranking.question
@@ -321,6 +325,7 @@ class ChunkReading:
         return any(self._relevance_of(passage) >= floor for passage in self._passages)
 
     def _relevance_of(self, passage: _Passage) -> float:
+        """Return the relevance of a passage by its words and its length (`Ranking.relevance`)."""
         return self._ranking.relevance(passage.bits, passage.stop - passage.start)
 
     @cached_property
@@ -380,7 +385,7 @@ class ChunkReading:
         return marks
 
     def _held_bits(self, text: NoteText) -> int:
-        """Return the words of the query that a note contains (`word_marks`)."""
+        """Return the bits of a note: the words of the query that it contains (`word_marks`)."""
         row = text.row
         if not self.is_strict:
             return self._ranking.bits_of(row)
@@ -393,7 +398,10 @@ class ChunkReading:
         return reduce(or_, (piece.bits for piece in self.chunks.get(row, ())), self._bits[row])
 
     def _reasons(self, bits: int) -> list[str]:
-        """Return the reasons to show for a note that contains these words of the query."""
+        """Return the reasons to show for a note, such as `title: plan` and `words: plan, budget`.
+
+        bits: the words of the query that the note contains (`word_marks`).
+        """
         words = [(word, marks_of(bits, at)) for at, word in enumerate(self._ranking.words)]
         titled = [word.text for word, marks in words if marks & TITLE and not word.is_weak]
         held_words = [word for word, marks in words if marks & IN_TEXT and not word.is_weak]
@@ -410,8 +418,9 @@ class ChunkReading:
         return reasons
 
     def _named(self, text: NoteText) -> int:
-        """Return the words of the query in the title, headings and tags of a note, and in its
-        address. A word in the address counts as little as a longer word (LOOSE).
+        """Return bits: the words of the query in title, headings, tags and address of a note.
+
+        A word in the address counts as little as a longer word (LOOSE).
         """
         bits = 0
         for _, word, _ in self._finder.places(text.called):
@@ -458,7 +467,7 @@ class ChunkReading:
     def _score_chunks(self) -> None:
         """Score all chunks and give each note the score of its best chunk.
 
-        The chunks and the notes that have none are scored on one scale.
+        A note that was not cut into chunks is scored on the scale of the chunks, as one chunk.
         """
         ranking = self._ranking
         scorer = ranking.scorer
@@ -530,7 +539,8 @@ class ChunkReading:
     ) -> None:
         """Set the score of a chunk, without the features that need its text (`_read_closely`).
 
-        from_note, from_neighbors: what its note and its neighbors add.
+        from_note: what the features of its note add to the score.
+        from_neighbors: what the best chunks before and after it add. 0 without such chunks.
         speakers: the speakers that the query names.
         """
         table = self._table

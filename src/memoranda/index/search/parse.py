@@ -84,7 +84,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Terms that must all match, and terms that must not."""
+    """One part of a query between two ORs: `red door NOT lock`.
+
+    terms: the terms that must all match.
+    without: the terms after NOT, none of which may match.
+    """
 
     terms: tuple[Term, ...]
     without: tuple[Term, ...] = ()
@@ -92,9 +96,9 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query as clauses, any of which must match.
+    """A query after `parse`. A note is found if at least one of the clauses matches.
 
-    bare: it has only words, without a phrase or an operator.
+    bare: whether the query has only words, without a phrase or an operator.
     """
 
     clauses: tuple[Clause, ...]
@@ -102,7 +106,7 @@ class ParsedQuery:
 
     @property
     def terms(self) -> list[Term]:
-        """The terms of all clauses, each once."""
+        """The positive terms of all clauses, each once, in the order of the query."""
         all_terms = chain.from_iterable(clause.terms for clause in self.clauses)
         return list(dict.fromkeys(all_terms))
 
@@ -184,7 +188,11 @@ def parse(text: str) -> ParsedQuery:
 
 
 def _reduced(clause: Clause) -> Clause:
-    """Remove repeated terms and, from a long clause, uninformative ones. Join words of a short one."""
+    """Return a clause without repeated terms.
+
+    A clause with very many terms also loses its uninformative ones. In a short clause, neighboring
+    words may also match as one word (`_with_neighbors`).
+    """
     # Reversed twice, so that the first of equal terms stays.
     by_phrase = {this_term.phrase.casefold(): this_term for this_term in reversed(clause.terms)}
     terms = list(by_phrase.values())[::-1]
@@ -229,7 +237,7 @@ def _is_one_word(query_term: Term) -> bool:
 def is_plain(text: str) -> bool:
     """Whether `text` has no quotes and operators, and three informative words near its end.
 
-    A long text is not parsed for this.
+    Only the end of a long text is checked for informative words, which saves parsing the whole.
     """
     if '"' in text or "\0" in text or not _OPERATORS.isdisjoint(text.split()):
         return False
@@ -243,7 +251,8 @@ def is_plain(text: str) -> bool:
 def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
     """Group terms into clauses, and return whether there is an operator.
 
-    OR begins a new clause, NOT excludes the next term, AND changes nothing.
+    OR begins a new clause, NOT excludes the next term, AND changes nothing: `red door OR key NOT
+    lock` becomes a clause of `red` and `door`, and a clause of `key` without `lock`.
 
     pieces: terms, and operators as text.
     """
@@ -511,8 +520,9 @@ def read_question(text: str, today: date | None = None) -> Question:
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
     """Return the informative words of a text, and the weak ones among them.
 
-    Chinese and Japanese runs are cut into pairs. A pair across a stop word is weak. The words are
-    the keys of the first result, in order.
+    Chinese and Japanese runs are cut into pairs. A pair across a stop word is weak, since such a
+    pair says little. The words are the keys of the first result, in the order of the text; its
+    values are always None.
     """
     word_pairs = dict.fromkeys(chain.from_iterable(map(pairs, words(text))))
     pairs_of_runs = chain.from_iterable(map(pairs, filter(is_cjk, tokens(text))))

@@ -154,7 +154,10 @@ class Features(NamedTuple):
 
 
 def counted_to(stop: int) -> int:
-    """Return the number up to which matches are counted for a page that ends at `stop`."""
+    """Return the number up to which matches are counted for a page.
+
+    stop: the number of the last hit of the page, counted from 1 over all pages.
+    """
     return max(MAX_COUNTED, stop)
 
 
@@ -181,7 +184,10 @@ class QueryCache(dict[Hashable, Any]):
 def search_context(
     db: sqlite3.Connection, query: Query, viewer: str | None
 ) -> Iterator[SearchContext]:
-    """Open a context for one query. All its SQL sees one state of the index."""
+    """Open a context for one query. All its SQL sees one state of the index.
+
+    viewer: the agent that asks. None is the owner, who sees all notes.
+    """
     # Results that include uncommitted changes must not be cached.
     if db.in_transaction:
         cache = QueryCache()
@@ -229,7 +235,7 @@ class SearchContext:
 
     @cached_property
     def spans(self) -> list[filters.Span]:
-        """The spans of the notes that are not valid all the time."""
+        """The times of validity of each note that is not valid all the time."""
         if "spans" not in self._cache:
             spans = superseding.valid_spans(self.db)
             self._cache.keep({"spans": spans}, 100 * len(spans))
@@ -253,8 +259,8 @@ class SearchContext:
     def loose(self, query_term: Term) -> str:
         """Return the FTS5 expression of a term that also finds longer words and other forms.
 
-        A very common term is not taken as the beginning of longer words. One of at most two letters
-        is only if no note contains it, and the `s` of `Anna's` never.
+        A very common term does not match longer words. A term of at most two letters matches them
+        only if no note contains the term itself. The `s` of `Anna's` never matches longer words.
         """
         last = query_term.words[-1]
         is_prefix = query_term.open
@@ -274,8 +280,8 @@ class SearchContext:
     def alternatives(self, query_term: Term) -> list[str]:
         """Return other texts that find a term: `timezones` → `timezone`, `time zones`.
 
-        They are its word in another form, as two words, or in another spelling. Texts that no note
-        contains are left out.
+        Such a text has the word of the term in another form, as two words, or in another spelling.
+        Texts that no note contains are left out. A term in quotes has no alternatives.
         """
         # A phrase in quotes is looked for as it is.
         if not query_term.is_bare:
@@ -308,7 +314,10 @@ class SearchContext:
         ]
 
     def _is_anywhere(self, text: str) -> bool:
-        """Whether any note contains the word or phrase, also a note that the viewer may not see."""
+        """Whether any note contains the word or phrase.
+
+        Notes that the viewer may not see count, too.
+        """
         return self.count(f"{self._column}{quoted(query_text(text)[0])}", 1) > 0
 
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
@@ -418,7 +427,13 @@ class SearchContext:
         return _PREFIX.sub(self._longer, match)
 
     def _longer(self, prefix: re.Match[str]) -> str:
-        """Return the replacement for one string of an expression (see `_spelled_out`)."""
+        """Return the text that replaces one string of an FTS5 expression for `_spelled_out`.
+
+        `"plan"*` → `("plan" OR "planner")`. A string that is not a prefix of one word, and a prefix
+        of very many words, stay as they are.
+
+        prefix: a match of `_PREFIX`.
+        """
         # Not a prefix, or a prefix of several words
         if prefix[1] is None:
             return prefix[0]
@@ -446,7 +461,7 @@ class SearchContext:
         return passing(self.db, self.query, [row for (row,) in rows_passing])
 
     def visible(self, rows: Collection[int]) -> Collection[int]:
-        """Return the rows that pass all filters and that the viewer sees."""
+        """Return the rows of the notes that pass all filters and that the viewer may see."""
         if self.is_filtered:
             rows = self.passing(rows)
         if self.invalid:
@@ -509,7 +524,9 @@ class SearchContext:
     def named(self, match: str) -> list[int]:
         """Return the newest notes that match in title, headings or tags, the best first.
 
-        Few notes, and too many to rank, stay newest first.
+        Up to 10 notes stay newest first, and so do 500 or more, which would take long to rank.
+
+        match: an FTS5 expression.
         """
         rows = self.newest(match, _MAX_NAMED, NAMES)
         if not _MAX_UNSORTED_NAMED < len(rows) < _MAX_NAMED:
@@ -534,10 +551,13 @@ class SearchContext:
         return [row for (row,) in self.db.execute(sql, values)]
 
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
-        """Read the texts of these notes, in no particular order.
+        """Read the texts of these notes. The result is in no particular order.
 
-        In a long text, only some passages are to be read (`NoteText.spans`): the passages with all
-        terms, else the passages with any term, else the first.
+        A long text is stored as passages, and only some of them are searched (`NoteText.spans`):
+        the passages with all terms. If no passage has all terms, the passages with any term are
+        used, and without such passages the first one.
+
+        terms: the terms of the query. Without terms, the first passage is used.
         """
         note_texts: list[NoteText] = []
         if not rows:
@@ -618,7 +638,10 @@ class SearchContext:
         return {row for (row,) in self.db.execute(archived_query, (archive, _json(rows)))}
 
     def unfilled(self, rows: Iterable[int]) -> set[int]:
-        """Return the rows that are files of a memory bank still as `activate` created them."""
+        """Return the rows of unfilled notes: files of a memory bank that nobody has written yet.
+
+        They still have the text with which the tool `activate` created them.
+        """
         banks = self._projects.get("banks")
         condition = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
         unfilled_query = f"select row from note where {condition} and row in {_GIVEN}"

@@ -175,7 +175,10 @@ class _WordLookup:
         return word
 
     def _rarity_of(self, word: Word) -> float:
-        """Return how rare a word is. If only its newest notes were read, estimate how many it has."""
+        """Return how rare a word is: a higher number for a word in fewer notes (`rarity`).
+
+        If only the newest notes with the word were read, their total number is estimated.
+        """
         note_count = float(len(word.rows))
         if note_count >= MAX_HELD:
             rows_looked_at = max(word.rows) - min(word.rows) + 1
@@ -333,7 +336,10 @@ class Ranking:
         self.scores = self._scores()
 
     def _take(self, rows: Sequence[int]) -> None:
-        """Take these notes, each as if it belonged to no conversation."""
+        """Make these notes the scored ones, for a search for all words.
+
+        Each is scored as if it belonged to no conversation.
+        """
         self.features = {
             note.row: note._replace(conversation=None) for note in self.context.features(rows)
         }
@@ -350,12 +356,15 @@ class Ranking:
 
     @cached_property
     def _order(self) -> list[int]:
-        """The scored notes, the best first."""
+        """The rows of the scored notes, the best first."""
         return self.context.best_first(self.scores)
 
     @cached_property
     def _match(self) -> str:
-        """The FTS5 expression that finds all notes with a word. "" if all were read already."""
+        """The FTS5 expression that finds all notes with a word of the query, with the filters.
+
+        "" if no list of notes was cut, so that all notes with a word are known already.
+        """
         is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
         any_word = " OR ".join(word.match for word in self.words)
         if is_cut:
@@ -364,7 +373,7 @@ class Ranking:
 
     @cached_property
     def _holding(self) -> set[int]:
-        """The rows of all notes that were found to contain a word."""
+        """The rows of all notes known to contain a word of the query."""
         return set().union(*(rows for _, rows in _lists(self.words)))
 
     def total(self, most: int, other_rows: Collection[int] = ()) -> int:
@@ -488,7 +497,11 @@ class Ranking:
         return note.speaker in _USERS or note.conversation in self._assisted
 
     def _scores(self) -> dict[int, float]:
-        """Return the score of each note: the sum of all its features."""
+        """Return the score of each note, by row: the sum of what all its features add.
+
+        If the question asks for several things, a note scores less for each better note of its
+        conversation. The number of these better notes is kept in `self._better`.
+        """
         # Rounded to six decimals, so that equal scores stay equal. `round` takes three times as long.
         scores = {
             row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
@@ -539,13 +552,16 @@ class Ranking:
         self.features = {note.row: note for note in self.context.features(rows)}
 
     def _add(self, rows: Collection[int]) -> None:
-        """Add these notes to the scored ones, if they pass all filters."""
+        """Add the notes of `rows` that pass all filters to the scored notes."""
         rows = self.context.visible(rows)
         self._look_up(rows)
         self.features.update((note.row, note) for note in self.context.features(rows))
 
     def _look_up(self, rows: Collection[int]) -> None:
-        """Set the bits of these notes, if they contain a word."""
+        """Set `self.bits` of each of these notes that contains a word of the query.
+
+        Notes without such a word get no entry.
+        """
         selected_rows = set(rows)
         for bits, group in self._groups.items():
             matching = group & selected_rows
@@ -557,7 +573,7 @@ class Ranking:
 
     @cached_property
     def _all_bits(self) -> dict[int, int]:
-        """The bits of all notes that contain a word, by row."""
+        """The bits of all notes that contain a word of the query, by row."""
         bits: defaultdict[int, int] = defaultdict(int)
         for bit, rows in _lists(self.words):
             for row in rows:
@@ -666,10 +682,11 @@ class Ranking:
         return _NAME.sub(lambda name: "someone" if fold(name[0]) in frequent else name[0], text)
 
     def _look_around(self, own_scores: Mapping[int, float]) -> None:
-        """Set the best score and the words of each conversation, and add up what the best notes
-        give to their neighbors.
+        """Fill `_best`, `_together` and `_neighbor_scores`.
 
-        Neighbors are added to the scored notes even if they contain no word.
+        These are the best score and the words of each conversation, and the scores that the best
+        notes give to the notes before and after them. Neighbors are added to the scored notes
+        even if they contain no word.
         """
         best = self._best
         together = self._together
@@ -748,9 +765,12 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
 
 
 def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[int]]]:
-    """Return (bits, rows) for each word: the notes that contain it, and the notes named by it.
+    """Return pairs (bits, rows): up to two for each word.
 
-    first: the number of the first word in the query.
+    One pair has the notes that contain the word. The other has the notes with the word in title,
+    headings or tags. An empty list is left out.
+
+    first: the number that the first of `words` has in the query.
     """
     lists: list[tuple[int, Sequence[int]]] = []
     for number, word in enumerate(words, first):
@@ -763,9 +783,10 @@ def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[in
 
 
 def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
-    """Group notes as `_groups`, but note by note, for a text with many words.
+    """Return the result of `_groups` for a text with many words, made note by note.
 
-    The rarest words come first. Once there are enough notes, common words add no further notes.
+    The result maps bits to the notes that contain exactly these words of the query. The rarest
+    words are read first. Once there are enough notes, common words add no further notes.
     """
     bits: defaultdict[int, int] = defaultdict(int)
     for number in sorted(range(len(words)), key=lambda number: -words[number].weight):
@@ -803,7 +824,10 @@ def _meant(text: str, focus: Focus) -> str:
 
 
 def _own_match(text: str) -> str:
-    """Return the FTS5 expression for a word in all its irregular forms."""
+    """Return the FTS5 expression for a word in all its irregular forms.
+
+    `buy` → `"buy" OR "bought"`, with each form as the index has it (`query_text`).
+    """
     if is_cjk(text):
         return quoted(query_text(text)[0])
     return " OR ".join(quoted(query_text(form)[0]) for form in forms(text))

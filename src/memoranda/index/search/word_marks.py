@@ -15,15 +15,21 @@ _ALL = EXACT | LOOSE | TITLE
 
 
 def bits_of(word: int, marks: int) -> int:
-    """The bits that say `marks` of the query's word of this number."""
+    """Return the bits that give the marks `marks` to one word of the query.
+
+    word: the number of the word in the query, from 0.
+    """
     return marks << _WIDTH * word
 
 
 def marks_of(bits: int, word: int) -> int:
-    """The marks that `bits` have for the query's word of this number. 0 if it is not contained."""
+    """Return the marks that `bits` have for one word of the query. 0 if it is not contained.
+
+    word: the number of the word in the query, from 0.
+    """
     return bits >> _WIDTH * word & _ALL
 
 
 def last_word(bits: int) -> int:
-    """The number of the query's last word that has a mark. -1 if no word has one."""
+    """Return the number of the last word of the query that has a mark. -1 if no word has one."""
     return (bits.bit_length() - 1) // _WIDTH

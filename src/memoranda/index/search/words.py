@@ -148,7 +148,10 @@ def forms(word: str) -> tuple[str, ...]:
 
 
 def root(word: str) -> str:
-    """Remove the most common English endings from a word: `stories` → `story`, `planned` → `plann`."""
+    """Remove the most common English ending from a word: `stories` → `story`, `planned` → `plann`.
+
+    A word that would become too short is returned as it is.
+    """
     for ending, replacement in _ENDINGS:
         length = len(word) - len(ending) + len(replacement)
         if word.endswith(ending) and length >= _MIN_STEM_LETTERS:
@@ -237,7 +240,7 @@ def _invariant() -> frozenset[str]:
 def one_edit(word: str) -> list[str]:
     """Return all words that differ from `word` by one letter added, removed, changed or swapped.
 
-    The first letter stays.
+    The first letter stays. For `plan`, the result has `plane`, `pln`, `plam` and `paln`.
     """
     edits: dict[str, None] = {}
     for position in range(1, len(word) + 1):
@@ -389,7 +392,13 @@ class WordFinder:
     def _places_of_words(
         self, flat: str, begins_word: Callable[[int], bool]
     ) -> list[tuple[int, int, int]]:
-        """Find single words by their stems and prefixes, and runs of Chinese and Japanese."""
+        """Find single words by their stems and prefixes, and runs of Chinese and Japanese.
+
+        flat: the folded text.
+        begins_word: whether a word begins at a position of `flat`.
+
+        Return (position in `flat`, number of the word, bits) of each.
+        """
         known_matches = self._known
         find = flat.find
         match_word = words_of(flat).match
@@ -420,7 +429,13 @@ class WordFinder:
     def _places_of_phrases(
         self, flat: str, begins_word: Callable[[int], bool]
     ) -> list[tuple[int, int, int]]:
-        """Find words that follow each other, and words with signs."""
+        """Find the spellings of several words, such as `time zone`, and words with signs (`wi-fi`).
+
+        flat: the folded text.
+        begins_word: whether a word begins at a position of `flat`.
+
+        Return (position in `flat`, number of the word, bits) of each.
+        """
         places_found: list[tuple[int, int, int]] = []
         for pattern, is_open, word in self._phrases:
             for match in pattern.finditer(flat):
@@ -435,8 +450,8 @@ class WordFinder:
     ) -> list[tuple[int, int, int]]:
         """Find words that are written with signs inside: `wifi` as `wi-fi`.
 
-        places_found: the places that were found before. Words that are among them are not looked
-            for.
+        flat: the folded text.
+        places_found: the places that were found before. Their words are not looked for.
         """
         if "-" not in flat and "'" not in flat:
             return []
@@ -452,7 +467,10 @@ class WordFinder:
     def _matches_of(self, token: str) -> tuple[int, int]:
         """Return the words of the query that a word of the text matches.
 
-        The result is (number of the last of them, bits of all). The bits are 0 without any.
+        The result is (number of the last matching word, bits of all matching words). The bits are
+        0 if no word matches.
+
+        token: a folded word of the text.
         """
         stemmed = self._stem(token)
         matching = [

@@ -81,7 +81,10 @@ class Embedder(Protocol):
     """Makes vectors of texts. Threads may share it."""
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """A row of float32 of length 1 for each text. Raises NoModel, or NoAnswer of an endpoint."""
+        """Return a matrix of float32 with one row, a vector of length 1, for each text.
+
+        Raises NoModel, or NoAnswer if an endpoint does not answer.
+        """
 
     def reads(self, text: str) -> bool:
         """Whether the model can make sense of `text`."""
@@ -89,7 +92,12 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The configured model (`semantic.*`): `model` None = what is installed, if anything."""
+    """The configured model (settings `semantic.*`).
+
+    model: its name. None means the first packaged model that is installed.
+    endpoint: the URL of a server that makes vectors. None without one.
+    key: the API key of the endpoint. None if no key is needed.
+    """
 
     model: str | None = None
     endpoint: str | None = None
@@ -100,8 +108,9 @@ class ModelSettings:
 class ModelManner:
     """The way a family of models must be used.
 
-    Its fields: the words before a question, the words before a passage, and the cosine of two texts
-    that have nothing in common.
+    question: the text to put before a question.
+    passage: the text to put before a passage.
+    floor: the cosine of two texts that have nothing in common.
     """
 
     question: str = ""
@@ -124,7 +133,7 @@ class ModelId:
 
     @property
     def manner(self) -> ModelManner:
-        """How it wants to be asked."""
+        """How texts must be given to this model, by a part of its name."""
         return next(
             (manner for part, manner in _MANNERS.items() if part in self.name.lower()),
             ModelManner(),
@@ -132,7 +141,7 @@ class ModelId:
 
 
 def identify(choice: ModelSettings) -> ModelId:
-    """Which model is chosen, found without loading it. Raises NoModel if there is not one."""
+    """Return the chosen model without loading the model. Raises NoModel if there is not one."""
     model = choice.model
     endpoint = choice.endpoint
     if model == OFF:
@@ -155,7 +164,10 @@ def identify(choice: ModelSettings) -> ModelId:
 
 
 def _packaged(model: str | None) -> PackagedModel | None:
-    """The packaged model of this name, or, without a name, the first that is installed."""
+    """Return the packaged model of this name. None if there is no such model.
+
+    model: the name. None means the first packaged model that is installed.
+    """
     for packaged in PACKAGED:
         if model is None and find_spec(packaged.module) is not None:
             return packaged
@@ -170,7 +182,11 @@ def _of_package(packaged: PackagedModel) -> ModelId:
 
 
 def _require_modules(identity: ModelId, modules: Sequence[str], package: str = "") -> ModelId:
-    """`identity` if what its model needs is installed. Raises NoModel."""
+    """Return `identity` if all modules that its model needs are installed, else raise NoModel.
+
+    modules: the modules to look for.
+    package: the package that contains the last of `modules`. "" if the module has the same name.
+    """
     missing = [name for name in modules if find_spec(name) is None]
     if not missing:
         return identity
@@ -184,8 +200,9 @@ def _require_modules(identity: ModelId, modules: Sequence[str], package: str = "
 
 
 def _of_folder(folder: Path, name: str) -> ModelId:
-    """A folder of weights is known by what it holds: settings and tokenizer whole, weights by
-    samples.
+    """Return the identity of the model in a folder.
+
+    Its key is a hash of the settings, of the tokenizer, and of samples of the weights.
     """
     try:
         parts = [
@@ -218,8 +235,9 @@ def _digest(*parts: bytes) -> str:
 
 
 def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
-    """The scripts in which a vocabulary has words, not only letters. None if it consists of bytes
-    and cannot be judged.
+    """Return the scripts in which a vocabulary has words, not only letters: `LATIN`, `GREEK`.
+
+    None if the vocabulary consists of bytes, so that its scripts cannot be told.
 
     A script counts with 200 pieces of three letters (of two for Chinese, Japanese and Korean; or
     3,000 single Han characters), or when these are a fiftieth of the vocabulary.
@@ -273,6 +291,6 @@ def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
 
 @lru_cache(8192)
 def _script(letter: str) -> str:
-    """The script of a letter, as the first word of its Unicode name."""
+    """Return the script of a letter, the first word of its Unicode name: `é` → `LATIN`."""
     name = unicodedata.name(letter, "").partition(" ")[0]
     return _SCRIPT_ALIASES.get(name, name.partition("-")[0])

@@ -1,4 +1,4 @@
-"""The passages whose meaning is nearest to a text: one product of all vectors with the question's."""
+"""Find the passages nearest in meaning to a text: multiply all vectors by its vector."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class EmbeddingCounts(NamedTuple):
 
     @property
     def waiting(self) -> int:
-        """Passages and notes that are still to be done."""
+        """The number of passages without a vector, plus the notes not cut into passages yet."""
         return self.passages - self.embedded - self.unreadable + self.notes
 
 
@@ -119,7 +119,11 @@ class Vectors:
         }
 
     def _nearest(self, question: np.ndarray, most: int, viewer: str | None) -> set[int]:
-        """The notes with the `most` passages nearest to a question."""
+        """Return the rows of the notes with the `most` passages nearest to a question.
+
+        question: the vector of the question.
+        viewer: only notes that this agent may see count. None is the owner.
+        """
         chosen, cosines = self._compare(question, None)
         tried = (most if viewer is None else 2 * most) + 16
         while True:
@@ -138,8 +142,9 @@ class Vectors:
             tried *= 4
 
     def question(self, text: str) -> np.ndarray | None:
-        """The vector of `text`. None if the model cannot read it, or if its endpoint does not
-        answer.
+        """Return the vector of `text`.
+
+        None if the model cannot read the text, or if its endpoint does not answer.
 
         Raises NoModel.
         """
@@ -204,7 +209,7 @@ class Vectors:
         return int(rows.any(axis=1).sum())
 
     def counts(self) -> EmbeddingCounts:
-        """How far embedding is."""
+        """Return the progress of embedding."""
         with self._turn:
             self._refresh()
             rows = self._file.rows
@@ -237,7 +242,10 @@ class Vectors:
         return wanted_keys, len(self._file.keys) - int(np.isin(wanted_keys, self._file.keys).sum())
 
     def gone(self, indexes: Sequence[Path]) -> int:
-        """How many vectors `collect` could drop."""
+        """Return how many vectors `collect` could drop.
+
+        indexes: the index files whose vectors are needed.
+        """
         with self._turn:
             return self._keys_of_files(indexes)[1]
 
@@ -284,20 +292,23 @@ class Vectors:
         return removed_count
 
     def _refresh(self) -> None:
-        """Take up the passages and vectors that any process added."""
+        """Read the passages and vectors that any process added since the last call."""
         has_new_passages = self._passages.refresh(self._database.connection)
         if self._file.refresh() or has_new_passages:
             self._match()
 
     def _match(self) -> None:
-        """Find which passage has which vector, by key."""
+        """Set `_at` and `_embedded`: find the vector of each passage by its key."""
         self._at = self._file.places(self._passages.keys)
         self._embedded = np.flatnonzero(self._at >= 0)
 
     def _compare(
         self, question: np.ndarray, notes: Collection[int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The passages of `notes` (None = all) that have vectors, and their cosines."""
+        """Return (numbers of passages that have vectors, their cosines with the question).
+
+        notes: the rows of the notes whose passages to compare. None means all notes.
+        """
         rows = self._file.rows
         chosen = self._embedded
         if notes is not None:
@@ -324,7 +335,10 @@ def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
 
 
 def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarray:
-    """A row for each text with `before` in front, of zeros for what the model cannot read."""
+    """Return a matrix with the vector of each text. A text that the model cannot read has zeros.
+
+    before: put in front of each text.
+    """
     readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
     # Without any text, the length of a vector would be unknown.
     embedded_rows = embedder.embed([before + texts[at] for at in readable] or ["a"])

@@ -94,7 +94,7 @@ class VectorFile:
         return True
 
     def places(self, keys: np.ndarray) -> np.ndarray:
-        """Of each key the row of its vector, -1 without one."""
+        """Return the row of the vector for each key. -1 for a key without a vector."""
         if not len(self.keys):
             return np.full(len(keys), -1)
         order = np.argsort(self.keys, kind="stable")
@@ -186,7 +186,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def _vector_size(path: Path) -> int:
-    """How many numbers the vectors of the file have; 0 when it is missing or of another format."""
+    """Return the length of the vectors in a file. 0 if it is missing or has another format."""
     try:
         with open(path, "rb") as file:
             header = json.loads(file.read(_HEADER).rstrip(b"\0") or b"null")
@@ -253,7 +253,7 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
 
 
 def key_of(text: str) -> int:
-    """The key under which the vector of a text is kept."""
+    """Return the key under which the vector of a text is kept: 64 bits of a hash of the text."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
@@ -287,7 +287,7 @@ def _text(db: sqlite3.Connection, row: int) -> tuple[str, str] | None:
 
 
 def texts(db: sqlite3.Connection, notes: Iterable[int], keys: set[int]) -> dict[int, str]:
-    """The texts of the passages of `notes` whose key is among `keys`, by key."""
+    """Return the texts of the passages of `notes` whose key is among `keys`, by key."""
     note_texts = (note for row in dict.fromkeys(notes) if (note := _text(db, row)) is not None)
     return {
         passage.key: passage.text
@@ -298,7 +298,7 @@ def texts(db: sqlite3.Connection, notes: Iterable[int], keys: set[int]) -> dict[
 
 
 def visible(db: sqlite3.Connection, notes: Collection[int], viewer: str | None) -> set[int]:
-    """Those of `notes` that the index still has and `viewer` may see."""
+    """Return the rows among `notes` that the index still has and that `viewer` may see."""
     rows_json = json.dumps(list(notes))
     visible_rows = db.execute(
         "select row, scope from note where row in (select value from json_each(?))", (rows_json,)
@@ -328,14 +328,14 @@ class Passages:
         self._last = self._count = 0
 
     def of(self, notes: Collection[int]) -> np.ndarray:
-        """The places of these notes' passages, in order."""
+        """Return the positions in `keys` of the passages of these notes, in order."""
         wanted_rows = np.unique(np.fromiter(notes, np.int64, len(notes)))
         first = np.searchsorted(self.notes, wanted_rows)
         counts = np.searchsorted(self.notes, wanted_rows, "right") - first
         return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
     def refresh(self, db: sqlite3.Connection) -> bool:
-        """Take up what was added since the last time. Returns whether there was anything."""
+        """Read the passages that were added since the last call. Return whether there were any."""
         if self._db is not db:
             self._db = db
             self._clear()

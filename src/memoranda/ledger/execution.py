@@ -111,8 +111,8 @@ class Execution:
     def _check_file(self, step: Step) -> None:
         """Compare the file at the place of a step with the file that was read.
 
-        Raises Conflict if the file differs from `step.old`. Raises Exists if `step.old` is None and the
-        place has a file.
+        Raises Conflict if the file differs from `step.old`. Raises Exists if `step.old` is None and
+        the place has a file.
         """
         try:
             folder, name = self._at(step)
@@ -247,8 +247,8 @@ class Execution:
     def _update_stamp(self, step: Step, place: Entry) -> None:
         """Set `step.stamp` to the stamp of the file that was just put at its place.
 
-        Renaming the file changed its change time, which is a part of the stamp. If somebody saved another
-        file there in between, `step.stamp` keeps its value.
+        Renaming the file changed its change time, which is a part of the stamp. If somebody saved
+        another file there in between, `step.stamp` keeps its value.
         """
         status = stat_in(place.name, place.folder)
         if status is None or step.stamp is None:
@@ -271,8 +271,8 @@ class Execution:
 
         temp: the place of that file, which the exchange swapped out.
 
-        Somebody may save again meanwhile. So the two places are exchanged until the file that comes out is
-        the one that this change wrote.
+        Somebody may save again meanwhile. So the two places are exchanged until the file that comes
+        out is the one that this change wrote.
         """
         for _ in range(_MAX_GIVE_BACKS):
             exchange(temp, place)
@@ -283,7 +283,8 @@ class Execution:
     def _remove(self, step: Step, place: Entry, folder: Folder) -> None:
         """Remove a file from its place: rename it to its temporary name, which `finish` deletes.
 
-        Raises Conflict if it is not the file that was read. A copy of a server's note is deleted at once.
+        Raises Conflict if it is not the file that was read. A copy of a server's note is deleted at
+        once.
         """
         temp = self._temp(step)
         if not self._holds_truth:
@@ -383,8 +384,8 @@ class Execution:
     def rollback(self) -> list[str]:
         """Take the steps back, the last step first.
 
-        Returns the paths of files that could not be put back. One failure does not keep the other steps
-        from being taken back.
+        Returns the paths of files that could not be put back. One failure does not keep the other
+        steps from being taken back.
         """
         lost_paths = []
         for action, step in reversed(self._reverse):
@@ -438,8 +439,8 @@ class Execution:
         A file that has neither the old nor the new text was edited by somebody, and is kept.
 
         touched: the record of the step in the ledger, with the SHA-256 of its old and its new text.
-        lost_power: whether the machine stopped. Then a missing or empty file is one whose bytes had not
-            reached the disk, and it is written.
+        lost_power: whether the machine stopped. Then a missing or empty file is one whose bytes had
+            not reached the disk, and it is written.
         """
         if step.do == StepKind.SET:
             return
@@ -463,8 +464,8 @@ class Execution:
     def _write_again(self, step: Step, touched: Touched) -> None:
         """Make sure that the temporary file has the new bytes of the step.
 
-        After a crash the temporary file may be missing. If the crash came after an exchange, it has the old
-        bytes. Raises NotFound if the new bytes are lost.
+        After a crash the temporary file may be missing. If the crash came after an exchange, it has
+        the old bytes. Raises NotFound if the new bytes are lost.
 
         touched: the record of the step in the ledger.
         """
@@ -522,8 +523,8 @@ class Execution:
     def _is_done(self, step: Step, touched: Touched) -> bool:
         """Whether the dead writer had done this step, judged by the files on the disk now.
 
-        For PUT and REMOVE, `step.old` is set to the present file, None if no file exists. Raises NotFound
-        if the step makes something in a folder that does not exist yet.
+        For PUT and REMOVE, `step.old` is set to the present file, None if no file exists. Raises
+        NotFound if the step makes something in a folder that does not exist yet.
 
         touched: the record of the step in the ledger.
         """
@@ -559,12 +560,12 @@ class Execution:
     def _is_moved(self, step: Step, touched: Touched) -> bool:
         """Whether the writer that died had moved the file or folder to the step's destination.
 
-        A folder may have been moved by copying it. Then this also removes the old files that were copied
-        but not yet removed. A file at the old place proves nothing, since somebody may have saved it there
-        after the move.
+        A folder may have been moved by copying it. Then this also removes the old files that were
+        copied but not yet removed. A file at the old place proves nothing, since somebody may have
+        saved it there after the move.
 
-        touched: the record of the step in the ledger. `touched.old` is the SHA-256 of a moved file, and
-            None for a folder.
+        touched: the record of the step in the ledger. `touched.old` is the SHA-256 of a moved file,
+            and None for a folder.
         """
         try:
             target, name = self._at(step, step.to)

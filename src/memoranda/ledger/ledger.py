@@ -179,8 +179,8 @@ class Ledger:
     def follow(self) -> str:
         """Fetch the changes of other machines. Called at the beginning of every call.
 
-        Returns the reason why some changes may be missing here, "" if all are here. A home that is only a
-        folder has no other machines, and fetches nothing.
+        Returns the reason why some changes may be missing here, "" if all are here. A home that is
+        only a folder has no other machines, and fetches nothing.
         """
         return ""
 
@@ -215,8 +215,8 @@ class Ledger:
     def try_to_recover(self) -> None:
         """Complete the changes that a crashed writer left, if the lock is free.
 
-        If a writer holds the lock, it is alive and completes its own changes. In a read-only home nothing
-        can be completed.
+        If a writer holds the lock, it is alive and completes its own changes. In a read-only home
+        nothing can be completed.
         """
         # Entering the lock completes them (`_entered`)
         with suppress(Busy, OSError, StorageError), waits_at_most(0.5), self.lock:
@@ -249,10 +249,11 @@ class Ledger:
         about, more: the arguments that are passed on to the method `plan`.
 
         Raises Conflict when a file is not as it was read, Exists when a destination is taken,
-        StorageError when the disk refuses, and the errors of the function `plan`. Then nothing changed.
+        StorageError when the disk refuses, and the errors of the function `plan`. Then nothing
+        changed.
 
-        Several callers may share one wait for the disk. They use three methods in place of `write`: the
-        method `plan`, `wait`, and later `make_waiting`. Bytes of a note change in no other way.
+        Several callers may share one wait for the disk. They use three methods in place of `write`:
+        the method `plan`, `wait`, and later `make_waiting`. Bytes of a note change in no other way.
         """
         with self.writing():
             planned = self.plan(verb, plan(), about=about, **more)
@@ -279,7 +280,8 @@ class Ledger:
 
         about: the (project, path) that the history lists the change under.
         agent, face, undoes, details, by: as in `Change`.
-        run: as in `Change`, where a run is a series of changes that are undone together. 0 begins a run.
+        run: as in `Change`, where a run is a series of changes that are undone together. 0 begins a
+            run.
         folded: the reads that the new headers count, by path. They are subtracted from the ledger.
         """
         from memoranda.ledger.change import Change
@@ -291,8 +293,8 @@ class Ledger:
     def make_waiting(self) -> None:
         """Make the changes that `wait` put into the queue, as `make` does. The lock must be held.
 
-        The first call of `wait` kept the lock from being freed. This ends that, so that the lock is free
-        as soon as the caller leaves it.
+        The first call of `wait` kept the lock from being freed. This ends that, so that the lock is
+        free as soon as the caller leaves it.
         """
         changes = self.queue.take_all()
         self.lock.let_go()
@@ -310,8 +312,8 @@ class Ledger:
     def make(self, changes: Sequence[PlannedChange]) -> None:
         """Make several changes durable with one wait for the disk. The lock must be held.
 
-        Each change is made as a whole or not at all. For a change that is not made, `error` is set to the
-        exception that `write` would raise.
+        Each change is made as a whole or not at all. For a change that is not made, `error` is set
+        to the exception that `write` would raise.
         """
         from memoranda.ledger.execution import Execution
         from memoranda.ledger.file_sync import places_of
@@ -679,8 +681,8 @@ class Ledger:
     def _look_through(self) -> None:
         """Find changes that are recorded but not synced to the disk yet, once in each process.
 
-        If the machine was restarted since then, the changes are carried out again. Else their files are
-        only synced.
+        If the machine was restarted since then, the changes are carried out again. Else their files
+        are only synced.
         """
         rows = self.database.rows("select change, boot from unsynced order by change")
         if any(row["boot"] != self._boot for row in rows):

@@ -287,8 +287,8 @@ def _keep_old_text(space: str, step: Step) -> Iterator[SqlStatement]:
 def _of_put(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """Yield the SQL that writes a file.
 
-    If the step replaces a file, its row must still have the text that was read. Else the place must be
-    free.
+    If the step replaces a file, its row must still have the text that was read. Else the place must
+    be free.
     """
     yield from _keep_old_text(space, step)
     assert step.stamp is not None

@@ -156,8 +156,8 @@ def _zone(spelled: str, reader_zone: tzinfo) -> tuple[tzinfo, str | None]:
 
     spelled: "local" for the reader's zone, an IANA name, or an offset from UTC such as "utc+05:30".
 
-    `"utc+2"` gives an offset of two hours with the name `Etc/GMT-2`. Raises ValueError for an offset
-    that is out of range.
+    `"utc+2"` gives an offset of two hours with the name `Etc/GMT-2`. Raises ValueError for an
+    offset that is out of range.
     """
     if spelled == "local":
         return reader_zone, None

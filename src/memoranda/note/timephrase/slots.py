@@ -56,8 +56,8 @@ class DaySlot:
 def without_range_ends(sentence: Sentence) -> list[Part]:
     """Return the parts of a sentence, except those that say when a range ends.
 
-    "from 2 to 3pm" keeps only the part for 2. Raises UnusedWords for an end without a beginning beside
-    a time of another kind: "tomorrow until 5pm".
+    "from 2 to 3pm" keeps only the part for 2. Raises UnusedWords for an end without a beginning
+    beside a time of another kind: "tomorrow until 5pm".
     """
     remaining: list[Part] = []
     for part in sentence.parts:

@@ -1,4 +1,5 @@
-"""A text in the form that the grammar reads, and the way back to the form in which it was written."""
+"""A text in the form that the grammar reads, and the way back to the form in which it was written.
+"""
 
 from __future__ import annotations
 

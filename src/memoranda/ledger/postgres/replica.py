@@ -106,8 +106,7 @@ class ReplicaFolder:
         put_derived(layout.root / "README.txt", _README.encode())
 
     def state(self) -> ReplicaState | None:
-        """Return the state that the folder is a complete copy of. None if the copy is not complete.
-        """
+        """Return the state that the folder is a complete copy of, None if it is incomplete."""
         try:
             return ReplicaState(**json.loads(self._state.read_bytes()))
         except (FileNotFoundError, ValueError, TypeError):
@@ -464,7 +463,9 @@ class ReplicaReads(Reads):
             self._next = time.monotonic() + _BETWEEN
 
     def _exchange(self) -> None:
-        """Send the reads made here, and fetch the sums of all machines. Raises DatabaseAway, Busy.
+        """Send the reads made here and fetch the sums of all machines.
+
+        Raises DatabaseAway, Busy.
         """
         with self._lock():
             self.flush()

@@ -95,7 +95,10 @@ def _hours_of(clock: TimeOfDay, part: str) -> list[int]:
 
 
 def _hour_in_part(hour: int, part: str) -> int:
-    """Return the hour from 0 on that an hour of 1 to 12 is in a part of the day."""
+    """Return the hour of a clock that shows 1 to 12 in a part of the day.
+
+    3 in the afternoon is 15. Hours after midnight are 24 and more: 1 at night is 25.
+    """
     if part == "morning" or (part == "noon" and hour >= 10):
         return hour
     if part == "small hours":

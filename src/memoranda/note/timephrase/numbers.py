@@ -50,7 +50,9 @@ def whole_or_none(text: str | None) -> int | None:
 
 
 def _english(values: list[int], text: str) -> Fraction:
-    """Add the values of English number words: `[20, 5]` is 25. Raises ValueError for other lists.
+    """Add the values of English number words: `[20, 5]` is 25.
+
+    Raises ValueError for several values that are not tens and a digit.
     """
     is_sum = len(values) == 2 and values[0] >= 20 and values[1] < 10
     if len(values) > 1 and not is_sum:

@@ -1,5 +1,4 @@
-"""A text in the form that the grammar reads, and the way back to the form in which it was written.
-"""
+"""A text in the form that the grammar reads, and the way back to the text as it was written."""
 
 from __future__ import annotations
 

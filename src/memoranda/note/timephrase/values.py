@@ -149,8 +149,7 @@ class CalendarDate(NamedTuple):
 
 
 class Month(NamedTuple):
-    """A named month, 1-12: `Month(None, 6)` for "June". `year` is None if the words do not name it.
-    """
+    """A named month, 1-12: `Month(None, 6)` for "June". `year` is None if the words do not name it."""
 
     year: int | None
     month: int

@@ -101,7 +101,7 @@ def _due(memory: MemorySession, now: datetime) -> str:
 
 
 def _questions(memory: MemorySession) -> str:
-    """Return how many notes wait for an answer: `3: memory review`, or `none`."""
+    """Return how many questions wait for the owner: `3: memory review`, or `none`."""
     number = len(memory.review(limit=_MOST_QUESTIONS))
     if not number:
         return "none"

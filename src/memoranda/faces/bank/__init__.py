@@ -186,7 +186,7 @@ class ServerState:
     ) -> list[dict[str, str]]:
         """Return the latest failures of a bank, newest last.
 
-        bank: the key of the bank. None for failures without a bank.
+        bank: the key of the bank. None gives an empty list.
         with_mistakes: whether to include mistakes of callers, which only the dump shows.
         """
         entries = [

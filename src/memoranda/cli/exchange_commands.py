@@ -146,6 +146,7 @@ def _warn_of_secrets(count: int, *, are_redacted: bool) -> None:
 
 
 def _export_bundle(call: Invocation, folder: Path, projects: Sequence[str]) -> None:
+    """Write the notes of these projects into a folder, as a bundle."""
     from memoranda.transfer.okf import write_bundle
 
     with call.memory(watch=True) as memory:

@@ -337,6 +337,7 @@ def undo(
 
 
 def _undo_run(call: Invocation, run: int) -> None:
+    """Undo all changes of one run of a job."""
     with call.memory() as memory:
         change, undone = memory.undo_run(run)
         first = undone[-1].number

@@ -286,6 +286,7 @@ class Connecting:
         return _memories(client, self._installer.home)
 
     def _targets(self, client: Client) -> list[Target]:
+        """Return the files of a client with the contents that they must have."""
         return _targets(
             client,
             self._server,
@@ -308,6 +309,7 @@ class Connecting:
         return _own_file(client, table.hooks(client, ["memory"]))
 
     def _change(self, adding: Sequence[Target], removing: Sequence[Target]) -> dict[str, Any]:
+        """Change the files of clients, and return the row that reports it."""
         return _change_files(
             self._installer,
             adding,

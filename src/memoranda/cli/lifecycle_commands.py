@@ -147,6 +147,7 @@ def unpin(call: Invocation, *refs: str) -> None:
 
 
 def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
+    """Pin or unpin the notes that the references name."""
     with call.memory() as memory:
         from memoranda.engine.upkeep import Upkeep
 
@@ -328,6 +329,10 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
 
 
 def _dream_lines(memory: MemorySession, report: dict[str, Any], *, with_report: bool) -> str:
+    """Return the text about a run of the dream job, which tidies the notes.
+
+    with_report: whether the lines of its report follow the headline.
+    """
     from memoranda.jobs.dream import report_lines
 
     head = f"Dream (level {report['level']}) processed {report['processed']} items"

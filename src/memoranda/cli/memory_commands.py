@@ -239,6 +239,7 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
 
 
 def _moment(memory: MemorySession, time_text: str) -> datetime:
+    """Parse a time that a person typed, such as `2026-05-07T10:00`, `yesterday` or `7d`."""
     try:
         return to_utc(datetime.fromisoformat(time_text.strip()), memory.settings.zone)
     except (ValueError, OverflowError):

@@ -34,6 +34,7 @@ def patch(revisions: Iterable[Revision], *, colored: bool) -> list[str]:
 
 
 def _difference_lines(difference: Difference, *, colored: bool) -> list[str]:
+    """Return the changed properties and lines of a note, one line of text each."""
     lines = []
     for change in difference.properties:
         lines.append(_line(_property_parts(change), colored=colored))

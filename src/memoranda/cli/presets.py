@@ -108,10 +108,15 @@ _THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 def graph_file(
     configured: str | None, option: str | None = None, like: str | None = None
 ) -> Path | None:
-    """The graph file to serve (contract 002, 8). None means the notes of project `graph`.
+    """Return the file of the knowledge graph to serve (contract 002, 8).
 
-    It is the first of these: the option, the two variables, the configuration, thoughtbox's file in
-    the working folder. The last must exist, unless we stand in for that server.
+    configured: the path in the configuration, None if it has none.
+    option: the path that the caller named, None for no path.
+    like: the name of the server whose place we take, None for no server.
+
+    The first of these is used: `option`, the environment variables `_GRAPH_VARIABLES`,
+    `configured`, and the file of the server thoughtbox in the working folder. The last must exist,
+    unless `like` is "thoughtbox". None means that the notes of the project `graph` are served.
     """
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
     for place in (option, *map(os.environ.get, names), configured):

@@ -61,6 +61,7 @@ def _by(entry: ProfileEntry) -> str:
 
 
 def _document(entry: ProfileEntry) -> dict[str, object]:
+    """Return an entry of the profile as data for `--json`."""
     return {
         "id": entry.info.id,
         "path": home_path(entry.info),

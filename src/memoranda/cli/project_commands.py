@@ -245,6 +245,7 @@ def _left_out_line(row: LeftOut) -> str:
 
 
 def _some(rows: Sequence[str]) -> str:
+    """Join the first names and count the others: `a, b and 3 more`."""
     names = ", ".join(one_line(row) for row in rows[:_SHOWN_NAMES])
     hidden_count = len(rows) - _SHOWN_NAMES
     if hidden_count > 0:

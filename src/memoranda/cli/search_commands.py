@@ -279,6 +279,7 @@ def _in_transcripts(memory: ReadVerbs, text: str, limit: int) -> list[TraceHit]:
 
 
 def _show_passages(call: Invocation, memory: ReadVerbs, passages: Sequence[TraceHit]) -> None:
+    """Show the passages that were found in transcripts, if any were found."""
     if passages:
         from memoranda.cli.transcript_commands import hit_lines
 

@@ -55,6 +55,7 @@ def _settings(call: Invocation) -> Settings:
 
 
 def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
+    """Return one setting as a row: its name, value, default, whether it is set, and its meaning."""
     value = config_text.stored_value(rows, key.name)
     if key.default.startswith("("):
         default = None
@@ -80,6 +81,7 @@ def _value(text: str, default: str) -> Any:
 
 
 def _value_text(value: Any) -> str:
+    """Return a value as a person reads it: `a, b` for a list, `true` for True, "" for None."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, bool):
@@ -201,6 +203,7 @@ space = group(
 
 
 def _access(call: Invocation) -> Access:
+    """Return the tokens and rights of this home. Raises Failure if an agent asks for them."""
     from memoranda import clock
     from memoranda.serve.auth import Access
 
@@ -210,6 +213,7 @@ def _access(call: Invocation) -> Access:
 
 
 def _token_row(token: StoredToken, access: Access) -> dict[str, Any]:
+    """Return a token as a row. Its state is `valid`, `expired` or `revoked`."""
     if token.revoked:
         state = "revoked"
     elif access.by_id(token.id):

@@ -715,6 +715,7 @@ def _options_of(context: click.Context, options: Sequence[click.Option]) -> list
 
 
 def _pairs(rows: dict[str, str]) -> list[str]:
+    """Return the lines of a manual page (roff) that list names with their texts."""
     lines: list[str] = []
     for name, text in rows.items():
         lines += [".TP", f".B {_roff(name)}", _roff(text)]

@@ -62,6 +62,7 @@ def today_lines(call: Invocation) -> list[str]:
 
 
 def _by_whom(infos: list[NoteInfo]) -> str:
+    """Return the three who wrote most: ` by claude 3, owner 1`. "" without notes."""
     writers = Counter(info.provenance.who.removeprefix("agent:") for info in infos)
     if not writers:
         return ""
@@ -100,6 +101,7 @@ def _due(memory: MemorySession, now: datetime) -> str:
 
 
 def _questions(memory: MemorySession) -> str:
+    """Return how many questions wait for the owner: `3: memory review`, or `none`."""
     number = len(memory.review(limit=_MOST_QUESTIONS))
     if not number:
         return "none"

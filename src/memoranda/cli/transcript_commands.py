@@ -88,6 +88,10 @@ def transcripts_status(call: Invocation) -> None:
 
 
 def _whether_on(tier: Transcripts, agents: dict[str, int]) -> str:
+    """Return a sentence that says whether transcripts are read.
+
+    agents: title of an agent -> how many transcript files it has here.
+    """
     result = ", ".join(f"{title} ({plural(count, 'file')})" for title, count in agents.items())
     if tier.is_on:
         return "Transcripts are read in place; nothing of them is a note."
@@ -103,6 +107,10 @@ def _stamp(seconds: int) -> str | None:
 
 
 def _skipped_lines(skipped: dict[str, str]) -> list[str]:
+    """Return a line for each of the first files that could not be read, and count the others.
+
+    skipped: path -> the reason.
+    """
     lines = [f"Not read: {path}: {why}" for path, why in list(skipped.items())[:_MOST_SKIPPED]]
     if len(skipped) > _MOST_SKIPPED:
         lines.append(f"Not read: {len(skipped) - _MOST_SKIPPED} more (--json shows all)")

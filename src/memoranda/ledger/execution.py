@@ -1,7 +1,8 @@
 """Carries out the steps of a change on disk, and takes them back when one fails.
 
-After a crash it finds out which steps the dead writer had done, and does the others. A step is one
-action on one file or folder (`sources/step.py`): put, remove, move, make or remove a folder, link.
+A step is one action on one file or folder (`sources/step.py`): put, remove, move, make or remove a
+folder, link. The process that carries out a change is its writer. If the writer dies, the next
+process finds out from the disk which steps were done, and does the other steps.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class Execution:
         self._refused: list[Step] = []
 
     def _folder(self, step: Step, path: str) -> Folder:
-        """Return the open folder at `path` of the step's project; if need be, check and open it.
+        """Return the open folder at `path` in the project of the step.
 
-        Only the folders used last stay open.
+        A folder that is not open yet is checked and opened. At most `OPEN_FOLDERS` stay open.
         """
         key = (step.root, path)
         folder = self._folders.pop(key, None)
@@ -108,8 +109,10 @@ class Execution:
                 rearranged.add(step.root)
 
     def _check_file(self, step: Step) -> None:
-        """Raise Conflict if the step's file differs from `step.old`, Exists if there should be
-        none.
+        """Compare the file at the place of a step with the file that was read.
+
+        Raises Conflict if the file differs from `step.old`. Raises Exists if `step.old` is None and
+        the place has a file.
         """
         try:
             folder, name = self._at(step)
@@ -153,9 +156,13 @@ class Execution:
             step.stamp = stamp_of(status)
 
     def sync_temps(self, puts: Sequence[Step], threads: Executor | None = None) -> None:
-        """Sync temporary files. With `threads`, several in parallel."""
+        """Sync the temporary files of `put` steps to the disk.
+
+        threads: syncs several files in parallel. With None, one file is synced after the other.
+        """
 
         def sync(files: Iterable[Entry]) -> None:
+            """Sync these files to the disk, one after the other."""
             for file in files:
                 fd = os.open(
                     file.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=file.folder
@@ -178,7 +185,10 @@ class Execution:
     # --- on disk
 
     def run(self, step: Step) -> None:
-        """Carry out one step. Raises Conflict, Exists, NotFound, OSError; then it is not done."""
+        """Carry out one step on disk.
+
+        Raises Conflict, Exists, NotFound or OSError; then the step is not done.
+        """
         # A row of the ledger was set when the change was recorded
         if step.do == StepKind.SET:
             return
@@ -235,9 +245,10 @@ class Execution:
         self._reverse.append(("exchange", step))
 
     def _update_stamp(self, step: Step, place: Entry) -> None:
-        """Set `step.stamp` to the stamp of the written file, whose change time the rename set.
+        """Set `step.stamp` to the stamp of the file that was just put at its place.
 
-        If somebody saved another file there in between, `step.stamp` stays.
+        Renaming the file changed its change time, which is a part of the stamp. If somebody saved
+        another file there in between, `step.stamp` keeps its value.
         """
         status = stat_in(place.name, place.folder)
         if status is None or step.stamp is None:
@@ -247,15 +258,21 @@ class Execution:
             step.stamp = stamp
 
     def _is_old(self, step: Step, temp: Entry) -> bool:
-        """Whether the file that was swapped out, now at `temp`, is the one that was read."""
+        """Whether the file that was swapped out is the file that was read before the change.
+
+        temp: the place of the swapped-out file.
+        """
         assert step.old is not None
         status = stat_in(temp.name, temp.folder)
         return status is not None and step.old.stamp.is_same_file(stamp_of(status))
 
     def _give_back(self, step: Step, temp: Entry, place: Entry) -> None:
-        """Put a file that somebody saved back in its place.
+        """Put a file that somebody saved during the change back in its place.
 
-        Repeat until the file that is swapped out is ours, since somebody may have saved again.
+        temp: the place of that file, which the exchange swapped out.
+
+        Somebody may save again meanwhile. So the two places are exchanged until the file that comes
+        out is the one that this change wrote.
         """
         for _ in range(_MAX_GIVE_BACKS):
             exchange(temp, place)
@@ -264,7 +281,11 @@ class Execution:
                 return
 
     def _remove(self, step: Step, place: Entry, folder: Folder) -> None:
-        """Rename the file to its temporary name. `finish` deletes it."""
+        """Remove a file from its place: rename it to its temporary name, which `finish` deletes.
+
+        Raises Conflict if it is not the file that was read. A copy of a server's note is deleted at
+        once.
+        """
         temp = self._temp(step)
         if not self._holds_truth:
             os.unlink(place.name, dir_fd=place.folder)
@@ -313,7 +334,7 @@ class Execution:
     def _close_below(self, root: str, path: str) -> None:
         """Close the folders at and below a folder that was moved or removed.
 
-        Their names have no longer anything to do with what they hold.
+        The paths under which they are remembered lead to other folders now, or to nothing.
         """
         for folder_root, folder in list(self._folders):
             is_inside = folder == path or folder.startswith(path + "/")
@@ -329,7 +350,7 @@ class Execution:
     def remove_temps(self, steps: Iterable[Step]) -> None:
         """Remove the temporary files of these steps, if they exist.
 
-        Those that the disk refuses to remove are left to `remove_refused`.
+        `remove_refused` tries the files again that the disk refuses to remove.
         """
         for step in steps:
             if step.lines is not None:
@@ -338,7 +359,7 @@ class Execution:
                 self._refused.append(step)
 
     def _has_removed(self, step: Step) -> bool:
-        """Remove the step's temporary file. Returns whether it is gone."""
+        """Remove the temporary file of a step. Returns False if the disk refuses to remove it."""
         try:
             temp = self._temp(step)
             os.unlink(temp.name, dir_fd=temp.folder)
@@ -349,8 +370,9 @@ class Execution:
         return True
 
     def remove_refused(self) -> bool:
-        """Try again to remove the temporary files the disk would not remove. Returns whether all
-        are gone.
+        """Try again to remove the temporary files that the disk refused to remove.
+
+        Returns whether all of them are removed now.
         """
         refused = self._refused
         self._refused = []
@@ -360,9 +382,10 @@ class Execution:
     # --- when it goes wrong
 
     def rollback(self) -> list[str]:
-        """Take the steps back, last first. Returns the paths of files that could not be put back.
+        """Take the steps back, the last step first.
 
-        If one cannot be taken back, the others still are.
+        Returns the paths of files that could not be put back. One failure does not keep the other
+        steps from being taken back.
         """
         lost_paths = []
         for action, step in reversed(self._reverse):
@@ -411,10 +434,11 @@ class Execution:
     # --- after a writer died
 
     def resume(self, step: Step, touched: Touched, *, lost_power: bool = False) -> None:
-        """Carry out one step of a dead writer unless it was done.
+        """Carry out one step of a writer that died, unless the step was done.
 
-        A file with neither the old nor the new text was edited by somebody, and stays.
+        A file that has neither the old nor the new text was edited by somebody, and is kept.
 
+        touched: the record of the step in the ledger, with the SHA-256 of its old and its new text.
         lost_power: whether the machine stopped. Then a missing or empty file is one whose bytes had
             not reached the disk, and it is written.
         """
@@ -438,10 +462,12 @@ class Execution:
             self.run(step)
 
     def _write_again(self, step: Step, touched: Touched) -> None:
-        """Make sure that the temporary file has the new bytes.
+        """Make sure that the temporary file has the new bytes of the step.
 
-        After a crash it may be gone, or have the old bytes after an exchange. Raises NotFound if
-        the new bytes are lost.
+        After a crash the temporary file may be missing. If the crash came after an exchange, it has
+        the old bytes. Raises NotFound if the new bytes are lost.
+
+        touched: the record of the step in the ledger.
         """
         is_in_ledger = step.data is not None
         if is_in_ledger:
@@ -458,6 +484,8 @@ class Execution:
         """Whether somebody edited a file after the dead writer read it, and no step was done yet.
 
         Then the change is dropped in favour of the edit.
+
+        files: the record of each step in the ledger, in the order of `steps`.
         """
         is_changed = False
         for step, touched in zip(steps, files, strict=True):
@@ -493,10 +521,12 @@ class Execution:
         return None
 
     def _is_done(self, step: Step, touched: Touched) -> bool:
-        """Whether the dead writer had done this step, by what is on the disk now.
+        """Whether the dead writer had done this step, judged by the files on the disk now.
 
-        For PUT and REMOVE, `step.old` becomes the present file. Raises NotFound if the folder of
-        something new does not exist yet.
+        For PUT and REMOVE, `step.old` is set to the present file, None if no file exists. Raises
+        NotFound if the step makes something in a folder that does not exist yet.
+
+        touched: the record of the step in the ledger.
         """
         try:
             folder, name = self._at(step)
@@ -528,9 +558,14 @@ class Execution:
         return self._is_moved(step, touched)
 
     def _is_moved(self, step: Step, touched: Touched) -> bool:
-        """Whether the dead writer had moved the file or folder to the step's destination.
+        """Whether the writer that died had moved the file or folder to the step's destination.
 
-        The source may exist all the same, since somebody may have saved a new file there.
+        A folder may have been moved by copying it. Then this also removes the old files that were
+        copied but not yet removed. A file at the old place proves nothing, since somebody may have
+        saved it there after the move.
+
+        touched: the record of the step in the ledger. `touched.old` is the SHA-256 of a moved file,
+            and None for a folder.
         """
         try:
             target, name = self._at(step, step.to)
@@ -546,7 +581,7 @@ class Execution:
         return read_file(name, target.fd).etag == touched.old
 
     def close(self) -> None:
-        """Close the folders."""
+        """Close all folders that are open."""
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()

@@ -345,9 +345,12 @@ class History:
         return bool(self.database.rows(sql, {"project": project, "path": path}))
 
     def folded_into(self, digest: str, after: int) -> str | None:
-        """Return the SHA-256 of the text that `digest` became when read counts were written into it.
+        """Return the SHA-256 of the text that a text became when read counts were written into it.
 
-        None if no change above the number `after` did that.
+        digest: the SHA-256 of the text before.
+        after: only changes above this number.
+
+        None if no change did that.
         """
         sql = (
             "select s.new from step s join change c on c.number = s.change where s.old = ? "
@@ -547,6 +550,7 @@ class History:
             )
 
     def _insert_origins(self, connection: Connection, files: Iterable[Touched]) -> None:
+        """Insert the origins of texts, inside a transaction of the database."""
         rows = [
             (
                 touched.project,
@@ -566,7 +570,7 @@ class History:
             self.record(connection, [change])
 
     def append_all(self, changes: Sequence[Change]) -> None:
-        """Record changes that a server has, too: so without a wait for the disk."""
+        """Record changes without a wait for the disk, since a server has them, too."""
         with self.database.transaction(durable=False) as connection:
             self.record(connection, changes)
 
@@ -707,7 +711,10 @@ class History:
         raise StorageError(path, "its kept text is damaged")
 
     def _large_text(self, digest: str, path: str) -> bytes:
-        """Read the kept text that is a file beside the ledger. Raises as `text`."""
+        """Read the kept text that is a file beside the ledger. Raises NotFound, StorageError.
+
+        path: the file that errors name.
+        """
         try:
             fd = open_own(self.object_path(digest), os.O_RDONLY)
         except FileNotFoundError:

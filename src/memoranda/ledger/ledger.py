@@ -147,6 +147,7 @@ class Ledger:
         return self._open_history()
 
     def _open_history(self) -> History:
+        """Return the history of this home."""
         from memoranda.ledger.history import History
 
         return History(self.layout, self.database)
@@ -176,16 +177,17 @@ class Ledger:
         return self.lock
 
     def follow(self) -> str:
-        """Fetch the changes of other machines, at the beginning of every call.
+        """Fetch the changes of other machines. Called at the beginning of every call.
 
-        Returns the reason why some may be missing here, "" when none is. A home that is only a
-        folder has nothing to fetch.
+        Returns the reason why some changes may be missing here, "" if all are here. A home that is
+        only a folder has no other machines, and fetches nothing.
         """
         return ""
 
     def erased(self) -> bool:
-        """Whether another machine erased something that the index here may still hold
-        (`Layout.erased`).
+        """Whether another machine erased something that the index of this machine may still hold.
+
+        See `Layout.erased`.
         """
         return False
 
@@ -213,7 +215,8 @@ class Ledger:
     def try_to_recover(self) -> None:
         """Complete the changes that a crashed writer left, if the lock is free.
 
-        A writer that is alive needs no help, and in a read-only home nothing can be done.
+        If a writer holds the lock, it is alive and completes its own changes. In a read-only home
+        nothing can be completed.
         """
         # Entering the lock completes them (`_entered`)
         with suppress(Busy, OSError, StorageError), waits_at_most(0.5), self.lock:
@@ -242,16 +245,15 @@ class Ledger:
     ) -> Change:
         """Carry out the steps that `plan` returns as one change: all or nothing, durable on return.
 
-        `plan` is called with the lock held, where nobody else writes.
+        plan: a function that is called with the lock held, so that nobody else writes.
+        about, more: the arguments that are passed on to the method `plan`.
 
-        about, more: the arguments of the method `plan`.
+        Raises Conflict when a file is not as it was read, Exists when a destination is taken,
+        StorageError when the disk refuses, and the errors of the function `plan`. Then nothing
+        changed.
 
-        Raises Conflict when a file is not as read, Exists when a destination is taken,
-        StorageError when the disk refuses, and the errors of `plan`. Then nothing changed.
-
-        A caller that may share the wait for the disk with others uses three methods instead:
-        `plan` its change, `wait`, and later `make_waiting`. There is no other way a byte of a note
-        changes.
+        Several callers may share one wait for the disk. They use three methods in place of `write`:
+        the method `plan`, `wait`, and later `make_waiting`. Bytes of a note change in no other way.
         """
         with self.writing():
             planned = self.plan(verb, plan(), about=about, **more)
@@ -276,8 +278,10 @@ class Ledger:
     ) -> PlannedChange:
         """Return a change that consists of these steps. It gets its number when it is made.
 
-        about: the (project, path) that the history lists it under.
-        agent, face, undoes, details, run, by: as in `Change`. A run of 0 begins a run.
+        about: the (project, path) that the history lists the change under.
+        agent, face, undoes, details, by: as in `Change`.
+        run: as in `Change`, where a run is a series of changes that are undone together. 0 begins a
+            run.
         folded: the reads that the new headers count, by path. They are subtracted from the ledger.
         """
         from memoranda.ledger.change import Change
@@ -287,28 +291,29 @@ class Ledger:
         return PlannedChange(change, [*steps], folded or {})
 
     def make_waiting(self) -> None:
-        """Make the changes in the queue, as `make` does. The lock must be held.
+        """Make the changes that `wait` put into the queue, as `make` does. The lock must be held.
 
-        The hold that `wait` took ends, so that the lock is free after its last user.
+        The first call of `wait` kept the lock from being freed. This ends that, so that the lock is
+        free as soon as the caller leaves it.
         """
         changes = self.queue.take_all()
         self.lock.let_go()
         self.make(changes)
 
     def wait(self, planned: PlannedChange) -> None:
-        """Put a change into the queue, to be made together with others.
+        """Put a change into the queue, to be made together with other changes.
 
-        The lock must be held. It stays held until `make_waiting`.
+        The lock must be held by the caller. It is not freed before `make_waiting`.
         """
         if not self.queue.changes:
             self.lock.keep()
         self.queue.add(planned)
 
     def make(self, changes: Sequence[PlannedChange]) -> None:
-        """Make changes durable with one wait for the disk. The lock must be held.
+        """Make several changes durable with one wait for the disk. The lock must be held.
 
-        Each change is made as a whole. Or its `error` is set, to an exception that `write` would
-        raise, and no part of it is made.
+        Each change is made as a whole or not at all. For a change that is not made, `error` is set
+        to the exception that `write` would raise.
         """
         from memoranda.ledger.execution import Execution
         from memoranda.ledger.file_sync import places_of
@@ -625,7 +630,7 @@ class Ledger:
         self._has_looked_through = True
 
     def _take_over(self) -> None:
-        """Move into the ledger what an earlier version of memoranda kept in files."""
+        """Move the records that an earlier version of memoranda kept in files into the ledger."""
         from memoranda.ledger.takeover import Damaged, take_over, take_over_review
 
         take_over(self.layout, self.database)
@@ -658,21 +663,26 @@ class Ledger:
         return self.review_rows.value(kind, key)
 
     def session(self, client: str, name: str) -> SessionRows:
-        """Return the record of which notes a session of a client was given."""
+        """Return the record of the notes that a session of a client was given.
+
+        client: the agent program, such as `claude-code`.
+        name: the id of one conversation in it.
+        """
         from memoranda.ledger.sessions import SessionRows
 
         return SessionRows(self.database, client, name)
 
     def forget_sessions(self) -> None:
-        """Forget what all sessions were given. Raises StorageError."""
+        """Delete the records of the notes that all sessions were given. Raises StorageError."""
         from memoranda.ledger.sessions import forget_sessions
 
         forget_sessions(self.database)
 
     def _look_through(self) -> None:
-        """Complete changes from before a restart of the machine, and sync the changes since then.
+        """Find changes that are recorded but not synced to the disk yet, once in each process.
 
-        Every process does this once.
+        If the machine was restarted since then, the changes are carried out again. Else their files
+        are only synced.
         """
         rows = self.database.rows("select change, boot from unsynced order by change")
         if any(row["boot"] != self._boot for row in rows):
@@ -782,8 +792,9 @@ class Ledger:
                         os.unlink(os.path.join(folder, name))
 
     def _set_aside(self, number: int) -> None:
-        """Leave a change to `memory doctor` that cannot be carried out now, as on an unmounted
-        disk.
+        """Set a change aside that cannot be carried out now, as on a disk that is not mounted.
+
+        The command `memory doctor` retries it later.
         """
         with self.database.transaction() as connection:
             connection.execute("insert or ignore into waiting (change) values (?)", (number,))
@@ -898,8 +909,8 @@ def missing_folders(
 def _is_safe_in_file(planned: PlannedChange) -> bool:
     """Whether the change is durable without a sync of the ledger.
 
-    That is a single line added to a file used in place: the file is synced, and one line is there
-    or not. Of several lines, a crash could leave some.
+    Only a change that adds a single line to a file used in place is: the file itself is synced, and
+    the line is there or not. If several lines were added, a crash could leave some of them.
     """
     lines = planned.lines
     return lines is not None and not lines.old and len(lines.added) == 1

@@ -36,11 +36,12 @@ _ITEMS = "select kind, value from session_item where client = ? and session = ?"
 class SessionRows:
     """The record of one session of a client, as it was when this object was made.
 
-    notes: the ids of the notes that it received.
-    texts: the hashes of the lines that it received (`line_hash`).
-    saw: the moment up to which it knows the notes of others, None if it knows none.
-    is_known: whether there was a record already.
-    is_full: whether it received as much as a session may get.
+    notes: the ids of the notes that the session received.
+    texts: the hashes of the lines that the session received (`line_hash`).
+    saw: the session knows the notes of other agents up to this moment. None if it knows no such
+        note.
+    is_known: whether the session had a record already.
+    is_full: whether the session received as much as a session may get.
     """
 
     def __init__(self, database: LedgerDatabase, client: str, session: str):
@@ -58,9 +59,10 @@ class SessionRows:
         self.is_full = sum(len(kind) + len(value) + 2 for kind, value in items) >= _FULL_CHARACTERS
 
     def last_seen(self) -> datetime | None:
-        """Return the moment up to which any session of this client knows the notes of others.
+        """Return the latest `saw` of the client's sessions.
 
-        None if no session knows any.
+        Up to this moment, at least one of its latest sessions knows the notes of other agents. None
+        if no session knows such a note.
         """
         sql = "select saw from session where client = ? order by changed desc limit ?"
         rows = self._database.rows(sql, (self._place[0], _LATEST_SESSIONS))
@@ -75,11 +77,12 @@ class SessionRows:
         notes: Iterable[str] = (),
         text: str = "",
     ) -> None:
-        """Record what the session receives now.
+        """Record the notes and lines that the session receives now.
 
-        saw: the moment up to which it now knows the notes of others. None leaves it as it was.
-        notes: ids.
-        text: lines, of which hashes are recorded.
+        saw: the moment up to which the session knows the notes of other agents now. None leaves it
+            as it was.
+        notes: the ids of the notes.
+        text: the lines; only their hashes are recorded.
         """
         note_list = [*notes]
         self.notes.update(note_list)
@@ -175,7 +178,7 @@ def line_hash(line: str) -> str:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Parse a time of the ledger. None for None and for a damaged one."""
+    """Parse a time of the ledger. Returns None for None and for a damaged text."""
     if text is None:
         return None
     with suppress(ValueError):

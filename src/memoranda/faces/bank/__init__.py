@@ -113,7 +113,10 @@ class BankError(MemorandaError):
 def _failure_of(
     tool: str, reason: str, details: str = "", code: str = "", bank: str | None = None
 ) -> BankError:
-    """Make the error of a tool. `code` is the tool's usual one if it is ""."""
+    """Make the error of a tool.
+
+    code: "" means the code that this tool usually has.
+    """
     default, sentence = _FAILED[tool]
     return BankError(code or default, f"{sentence}: {reason}", details or reason, bank)
 
@@ -183,6 +186,7 @@ class ServerState:
     ) -> list[dict[str, str]]:
         """Return the latest failures of a bank, newest last.
 
+        bank: the key of the bank. None gives an empty list.
         with_mistakes: whether to include mistakes of callers, which only the dump shows.
         """
         entries = [
@@ -302,6 +306,7 @@ def _is_bad_name(error: MemorandaError) -> bool:
 
 
 def _missing_error(name: str, tool: str) -> InvalidInput:
+    """Return the error for a call that lacks the argument `name`."""
     return InvalidInput(f"Input validation error: Parameter `{name}` is required for {tool}.")
 
 
@@ -575,7 +580,7 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
 def _bank_to_update(state: ServerState, arguments: Arguments) -> tuple[str, str]:
     """Return the kind and the id of the bank to update.
 
-    It is the bank that the arguments name, or the one that was activated last. Raises BankError.
+    If the arguments do not name a bank, it is the bank that was activated last. Raises BankError.
     """
     kind = arguments.get("bank_type")
     id = arguments.get("bank_id")
@@ -683,9 +688,10 @@ def _chosen_place(state: ServerState, memory: MemorySession, bank: Bank, content
 def _write(
     state: ServerState, memory: MemorySession, bank: Bank, placed: Placement, arguments: Arguments
 ) -> bool:
-    """Write a text as one change, with the other files of its bank if the bank is new.
+    """Write the text of an update into its file, as one change.
 
-    Returns whether the bank has grown beyond MANY_TOKENS.
+    If the bank is new, its other files are written in the same change. Returns whether this change
+    made the bank larger than MANY_TOKENS.
     """
     from memoranda.engine.plain_files import NotADirectory
 
@@ -693,7 +699,10 @@ def _write(
     after = 0
 
     def plan() -> Puts:
-        """Return the files to write, and count the tokens before and after."""
+        """Return the files to write. Sets the number of tokens `before` and `after`.
+
+        In debug mode, the dump is one of the files.
+        """
         nonlocal before, after
         files, _ = state.load(bank)
         puts = _puts(memory, bank, placed, files)
@@ -745,7 +754,10 @@ def _write(
 
 
 def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
-    """Return the files to write for an update. `files` are the bank's present files."""
+    """Return the files to write for an update.
+
+    files: the files that the bank has now.
+    """
     if placed.target in files.unreadable:
         raise _load_error(placed.target, files.unreadable[placed.target], bank)
     if bank.exists():

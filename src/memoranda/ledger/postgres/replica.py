@@ -106,7 +106,7 @@ class ReplicaFolder:
         put_derived(layout.root / "README.txt", _README.encode())
 
     def state(self) -> ReplicaState | None:
-        """The state that the folder is a complete copy of. None if it is not complete."""
+        """Return the state that the folder is a complete copy of, None if it is incomplete."""
         try:
             return ReplicaState(**json.loads(self._state.read_bytes()))
         except (FileNotFoundError, ValueError, TypeError):
@@ -123,7 +123,9 @@ class ReplicaFolder:
             put_derived(self._state, json.dumps(asdict(state)).encode())
 
     def root(self, project: str) -> Path:
-        """The folder of a project. Raises StorageError for a name that cannot be one."""
+        """Return the folder of a project. Raises StorageError for a name that a project cannot
+        have.
+        """
         if project == PRIVATE:
             return self._layout.private
         built_in_root = self._built_in.get(project)
@@ -280,6 +282,7 @@ class ColdStart:
             self._thread.start()
 
     def _run(self) -> None:
+        """Fetch the notes, unless another process does so already."""
         # The next call begins again where this one ended
         with suppress(OSError, MemorandaError):
             fd = lock_file(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -290,11 +293,12 @@ class ColdStart:
                 os.close(fd)
 
     def _tell(self, fd: int, files_done: int, total: int) -> bool:
+        """Write the progress into the locked file `fd`. Returns whether to go on."""
         os.pwrite(fd, f"{files_done:,} of {total:,}\n".encode(), 0)
         return not self._stop.is_set()
 
     def words(self) -> str:
-        """A sentence about the progress. Empty if no process is filling the folder."""
+        """Return a sentence about the progress, "" if no process is filling the folder."""
         is_ours = self._thread is not None and self._thread.is_alive()
         with suppress(OSError):
             if is_ours or lock_owner(self._path) is not None:
@@ -404,6 +408,7 @@ class ReplicaHistory(History):
         return int(row["count"])
 
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
+        """Delete changes and keep these origins of texts, in the database and here."""
         older = next(iter(self._origins()), None)
         places = [*(older.files if older is not None else ()), *origins]
         revised = list[Change]()
@@ -458,6 +463,10 @@ class ReplicaReads(Reads):
             self._next = time.monotonic() + _BETWEEN
 
     def _exchange(self) -> None:
+        """Send the reads made here and fetch the sums of all machines.
+
+        Raises DatabaseAway, Busy.
+        """
         with self._lock():
             self.flush()
             self._send_marked()
@@ -487,6 +496,7 @@ class ReplicaReads(Reads):
             self._server.forget_mark(mark)
 
     def _send(self, mark: UUID) -> None:
+        """Send the reads under one mark to the database."""
         rows = self._database.rows("select * from sent_read where mark = ?", (str(mark),))
         restarted = [row["key"] for row in rows if row["restarted"]]
         counts = {row["key"]: row["count"] for row in rows}
@@ -498,6 +508,10 @@ class ReplicaReads(Reads):
         return
 
     def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:
+        """Return the reads by key: the sums of all machines and the reads made here since.
+
+        keys: the keys to return. None for all.
+        """
         rows = {key: row for key, row in self._totals.items() if keys is None or key in keys}
         sent = self._database.rows("select key, count, used_at, restarted from sent_read")
         parts = [
@@ -516,6 +530,7 @@ class ReplicaReads(Reads):
         return {key: row for key, row in self._totals.items() if row != ReadRow()}
 
     def restart(self, *keys: str) -> None:
+        """Let the counts of these keys begin again from 0."""
         super().restart(*keys)
         for key in keys:
             self._totals.pop(key, None)
@@ -532,6 +547,7 @@ class ReplicaReads(Reads):
             self._totals[key] = ReadRow(times, 0, used)
 
     def forget(self, keys: Iterable[str]) -> None:
+        """Delete all reads of these keys, in the database and here."""
         forgotten = [*keys]
         self._server.forget_reads(forgotten)
         super().forget(forgotten)
@@ -551,7 +567,11 @@ class ReplicaReads(Reads):
 
 
 class SharedFiles:
-    """The shared files of the space at `url`. Thread-safe; the connection is a separate one."""
+    """The files of a home that are the same on all machines, such as its configuration.
+
+    They are copies of the files in the space at `url`. Thread-safe; its connection is used for
+    nothing else.
+    """
 
     def __init__(self, layout: Layout, url: str, space: str):
         self._layout = layout
@@ -590,6 +610,7 @@ class SharedFiles:
             self._follow()
 
     def _follow(self) -> None:
+        """Fetch the shared files if they changed in the database. Raises DatabaseAway."""
         if self._seen < 0:
             state = self._database.prepare()
         else:
@@ -599,11 +620,15 @@ class SharedFiles:
             self._seen = state.files
 
     def show(self, texts_by_name: Mapping[str, bytes]) -> None:
-        """Replace the copies by these: name -> bytes. Others are removed. Raises StorageError."""
+        """Replace the copies of the shared files. Raises StorageError.
+
+        texts_by_name: name -> bytes. A shared file that is missing here is removed.
+        """
         for name, path in self._places.items():
             self._show_one(path, texts_by_name.get(name))
 
     def _show_one(self, path: Path, data: bytes | None) -> None:
+        """Replace the copy of one shared file. None removes it."""
         if path != self._layout.access:
             _put(path, data)
         elif self._read(path) != data:
@@ -617,6 +642,7 @@ class SharedFiles:
         return self._access
 
     def _read(self, path: Path) -> bytes | None:
+        """Return the bytes of the copy of a shared file. None if it does not exist."""
         if path == self._layout.access:
             return self._access_rows().dump()
         return _read(path)
@@ -651,6 +677,7 @@ def attach(root: Path, url: str, space: str) -> SharedFiles:
 
 
 def _read(path: Path) -> bytes | None:
+    """Return the bytes of a file. None if it does not exist."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -658,6 +685,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _put(path: Path, data: bytes | None) -> None:
+    """Write a file. None removes it."""
     if data is not None:
         make_private(path.parent)
         put_derived(path, data)

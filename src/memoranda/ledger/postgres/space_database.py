@@ -151,6 +151,7 @@ class SpaceDatabase(Connection):
             db.execute(sql.SQL(statement).format(own))
 
     def _migrate(self, db: psycopg.Connection[Any]) -> None:
+        """Bring the tables of the database up to date."""
         if self._known(db) >= SCHEMA:
             return
         with db.transaction():
@@ -185,7 +186,7 @@ class SpaceDatabase(Connection):
     # --- what there is
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a statement that only reads."""
+        """Return the rows of a statement that only reads."""
         return self._again(lambda db: db.execute(sql, values).fetchall())
 
     def newest(self) -> SpaceState:
@@ -199,6 +200,7 @@ class SpaceDatabase(Connection):
         return state
 
     def _newest(self, db: psycopg.Connection[Any]) -> SpaceState | None:
+        """Return the present state of the space. None if the space does not exist."""
         row = db.execute(STATE, [self.space]).fetchone()
         if row:
             return self._readable(SpaceState(*row))
@@ -218,10 +220,10 @@ class SpaceDatabase(Connection):
         return bool(self._rows(sql, self.space, notes + 1)[0][0] > notes)
 
     def news(self, since: int, most: int) -> tuple[SpaceState, list[Change], list[FileRow]] | None:
-        """The news of the space, in one round trip. None if there are more than `most`.
+        """Fetch the news of the space, in one round trip. None if there are more than `most`.
 
-        Returns the state of the space, the changes from number `since` on, and the files that
-        changed after it. Raises DatabaseAway, DatabaseRefused.
+        Returns the state of the space, the changes from the number `since` on, and the files that
+        changed after `since`. Raises DatabaseAway, DatabaseRefused.
         """
         from psycopg.rows import dict_row
 
@@ -282,7 +284,7 @@ class SpaceDatabase(Connection):
             yield db
 
     def text(self, digest: str) -> bytes | None:
-        """A text of the history by its SHA-256. None if the space does not have it."""
+        """Return a text of the history by its SHA-256. None if the space does not have it."""
         sql = "select data from memoranda.text where space = %s and sha256 = %s"
         rows = self._rows(sql, self.space, digest)
         if rows:
@@ -290,8 +292,9 @@ class SpaceDatabase(Connection):
         return None
 
     def reads(self) -> list[tuple[str, int, int]]:
-        """(id, reads, last use in seconds since 1970) of the notes whose reads are in no
-        frontmatter yet.
+        """Return (id, reads, last use) of the notes whose reads are not in their headers yet.
+
+        The last use is in seconds since 1970.
         """
         sql = "select id, count, used from memoranda.access where space = %s order by id"
         return self._rows(sql, self.space)
@@ -396,7 +399,7 @@ class SpaceDatabase(Connection):
         return found
 
     def shared_files(self) -> dict[str, bytes]:
-        """The files that are the same on all replicas, by name."""
+        """Return the files that are the same on all replicas: name -> bytes."""
         sql = "select name, data from memoranda.shared_file where space = %s"
         return {name: bytes(data) for name, data in self._rows(sql, self.space)}
 
@@ -494,10 +497,7 @@ class SpaceDatabase(Connection):
                 db.execute("select pg_advisory_unlock(%s)", [self._writers])
 
     def passes_by_policies(self) -> str:
-        """The name of the connection's role, if row-level security does not apply to it.
-
-        Otherwise empty.
-        """
+        """Return the role of the connection if row-level security does not apply to it, else ""."""
         sql = "select rolname from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)"
         rows = self._rows(sql)
         if rows:
@@ -505,8 +505,9 @@ class SpaceDatabase(Connection):
         return ""
 
     def runs_jobs(self) -> bool:
-        """Whether this replica does the upkeep of the space: the first that asks, until its
-        connection ends.
+        """Whether this replica does the upkeep of the space.
+
+        The first replica that asks does, until its connection ends.
         """
         sql = (
             "select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
@@ -523,12 +524,15 @@ class SpaceDatabase(Connection):
         changes: Sequence[tuple[Change, Sequence[Step]]],
         folded: Mapping[str, ReadRow] | None = None,
     ) -> None:
-        """Commit changes with their steps, all or none; the lock must be held. On return they are
-        durable. `folded`: reads that their texts tell of.
+        """Commit changes with their steps, all or none. The lock must be held.
 
-        Raises Conflict when a file is not as read, Exists when a destination is taken,
-        DatabaseRefused, DatabaseAway: then nothing changed. Raises OutcomeUnknown when the
-        connection was lost and nobody can be asked.
+        On return the changes are durable.
+
+        folded: the reads that the new texts count in their headers, by key.
+
+        Raises Conflict when a file is not as it was read, Exists when a destination is taken,
+        DatabaseRefused or DatabaseAway: then nothing changed. Raises OutcomeUnknown when the
+        connection was lost and the server cannot be asked.
         """
         statements = [
             statement

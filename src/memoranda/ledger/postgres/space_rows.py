@@ -111,7 +111,10 @@ class Snapshot:
         yield from self._changes(CHANGES, STEPS, since)
 
     def revised(self, epoch: int) -> Iterator[Change]:
-        """Yield the changes that were revised after this epoch of the space, oldest first."""
+        """Yield the changes that were revised after this epoch of the space, oldest first.
+
+        epoch: a number that the space counts up whenever earlier changes are revised or purged.
+        """
         yield from self._changes(_REVISED, _STEPS_OF_REVISED, epoch)
 
     def _changes(self, changes: str, steps: str, since: int) -> Iterator[Change]:
@@ -170,10 +173,11 @@ class Snapshot:
 
 @dataclass(slots=True)
 class SqlStatement:
-    """One statement of a commit.
+    """One SQL statement of a commit.
 
-    rows: how many rows it must touch. None for any number.
-    refused: returns the error to raise if it touches another number.
+    values: the values of its placeholders.
+    rows: how many rows it must touch. None means that any number is right.
+    refused: a function that returns the error to raise if another number of rows was touched.
     """
 
     sql: str
@@ -202,7 +206,8 @@ def of_change(
 ) -> Iterator[SqlStatement]:
     """Yield the SQL that inserts a change and its steps into the history.
 
-    epoch: the epoch of the space, if the change replaces one with the same number. Otherwise 0.
+    epoch: 0 for a new change. For a revised change, which takes the place of an earlier change with
+        the same number, the epoch of the space at the revision (see `SpaceState`).
     """
     values = [space, change_id, epoch, *change_values(change)]
     yield SqlStatement(_INSERT_CHANGE, values)
@@ -219,10 +224,10 @@ _FOLDER_MODE = 0o700
 
 
 def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlStatement]:
-    """Yield the SQL that applies one step to the rows of notes.
+    """Yield the SQL that applies one step to the table of notes.
 
-    server: its name, for errors.
-    number: the number of the change, which the rows record.
+    server: the name of the server, for errors.
+    number: the number of the change, which each touched row records.
     """
     where = [space, step.project, step.path]
     if step.do == StepKind.SET:
@@ -267,7 +272,10 @@ def _conflict(step: Step) -> Conflict:
 
 
 def _keep_old_text(space: str, step: Step) -> Iterator[SqlStatement]:
-    """Yield the SQL that copies the text that a step replaces into the history, if it is kept."""
+    """Yield the SQL that copies the text that a step replaces into the history.
+
+    Yields nothing if the step replaces no text or its text is not kept.
+    """
     if step.old is not None and step.kept:
         yield SqlStatement(
             "insert into memoranda.text (space, sha256, data) select space, sha256, body "
@@ -277,7 +285,11 @@ def _keep_old_text(space: str, step: Step) -> Iterator[SqlStatement]:
 
 
 def _of_put(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
-    """Yield the SQL that writes a file. The old row must have the text that was read."""
+    """Yield the SQL that writes a file.
+
+    If the step replaces a file, its row must still have the text that was read. Else the place must
+    be free.
+    """
     yield from _keep_old_text(space, step)
     assert step.stamp is not None
     if step.mode is not None:
@@ -347,13 +359,17 @@ def _of_move(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 
 
 def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
-    """Yield the SQL of a step SET. In a space, a row of the ledger is stored like a file."""
+    """Yield the SQL of a SET step, which sets or removes one row of the ledger.
+
+    In a space, such a row is stored in the table of notes, as a file is.
+    """
     where = [space, step.project, step.path]
     old_etag = None
     if step.old is not None:
         old_etag = step.old.etag
 
     def conflict() -> Exception:
+        """Return the error for a row that does not have the text that was read."""
         return Conflict(step.path, "unknown", old_etag[:8] if old_etag else "none")
 
     if old_etag is not None and step.kept:
@@ -377,7 +393,10 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 
 
 def of_fold(space: str, folded: Mapping[str, ReadRow]) -> Iterator[SqlStatement]:
-    """Yield the SQL that subtracts reads that are counted in headers now. Later reads stay."""
+    """Yield the SQL that subtracts reads which the headers of the notes count now.
+
+    folded: the reads to subtract, by the id of their note. Reads that came later are kept.
+    """
     for key, row in folded.items():
         sql = (
             "update memoranda.access set count = greatest(0, count - %s), "

@@ -112,7 +112,7 @@ def read_all(
 
 
 def _groups(text: Text) -> list[Sentence]:
-    """The joined time words of a text that say when."""
+    """Return the groups of joined time words in a text that say when."""
     groups = []
     for cluster in clusters(parts_of(text)):
         parts = [part for part in parts_that_count(cluster, text.plain) if not part.is_loose]
@@ -122,12 +122,13 @@ def _groups(text: Text) -> list[Sentence]:
 
 
 def _span(group: Sentence) -> tuple[int, int]:
+    """Return the start and the end of a group in the text as it was written."""
     end = max(part.end for part in group.parts)
     return group.text.span(group.parts[0].lexeme.start, end)
 
 
 def _outcome(group: Sentence, clock: Clock) -> Reading | TimeRefused:
-    """The reading of joined words in a longer text, or why it cannot be read."""
+    """Return the time that a group of joined words names, or the reason why it cannot be read."""
     try:
         unused = leftovers.beside(group.text, group.parts)
         if unused:
@@ -168,7 +169,7 @@ def _without_time(written: Text, text: str) -> TimeRefused:
 
 
 def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:
-    """The times that the parts of a sentence say. Raises TimeRefused."""
+    """Return the times that the parts of a sentence name. Raises TimeRefused."""
     phrase = sentence.phrase
     if sentence.of("wrong"):
         raise InvalidTime(phrase)
@@ -185,6 +186,7 @@ def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:
 
 
 def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
+    """Read the parts as a series if they name a repetition, and else as times that come once."""
     sentence = with_weekday_range(sentence)
     if sentence.of("repeat"):
         return read_series(sentence, clock)
@@ -196,8 +198,7 @@ def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
 
 
 def _unused_words(sentence: Sentence, parts: Sequence[Part]) -> str:
-    """The first words of the text that name a time but were not used, as written. Empty if all were
-    used.
+    """Return the first words that name a time but were not used, as written. "" if all were used.
 
     parts: the parts of the sentence, and adverbs that are about its subject.
     """

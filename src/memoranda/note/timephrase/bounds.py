@@ -16,7 +16,7 @@ from memoranda.note.timephrase.values import Delay
 
 @dataclass
 class Bounds:
-    """When a series starts and ends. None stands for what the text does not say.
+    """When a series starts and ends. None means that the text does not say it.
 
     first, last: its first and its last day.
     length: how long it lasts, from its first time on.
@@ -30,13 +30,15 @@ class Bounds:
 
     @property
     def has_several_ends(self) -> bool:
+        """Whether more than one of `last`, `length` and `times` says when the series ends."""
         ends = [self.last, self.length, self.times]
         return ends.count(None) < len(ends) - 1
 
 
 def bounds_of(sentence: Sentence, today: date) -> Bounds:
-    """When the series of a sentence starts and ends. Raises AmbiguousTime for two ends, UnusedWords
-    for a span that bounds nothing.
+    """Return when the series of a sentence starts and ends.
+
+    Raises AmbiguousTime for two ends, UnusedWords for a span that bounds nothing.
     """
     bounds = Bounds()
     for part in sentence.of("span"):
@@ -56,7 +58,7 @@ def bounds_of(sentence: Sentence, today: date) -> Bounds:
 
 
 def repeated_days(sentence: Sentence) -> list[Part]:
-    """The day words that say on which days a series comes."""
+    """Return the day words that say on which days a series comes."""
     return [
         part for part in sentence.parts if part.is_day and not part.role and part.kind != "span"
     ]
@@ -97,6 +99,7 @@ def _bound_by_days(bounds: Bounds, sentence: Sentence, today: date) -> None:
 
 
 def _day(sentence: Sentence, parts: Sequence[Part], today: date) -> date:
+    """Return the single day that these parts name. Raises AmbiguousTime for several days."""
     days = possible_days([part.lexeme for part in parts], today)
     if len(days) != 1:
         raise AmbiguousTime(sentence.phrase)

@@ -54,7 +54,7 @@ def shifted(day: date, months: int, days: int = 0) -> date:
 
 
 def first_day(span: Span, today: date) -> date:
-    """The first day of a week, month or year, counted from the present one."""
+    """Return the first day of a week, month or year."""
     if span.unit == "week":
         return today + timedelta(days=7 * span.offset - today.weekday())
     if span.unit == "month":
@@ -63,7 +63,7 @@ def first_day(span: Span, today: date) -> date:
 
 
 def last_day(span: Span, today: date) -> date:
-    """The last day of a week, month or year, counted from the present one."""
+    """Return the last day of a week, month or year."""
     following_span = Span(span.unit, span.offset + 1)
     return first_day(following_span, today) - timedelta(days=1)
 
@@ -119,7 +119,7 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[
 
 
 def _names_its_span(lexeme: Lexeme) -> bool:
-    """Whether the word itself tells its week or year."""
+    """Whether the word itself says in which week or year its day is."""
     if lexeme.kind == "weekday":
         return lexeme.value.weeks is not None
     if lexeme.kind == "weekend":
@@ -159,7 +159,10 @@ def _weekday(value: Weekday, span: Span | None, today: date) -> list[date]:
 
 
 def _weekend(value: Weekend, span: Span | None, today: date) -> list[date]:
-    """The next weekend, today included if it is Saturday, or the weekend of a calendar week."""
+    """Return the next weekend, or the weekend of a calendar week.
+
+    On a Saturday, the next weekend begins today.
+    """
     if span or value.weeks is not None:
         saturday = Weekday(value.weeks, _SATURDAY, value.is_english_next)
         return _weekday(saturday, span, today)
@@ -173,9 +176,9 @@ def _edge(value: Edge, _: Span | None, today: date) -> list[date]:
 
 
 def _month_edge(value: MonthEdge, span: Span | None, today: date) -> list[date]:
-    """The first or last day of a named month.
+    """Return the first or last day of a named month.
 
-    Without a year it is the next such day, today included.
+    Without a year, the next such day is returned, which may be today.
     """
     year = value.year
     if year is None and span:
@@ -197,9 +200,10 @@ def _monthday(value: int, span: Span | None, today: date) -> list[date]:
 
 
 def _nth_weekday(value: NthWeekday, _: Span | None, today: date) -> list[date]:
-    """The nth weekday of a month. Without a year it is the next such day, today included.
+    """Return the nth weekday of a month: the second Monday of June.
 
-    Raises ValueError if the month has none.
+    Without a year, the next such day is returned, which may be today. Raises ValueError if the
+    month does not have it.
     """
     if value.month is None:
         first = shifted(today.replace(day=1), value.months)
@@ -235,7 +239,7 @@ def _dates(value: Sequence[CalendarDate], span: Span | None, today: date) -> lis
 
 
 def _workdays(value: int, _: Span | None, today: date) -> list[date]:
-    """Some days from Monday to Friday later; holidays are not known."""
+    """Return the day that is some working days (Monday to Friday) later. Holidays are not known."""
     day = today
     for _count in range(value):
         day += timedelta(days=1)
@@ -284,7 +288,11 @@ def next_date(today: date, day: int, month: int | None = None) -> date:
 
 
 def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
-    """The nth such weekday of a month (-1 is the last). None if the month has none."""
+    """Return the nth weekday of a month. None if the month does not have it.
+
+    nth: 1 is the first, -1 the last.
+    day: 0 for Monday to 6 for Sunday.
+    """
     first = date(year, month, 1)
     length = monthrange(year, month)[1]
     days = range(1 + (day - first.weekday()) % 7, length + 1, 7)

@@ -45,16 +45,16 @@ class Hour(NamedTuple):
     word: str = ""
 
     def on(self, day: date, zone: tzinfo) -> datetime:
-        """The moment of this hour of `day`."""
+        """Return the moment at which a clock in this zone shows the hour of `day`."""
         return wall_time(day + timedelta(days=self.days), self.at, zone)
 
 
 def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
-    """All times of day the clocks and parts of the day of one time may mean.
+    """Return all times of day that clocks and parts of the day may mean. Empty without words.
 
-    Several when they are ambiguous, none without words. The night goes on after midnight: 12 to 4
-    are of the next day. Raises ValueError for a clock its part of the day does not have, Unclear
-    when the hour is missing.
+    An ambiguous clock gives several: "at 3" may be 3:00 or 15:00. The night goes on after midnight:
+    its hours 12 to 4 are on the next day. Raises ValueError for a clock that its part of the day
+    does not have, Unclear if a part of the day has no clock and needs one.
     """
     if not clocks:
         if any(part not in _HOUR_OF for part in parts):
@@ -73,7 +73,10 @@ def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
 
 
 def _hours_of(clock: TimeOfDay, part: str) -> list[int]:
-    """The hours of a clock in a part of the day ("" for none), 24 and more after midnight."""
+    """Return the hours of a clock in a part of the day. Hours after midnight are 24 and more.
+
+    part: the part of the day. "" if the text has none.
+    """
     hour = clock.hour
     if part and clock.form == "eod":
         return [_END_OF_WORK]
@@ -92,7 +95,10 @@ def _hours_of(clock: TimeOfDay, part: str) -> list[int]:
 
 
 def _hour_in_part(hour: int, part: str) -> int:
-    """An hour of 1 to 12 in a part of the day."""
+    """Return the hour of a clock that shows 1 to 12 in a part of the day.
+
+    3 in the afternoon is 15. Hours after midnight are 24 and more: 1 at night is 25.
+    """
     if part == "morning" or (part == "noon" and hour >= 10):
         return hour
     if part == "small hours":

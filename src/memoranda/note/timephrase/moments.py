@@ -96,7 +96,7 @@ def _moments_beside(sentence: Sentence, others: Sequence[Part], clock: Clock) ->
 
 
 def _the_one_moment(sentence: Sentence, moments: set[datetime], clock: Clock) -> datetime:
-    """The one moment. Raises PastTime when all have passed, AmbiguousTime for several."""
+    """Return the one moment. Raises PastTime when all have passed, AmbiguousTime for several."""
     if not moments:
         raise AmbiguousTime(sentence.phrase)
     if all(moment <= clock.now for moment in moments):
@@ -107,8 +107,9 @@ def _the_one_moment(sentence: Sentence, moments: set[datetime], clock: Clock) ->
 
 
 def _read_offset(sentence: Sentence, offsets: Sequence[Part], clock: Clock) -> list[Reading]:
-    """Read a time that is some days or hours from another: "a week from Friday", "two hours before
-    midnight".
+    """Read a time that is some days or hours from another time.
+
+    Examples are "a week from Friday" and "two hours before midnight".
     """
     offset = offsets[0]
     base = sentence.without("offset")
@@ -194,7 +195,7 @@ def _is_explicit(sentence: Sentence) -> bool:
 def _moments(
     day_slot: DaySlot | None, clock_slot: ClockSlot | None, zone: NamedZone, clock: Clock
 ) -> set[datetime]:
-    """All moments that a day and a clock may mean."""
+    """Return all moments that a day and a clock may mean."""
     if day_slot:
         lexemes = day_slot.lexemes
     else:
@@ -218,7 +219,9 @@ def _moments(
 
 
 def _without_clock(day: date, is_only: bool, clock: Clock) -> datetime:
-    """The moment of a day without a clock: the usual hour, or the late one if that has passed."""
+    """Return the moment of a day without a clock: the usual hour, or the late one if that has
+    passed.
+    """
     usual = wall_time(day, time(clock.day_hour), clock.zone)
     late = wall_time(day, _LATE, clock.zone)
     if is_only and usual <= clock.now < late:

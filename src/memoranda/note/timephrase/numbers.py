@@ -18,9 +18,9 @@ _HUNDREDS = re.compile(
 
 
 def number(text: str) -> Fraction:
-    """The value of digits or of an English or Chinese number: 二十, 一百零五, or digit by digit.
+    """Return the value of a number in digits, or in English or Chinese words.
 
-    Raises ValueError if it is not a number.
+    `"twenty"` and 二十 are 20, 一百零五 is 105. Raises ValueError if the text is not a number.
     """
     text = text.strip()
     if _DECIMAL.fullmatch(text):
@@ -50,7 +50,10 @@ def whole_or_none(text: str | None) -> int | None:
 
 
 def _english(values: list[int], text: str) -> Fraction:
-    """Tens and a digit, or one number."""
+    """Add the values of English number words: `[20, 5]` is 25.
+
+    Raises ValueError for several values that are not tens and a digit.
+    """
     is_sum = len(values) == 2 and values[0] >= 20 and values[1] < 10
     if len(values) > 1 and not is_sum:
         raise ValueError(text)
@@ -58,6 +61,7 @@ def _english(values: list[int], text: str) -> Fraction:
 
 
 def _chinese(text: str) -> Fraction:
+    """Return the value of a Chinese number. Raises ValueError if the text is not a number."""
     digits = table("chinese.digits")
     if text and all(char in digits for char in text):
         # A year is spelled digit by digit, and so is 零五
@@ -68,7 +72,7 @@ def _chinese(text: str) -> Fraction:
 
 
 def _hundreds(text: str, digits: Mapping[str, int]) -> Fraction:
-    """A Chinese number with its hundreds and tens spelled out."""
+    """Return the value of a Chinese number in hundreds, tens and ones: 一百零五 is 105."""
     match = _HUNDREDS.fullmatch(text)
     if not text or not match:
         raise ValueError(text)

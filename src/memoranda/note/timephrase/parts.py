@@ -43,14 +43,17 @@ class Part:
 
     @property
     def kind(self) -> str:
+        """The kind of the time word (see `Meaning`)."""
         return self.lexeme.kind
 
     @property
     def is_day(self) -> bool:
+        """Whether the part names a day."""
         return self.lexeme.kind in DAY_KINDS
 
     @property
     def is_clock(self) -> bool:
+        """Whether the part names a time of day."""
         return self.lexeme.kind in _CLOCK_KINDS
 
 
@@ -59,7 +62,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def _ending(name: str) -> re.Pattern[str]:
-    """The words of a role at the end of a text."""
+    """Return a pattern that finds the words of a role at the end of a text."""
     return compiled(f"(?:{data_file('roles.toml')[name]})\\Z")
 
 
@@ -80,7 +83,10 @@ def parts_of(text: Text) -> list[Part]:
 
 
 def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
-    """A lexeme with its role and its link to the part before."""
+    """Return a time word as a part, with its role and its link to the part before.
+
+    previous: the part before. None for the first part.
+    """
     if previous:
         gap_start = previous.end
     else:
@@ -173,7 +179,10 @@ def _class_of(lexeme: Lexeme) -> str:
 
 
 def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """The parts that are joined to each other, group by group."""
+    """Yield the parts in clusters, which are lists of parts that are joined to each other.
+
+    "tomorrow at 3 … Friday" has two clusters: `[tomorrow, at 3]` and `[Friday]`.
+    """
     cluster: list[Part] = []
     for part in parts:
         if cluster and part.link == "apart":
@@ -215,10 +224,11 @@ class _Surroundings:
         self._plain = plain
 
     def make_sure(self) -> bool:
-        """Whether the part names a time in these surroundings."""
+        """Return whether the part names a time in these surroundings."""
         return _CHECKS.get(self._part.kind, _Surroundings._is_beside_sure)(self)
 
     def _is_beside_sure(self) -> bool:
+        """Whether the cluster has another part that is not weak."""
         return any(not part.lexeme.weak for part in self._neighbours)
 
     def _is_announced(self) -> bool:

@@ -1,5 +1,7 @@
-"""The time that a text names: a reading, the clock it is read against, and the parts it is read
-from."""
+"""The time that a text names (`Reading`), and the objects from which it is computed.
+
+`Clock` is the moment at which the text is read; `Sentence` is the list of time words in it.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,12 @@ class Reading:
     """One time that a text names.
 
     phrase: the words it was read from, with " … " for other words between them.
-    due: the time, aware and in the zone asked for.
-    all_day: whether it has no time of day.
-    repeat: the rule (see `following`).
+    due: the moment, with the time zone that the caller asked for.
+    all_day: whether the words give no time of day.
+    repeat: the rule by which the time repeats (see `following`). None if it comes once.
     others: always empty, since unused words are refused.
-    is_dated: whether its words name a day, not just a weekday or an hour.
-    is_explicit: whether it is a date with its month, or a day counted from now.
+    is_dated: whether the words name a day, and not only a weekday or an hour.
+    is_explicit: whether the words are a date with its month, or a day counted from now.
     """
 
     phrase: str
@@ -46,14 +48,18 @@ class Reading:
 
     @property
     def reading(self) -> str:
-        """The time for people: Thu 7 May 2026 15:00."""
+        """The time as people read it: `Thu 7 May 2026 15:00`."""
         due = self.due
         return f"{_DAYS[due.weekday()]} {due.day} {_MONTHS[due.month - 1]} {due.year} {due:%H:%M}"
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The moment a text is read at, in the reader's zone, and the hour of days without a clock."""
+    """The moment at which a text is read.
+
+    zone: the time zone of the reader.
+    day_hour: the hour that a day without a time of day gets.
+    """
 
     now: datetime
     zone: tzinfo
@@ -68,15 +74,19 @@ class Sentence:
         self.parts = tuple(parts)
 
     def of(self, *kinds: str) -> list[Part]:
+        """Return the parts of these kinds, such as `"weekday"`."""
         return [part for part in self.parts if part.kind in kinds]
 
     @cached_property
     def phrase(self) -> str:
-        """The words of the parts as written."""
+        """The words of all parts as they are written in the text."""
         return self.words(self.parts)
 
     def words(self, parts: Sequence[Part]) -> str:
-        """The words of these parts as written."""
+        """Return the words of these parts as written: `"tomorrow … at 3"`.
+
+        Groups of words that are apart are joined by " … ". At most 8 groups are returned.
+        """
         pieces: list[str] = []
         for cluster in clusters(parts):
             if len(pieces) == _MOST_PIECES:
@@ -86,15 +96,20 @@ class Sentence:
         return GAP.join(pieces)
 
     def unused(self, *parts: Part) -> UnusedWords:
-        """The refusal of a text in which these parts were not used."""
+        """Return the error that refuses the text because these parts were not used."""
         return UnusedWords(self.phrase, self.words(parts))
 
     def without(self, *kinds: str) -> Sentence:
+        """Return a sentence without the parts of these kinds."""
         return Sentence(self.text, [part for part in self.parts if part.kind not in kinds])
 
 
 class NamedZone:
-    """The zone that a sentence names for its clocks, the reader's without one."""
+    """The time zone that a sentence names for its clocks. Without one, the zone of the reader.
+
+    is_named: whether the sentence names a zone other than the reader's.
+    zone, name: the zone, and its IANA name. `name` is None for a zone without one.
+    """
 
     def __init__(self, sentence: Sentence, clock: Clock):
         self._sentence = sentence
@@ -131,16 +146,18 @@ class NamedZone:
 
 
 def _is_name_of(words: str, clock: Clock) -> bool:
-    """Whether the reader's own zone is called so at some time of the year."""
+    """Whether the reader's own zone is called `words` in January or July, as "CET" or "CEST"."""
     moments = [clock.now.replace(month=month, day=1) for month in (1, 7)]
     return words in [moment.astimezone(clock.zone).tzname() for moment in moments]
 
 
 def _zone(spelled: str, reader_zone: tzinfo) -> tuple[tzinfo, str | None]:
-    """A zone and its IANA name, or None if it has none. It is the reader's, a named zone, or an
-    offset from UTC.
+    """Return a time zone and its IANA name, None if it has none.
 
-    Raises ValueError for an offset out of range.
+    spelled: "local" for the reader's zone, an IANA name, or an offset from UTC such as "utc+05:30".
+
+    `"utc+2"` gives an offset of two hours with the name `Etc/GMT-2`. Raises ValueError for an
+    offset that is out of range.
     """
     if spelled == "local":
         return reader_zone, None
@@ -166,7 +183,10 @@ def _zone(spelled: str, reader_zone: tzinfo) -> tuple[tzinfo, str | None]:
 
 
 def later(delay: Delay, moment: datetime, zone: tzinfo) -> datetime:
-    """A moment some time on: whole days go by the calendar, the rest by elapsed time."""
+    """Return the moment that is `delay` after `moment`.
+
+    Months and days are counted by the calendar of `zone`, seconds as elapsed time.
+    """
     start = moment.replace(microsecond=0)
     if delay.months or delay.days:
         day = shifted(start.date(), delay.months, delay.days)

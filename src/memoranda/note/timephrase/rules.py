@@ -63,7 +63,7 @@ class Recurrence:
     zone_name: str | None = None
 
     def __str__(self) -> str:
-        """The rule as it is stored, its parts in the contract's order."""
+        """Return the rule as it is stored: `FREQ=DAILY;BYHOUR=9;BYMINUTE=0`."""
         interval = (self.interval,) if self.interval > 1 else ()
         day_names = [f"{self.nth or ''}{_DAY_NAMES[day]}" for day in self.days]
         lists = (
@@ -92,7 +92,7 @@ class Recurrence:
 
     @property
     def is_elapsed(self) -> bool:
-        """Whether it counts elapsed time, not days of the calendar."""
+        """Whether the rule counts elapsed time, and not days of the calendar."""
         return self.freq in _SECONDS
 
     def zone(self, reader_zone: tzinfo) -> tzinfo:
@@ -117,6 +117,7 @@ def parse_rule(text: str) -> Recurrence:
 
 
 def _parse_rule(text: str) -> Recurrence:
+    """Parse a stored rule, without turning errors into InvalidInput (see `parse_rule`)."""
     parts = [part.partition("=") for part in text.strip().removeprefix("RRULE:").split(";")]
     values = {key.upper(): value for key, _, value in parts}
     zone_name = values.get("TZID")
@@ -149,7 +150,7 @@ def _parse_rule(text: str) -> Recurrence:
 
 
 def _check(rule: Recurrence, day_names: str) -> None:
-    """Raises ValueError for a rule that lacks its day, or repeats too often."""
+    """Raise ValueError for a rule that lacks its day, or repeats too often."""
     is_too_often = rule.is_elapsed and rule.interval * _SECONDS[rule.freq] < SHORTEST
     lacks_weekday = rule.freq == "WEEKLY" and not rule.days
     lacks_nth = rule.freq == "MONTHLY" and bool(day_names) and not rule.nth
@@ -158,7 +159,7 @@ def _check(rule: Recurrence, day_names: str) -> None:
 
 
 def _until(text: str | None) -> datetime | None:
-    """The end of a rule. A day ends with its last second. None if it has no end."""
+    """Parse the end of a rule. A day ends with its last second. None for a rule without an end."""
     if text is None:
         return None
     if len(text) == 8:
@@ -167,13 +168,14 @@ def _until(text: str | None) -> datetime | None:
 
 
 def _needed(values: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys a rule needs. Raises KeyError for an unknown frequency."""
+    """Return the keys that a rule needs. Raises KeyError for an unknown frequency."""
     if values.get("FREQ") == "MONTHLY" and "BYDAY" in values:
         return ("BYDAY", *_CLOCK_KEYS)
     return _NEEDED_KEYS[values.get("FREQ", "")]
 
 
 def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
+    """Parse numbers separated by commas, each from `least` to `most`: `"1,15"` is (1, 15)."""
     if text is None:
         parts = []
     else:
@@ -209,13 +211,13 @@ def complete_rule(repeat: str, due: datetime) -> str:
 def next_time_after(
     repeat: str, after: datetime, zone: tzinfo, since: datetime | None = None
 ) -> datetime:
-    """The first time of a rule strictly after a moment.
+    """Return the first time of a rule strictly after a moment.
 
     repeat: the rule.
-    after: the moment, aware.
+    after: the moment, with its time zone.
     zone: the zone of the rule and of the result.
-    since: a time of the rule from which periods with an INTERVAL are counted. By default they are
-        counted from `after` if that is a time of the rule, or else from the time found.
+    since: a time of the rule from which periods with an INTERVAL are counted. None counts from
+        `after` if that is a time of the rule, or else from the time found.
 
     Hours and minutes are elapsed time, larger units are wall time. A month without the day is
     skipped. Raises InvalidInput for an invalid rule, and for a rule with no time left.
@@ -260,6 +262,7 @@ def next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) 
 
 
 def _next_elapsed(rule: Recurrence, after: datetime, since: datetime) -> datetime:
+    """Return the first time after `after` of a rule that counts hours or minutes."""
     step = timedelta(seconds=rule.interval * _SECONDS[rule.freq])
     start = since.astimezone(UTC)
     return start + ((after.astimezone(UTC) - start) // step + 1) * step
@@ -268,6 +271,7 @@ def _next_elapsed(rule: Recurrence, after: datetime, since: datetime) -> datetim
 def _next_on_calendar(
     rule: Recurrence, after: datetime, since: datetime, zone: tzinfo
 ) -> datetime | None:
+    """Return the first time after `after` of a rule that counts days. None if no time is left."""
     first = since.astimezone(zone).date()
     for day in _rule_days(rule, first, after.astimezone(zone).date()):
         moments = [
@@ -296,7 +300,7 @@ def _rule_days(rule: Recurrence, since: date, after: date) -> Iterator[date]:
 
 
 def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date]:
-    """The days of a daily or weekly rule."""
+    """Yield the days of a daily or weekly rule in order."""
     length = rule.interval
     first = since
     if rule.freq == "WEEKLY":
@@ -325,6 +329,7 @@ def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:
 
 
 def _days_of_month(rule: Recurrence, year: int, month: int) -> Iterator[date]:
+    """Yield the days of a rule in one month."""
     if rule.nth:
         for weekday in rule.days:
             day = nth_weekday(year, month, rule.nth, weekday)

@@ -31,7 +31,10 @@ _LEAP_YEAR = 2000
 
 
 def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
-    """The series of a sentence, one for each clock. Raises TimeRefused, ValueError, OverflowError."""
+    """Return the series that a sentence names, one for each clock.
+
+    Raises TimeRefused, ValueError, OverflowError.
+    """
     if sentence.of("instant", "offset", "where"):
         raise AmbiguousTime(sentence.phrase)
     repetition = _repetition(sentence)
@@ -61,7 +64,10 @@ def _is_about_subject(sentence: Sentence) -> bool:
 
 
 def _repetition(sentence: Sentence) -> Repetition:
-    """The one repetition that the words name. "every morning on weekdays" repeats on weekdays."""
+    """Return the one repetition that the words name.
+
+    "every morning on weekdays" repeats on weekdays.
+    """
     repeats = [part.lexeme.value for part in sentence.of("repeat") if part.role != EXCEPT]
     values: list[Repetition] = list(dict.fromkeys(repeats))
     for general in (Repetition("day"), Repetition("week")):
@@ -77,7 +83,7 @@ def _repetition(sentence: Sentence) -> Repetition:
 def _elapsed_series(
     sentence: Sentence, repetition: Repetition, bounds: Bounds, clock: Clock
 ) -> Reading:
-    """A series of hours or minutes from now on."""
+    """Return a series of hours or minutes that begins now: "every 3 hours"."""
     rule, minutes = _elapsed_rule(repetition)
     if repeated_days(sentence) or bounds.first or sentence.of("zone") or _exceptions(sentence):
         raise AmbiguousTime(sentence.phrase)
@@ -140,7 +146,7 @@ def _elapsed_until(
 def _timed_series(
     sentence: Sentence, rule: Recurrence, bounds: Bounds, clock: Clock
 ) -> list[Reading]:
-    """A reading for each clock of a series on the calendar."""
+    """Return a reading for each clock of a series on the calendar."""
     if bounds.length and bounds.length.seconds:
         raise sentence.unused(*sentence.of("length"))
     slots = clock_slots(sentence, _without_clock_ends(sentence))
@@ -157,7 +163,10 @@ def _timed_series(
 
 
 def _hours(sentence: Sentence, slot: ClockSlot) -> list[Hour]:
-    """The hours of a clock. Raises UnusedWords for a loose part of the day that disagrees."""
+    """Return the hours that a clock may mean.
+
+    Raises UnusedWords for a loose part of the day that disagrees.
+    """
     hours = possible_hours(slot.clocks, slot.day_parts)
     for part in slot.loose_parts:
         if not all(agrees(hour, part) for hour in hours):
@@ -166,7 +175,7 @@ def _hours(sentence: Sentence, slot: ClockSlot) -> list[Hour]:
 
 
 def _without_clock_ends(sentence: Sentence) -> list[Part]:
-    """The parts without the ends of ranges of hours: "every day from 9am to 10am"."""
+    """Return the parts without the ends of ranges of hours: "every day from 9am to 10am"."""
     parts = [part for part in sentence.parts if not (part.is_clock and part.role == END)]
     if len(parts) < len(sentence.parts) and not any(part.is_clock for part in parts):
         raise sentence.unused(*[part for part in sentence.parts if part not in parts])
@@ -246,7 +255,7 @@ def _exceptions(sentence: Sentence) -> list[Part]:
 
 
 def _without_exceptions(sentence: Sentence, rule: Recurrence) -> Recurrence:
-    """A rule of days without the weekdays that "except" names."""
+    """Return a rule of days without the weekdays that "except" names."""
     exceptions = _exceptions(sentence)
     if not exceptions:
         return rule
@@ -264,7 +273,7 @@ def _without_exceptions(sentence: Sentence, rule: Recurrence) -> Recurrence:
 
 
 def _excepted_days(part: Part) -> tuple[int, ...]:
-    """The weekdays that a part names, none when it names other days."""
+    """Return the weekdays that a part names. Empty if it names other days."""
     value = part.lexeme.value
     if part.kind == "weekday" and value.weeks is None:
         return (value.day,)
@@ -324,7 +333,7 @@ def _rules_of_complete(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[R
 
 
 def _on_day(plain: Recurrence, day: date) -> Recurrence:
-    """A rule that repeats on the day of its start: "every week from Monday"."""
+    """Return a rule that repeats on the day of its start: "every week from Monday"."""
     if plain.freq == "WEEKLY":
         return replace(plain, days=(day.weekday(),))
     if plain.freq == "MONTHLY":

@@ -1,4 +1,8 @@
-"""Days and clocks of a sentence sorted into times: which go together, which are several."""
+"""Sorts the days and clocks of a sentence into times.
+
+A day and a clock that go together are one time; several days or several clocks are several times.
+A slot holds the words of one day (`DaySlot`) or of one time of day (`ClockSlot`).
+"""
 
 from __future__ import annotations
 
@@ -50,8 +54,10 @@ class DaySlot:
 
 
 def without_range_ends(sentence: Sentence) -> list[Part]:
-    """The parts of a sentence without those that say when a range ends. Raises UnusedWords for an
-    end without a beginning beside a time of another kind: "tomorrow until 5pm".
+    """Return the parts of a sentence, except those that say when a range ends.
+
+    "from 2 to 3pm" keeps only the part for 2. Raises UnusedWords for an end without a beginning
+    beside a time of another kind: "tomorrow until 5pm".
     """
     remaining: list[Part] = []
     for part in sentence.parts:
@@ -68,11 +74,15 @@ def without_range_ends(sentence: Sentence) -> list[Part]:
 
 
 def _is_of_same_kind(first: Part, last: Part) -> bool:
+    """Whether both parts are days, or both are clocks."""
     return (first.is_day and last.is_day) or (first.is_clock and last.is_clock)
 
 
 def day_slots(parts: Sequence[Part]) -> list[DaySlot]:
-    """The days of the parts: words that belong to one day together, those joined by "and" apart."""
+    """Return the days that the parts name.
+
+    Words that belong to one day share a slot; days joined by "and" or "or" get a slot each.
+    """
     slots: list[DaySlot] = []
     is_new = True
     for position, part in enumerate(parts):
@@ -87,7 +97,7 @@ def day_slots(parts: Sequence[Part]) -> list[DaySlot]:
 
 
 def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
-    """The times of day of the parts.
+    """Return the times of day that the parts name.
 
     Raises UnusedWords for two clocks side by side without a link: "doors 19:00, show 20:00".
     """
@@ -119,8 +129,9 @@ def _begins_clock(parts: Sequence[Part], position: int, slots: Sequence[ClockSlo
 
 
 def _share_parts(slots: list[ClockSlot]) -> None:
-    """Let a clock without a part of the day take the part of the clock before: "evening at 8 and
-    9".
+    """Give a clock without a part of the day the part of the clock before it.
+
+    In "evening at 8 and 9", the 9 is in the evening too.
     """
     for before, slot in pairwise(slots):
         is_bare = any(clock.form == "bare" for clock in slot.clocks)
@@ -131,7 +142,11 @@ def _share_parts(slots: list[ClockSlot]) -> None:
 def pair_slots(
     days: Sequence[DaySlot], clocks: Sequence[ClockSlot]
 ) -> list[tuple[DaySlot | None, ClockSlot | None]] | None:
-    """Pair the clocks with their days. None if that is unclear."""
+    """Return (day, clock) pairs, one for each time that the days and clocks name.
+
+    A pair has None in place of a day or clock that the text does not name. Returns None if several
+    days and several clocks do not alternate, so that nobody can tell which belong together.
+    """
     if len(days) > 1 and len(clocks) > 1:
         if len(days) != len(clocks) or not _are_alternating(days, clocks):
             return None

@@ -1,4 +1,4 @@
-"""A text as the grammar reads it, with the way back to how it was written."""
+"""A text in the form that the grammar reads, and the way back to the text as it was written."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ def _simplified() -> dict[str, str]:
 
 
 def _plain_form(char: str) -> str:
-    """A character in compatibility form and lower case; quotes as '."""
+    """Return a character in compatibility form and lower case. Each kind of quote becomes `'`."""
     if char in _QUOTES:
         return "'"
     return _simplified().get(char) or unicodedata.normalize("NFKC", char).lower()
 
 
 class Text:
-    """`plain` is `written` character by character in the form the patterns match.
+    """A text in two forms: `written` as the user wrote it, `plain` as the patterns match it.
 
-    Runs of three and more blanks are made short: a run with an empty line in it is two line ends.
+    `plain` is `written` with each character in its plain form: `"３PM"` becomes `"3pm"`.
+    Three or more blanks in a row are shortened: to two line ends if an empty line is among them, to
+    one line end if they contain a single line end, and else to one space.
     """
 
     def __init__(self, written: str):
@@ -56,11 +58,11 @@ class Text:
         self.plain = "".join(pieces)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """The place in `written` of plain[start:end]; one character at least."""
+        """Return start and end in `written` of `plain[start:end]`, which must not be empty."""
         return self._origin[start], self._origin[end - 1] + 1
 
     def as_written(self, start: int, end: int) -> str:
-        """plain[start:end] as the user wrote it, without blanks around it."""
+        """Return `plain[start:end]` as the user wrote it, without blanks around it."""
         if start >= end:
             return ""
         first, last = self.span(start, end)
@@ -68,6 +70,7 @@ class Text:
 
 
 def _short_blank(blank: str) -> str:
+    """Return the short form of three or more blanks: two line ends, one line end, or a space."""
     if blank.count("\n") > 1:
         return "\n\n"
     if "\n" in blank:

@@ -37,7 +37,11 @@ class Meaning(NamedTuple):
 
 
 class Lexeme(NamedTuple):
-    """A time word at plain[start:end]. A `weak` one counts only beside another."""
+    """A time word found at `plain[start:end]` of a text.
+
+    kind, value: as in `Meaning`.
+    weak: whether the word counts only beside another time word, as "June" does.
+    """
 
     kind: str
     value: Any
@@ -57,7 +61,7 @@ class Delay(NamedTuple):
 
 
 class TimeOfDay(NamedTuple):
-    """A time on a clock.
+    """A time on a clock: `TimeOfDay(15, 30)` for "15:30", `TimeOfDay(3, form="bare")` for "at 3".
 
     form: how sure the hour is.
         "bare": an hour from 1 to 12 that may be before or after noon, as in "at 3".
@@ -73,11 +77,14 @@ class TimeOfDay(NamedTuple):
 
 
 class Repetition(NamedTuple):
-    """A repetition, as told by a single word.
+    """A repetition that a single word names: `Repetition("week", days=(0,))` for "Mondays".
 
-    days: weekdays 0-6.
-    monthdays: 1-31, or -1 for the last.
-    nth: which of these weekdays in a month, -1 for the last.
+    unit: the unit that is repeated, such as `week`.
+    interval: how many units pass from one time to the next.
+    days: weekdays, 0 for Monday to 6 for Sunday.
+    monthdays: days of the month, 1-31, or -1 for the last.
+    months: months of the year, 1-12.
+    nth: which of these weekdays in a month; -1 is the last, 0 means that the word does not say.
     """
 
     unit: str
@@ -100,10 +107,10 @@ class Span(NamedTuple):
 
 
 class Weekend(NamedTuple):
-    """A weekend.
+    """A weekend: `Weekend(1, True)` for English "next weekend".
 
     weeks: how many weeks ahead. None if the words do not say.
-    is_english_next: English "next weekend", which may mean this week's.
+    is_english_next: whether the words are English "next weekend", which may mean this week's.
     """
 
     weeks: int | None
@@ -118,7 +125,10 @@ class Edge(NamedTuple):
 
 
 class MonthEdge(NamedTuple):
-    """The first or last day of a named month: "the end of June". Without `year`, the next one."""
+    """The first or last day of a named month: "the end of June".
+
+    year: None for the next month of this name.
+    """
 
     year: int | None
     month: int
@@ -126,7 +136,12 @@ class MonthEdge(NamedTuple):
 
 
 class CalendarDate(NamedTuple):
-    """A day of a month as written. Nobody has checked yet that it exists."""
+    """A day of a month as written: `CalendarDate(None, 5, 7)` for "May 7".
+
+    The day may not exist, as 30 February; that is checked later.
+
+    year: None if the words do not name it.
+    """
 
     year: int | None
     month: int
@@ -134,19 +149,19 @@ class CalendarDate(NamedTuple):
 
 
 class Month(NamedTuple):
-    """A named month."""
+    """A named month, 1-12: `Month(None, 6)` for "June". `year` is None if the words do not name it."""
 
     year: int | None
     month: int
 
 
 class NthWeekday(NamedTuple):
-    """A weekday of a month.
+    """A weekday counted within a month: `NthWeekday(2, 0, month=6)` for "second Monday of June".
 
     nth: which of these weekdays, -1 for the last.
-    day: the weekday, 0-6.
-    month, year: the month and the year, if named.
-    months: how many months ahead otherwise; 0 is this month.
+    day: the weekday, 0 for Monday to 6 for Sunday.
+    month, year: the month and the year. None if the words do not name them.
+    months: if no month is named, how many months ahead; 0 is the present month.
     """
 
     nth: int
@@ -157,7 +172,12 @@ class NthWeekday(NamedTuple):
 
 
 class LunarDate(NamedTuple):
-    """A day of the Chinese calendar; `day` 0 is the last of its month. Without `year` the next."""
+    """A day of the Chinese calendar.
+
+    day: the day of the month; 0 means the last.
+    year: None for the next such day.
+    is_leap: whether the month is a leap month.
+    """
 
     month: int
     day: int
@@ -166,11 +186,11 @@ class LunarDate(NamedTuple):
 
 
 class Weekday(NamedTuple):
-    """A weekday.
+    """A weekday: `Weekday(1, 4)` for "Friday next week", `Weekday(None, 4)` for "Friday".
 
-    weeks: how many weeks ahead. None for the bare name.
-    day: 0-6.
-    is_english_next: English "next Friday", which may mean this week's.
+    weeks: how many weeks ahead. None if the words give only the name.
+    day: 0 for Monday to 6 for Sunday.
+    is_english_next: whether the words are English "next Friday", which may mean this week's.
     """
 
     weeks: int | None
@@ -179,4 +199,4 @@ class Weekday(NamedTuple):
 
 
 class Unclear(ValueError):
-    """A part of the day that needs an hour."""
+    """Raised when a part of the day needs an hour to name a time, and the text has no hour."""

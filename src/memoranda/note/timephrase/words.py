@@ -16,13 +16,13 @@ _FRAGMENT = re.compile(r"(?<!\(\?P)<([a-zBCE_.]+)>")
 
 @cache
 def data_file(name: str) -> dict[str, Any]:
-    """The content of a data file, e.g. `words.toml`."""
+    """Return the content of a data file, e.g. `words.toml`."""
     return tomllib.loads((Path(__file__).parent / name).read_text(encoding="utf-8"))
 
 
 @cache
 def table(path: str) -> Any:
-    """A table or list of words.toml, e.g. `english.months`, or of zones.toml: `zones.short`."""
+    """Return a table or list of words.toml, e.g. `english.months`, or of zones.toml: `zones.short`."""
     if path.startswith("zones."):
         return data_file("zones.toml")[path.removeprefix("zones.")]
     return reduce(getitem, path.split("."), data_file("words.toml"))
@@ -30,7 +30,7 @@ def table(path: str) -> Any:
 
 @cache
 def units() -> dict[str, str]:
-    """Every spelling of a unit of time -> its name."""
+    """Return every spelling of a unit of time -> the name of the unit."""
     spellings: dict[str, str] = dict(table("english.short"))
     for path in ("english.units", "chinese.units", "chinese.ge_units"):
         for unit, names in table(path).items():
@@ -62,5 +62,8 @@ def _fill_in_words(pattern: str) -> str:
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of a data file. Compiled when first needed: all of them together take long."""
+    """Return a pattern of a data file, compiled.
+
+    Each is compiled when it is first needed, since all of them together take long.
+    """
     return re.compile(_fill_in_words(pattern), re.ASCII | re.VERBOSE)

@@ -465,7 +465,9 @@ class Reply:
 def test_a_document_is_small_plain_json_that_is_not_redirected(monkeypatch, status, data, why):
     monkeypatch.setattr(client_documents, "public_address", lambda *_: "8.8.8.8")
     monkeypatch.setattr(client_documents._FixedAddressConnection, "request", lambda *_, **__: None)
-    monkeypatch.setattr(client_documents._FixedAddressConnection, "getresponse", lambda _: Reply(status, data))
+    monkeypatch.setattr(
+        client_documents._FixedAddressConnection, "getresponse", lambda _: Reply(status, data)
+    )
     with pytest.raises(NoDocument, match=why):
         fetch(DOCUMENT)
 

@@ -35,7 +35,7 @@ from memoranda.engine.undo import EXPIRE
 from memoranda.errors import MemorandaError, StorageError
 from memoranda.ledger.reads import Reads
 from memoranda.sources.files import storing
-from memoranda.sources.json_files import CannotOpen, Content, JsonFile, JsonFiles
+from memoranda.sources.json_files import CannotOpen, Content, EntryCount, JsonFile, JsonFiles
 from memoranda.sources.json_rows import (
     Row,
     RowEdit,
@@ -311,20 +311,22 @@ class JsonEntries(Entries):
 
         Unreadable files are left out.
         """
-        entries = 0
-        names = set[str]()
         for stem in self._stems():
-            try:
+            with suppress(MemorandaError):
                 rows = self._read_content(stem, stem).rows
                 if limit > 0 and any(map(self._is_past, rows)):
                     limit -= self._drop(stem, self._is_past, limit, verb=EXPIRE)
-                    rows = self._read_content(stem, stem).rows
-            except MemorandaError:
-                continue
-            entries += len(rows)
-            names |= {namespace_in(row, stem) for row in rows}
         with suppress(OSError, ValueError):
-            self._files.count(entries, len(names))
+            self._files.write_count(self._count_rows)
+
+    def _count_rows(self) -> EntryCount:
+        """Count the rows of all readable files, expired ones included, and their namespaces."""
+        entries = 0
+        names = set[str]()
+        for stem, content in self._readable():
+            entries += len(content.rows)
+            names |= {namespace_in(row, stem) for row in content.rows}
+        return EntryCount(entries, len(names))
 
     @property
     def unreadable(self) -> list[str]:

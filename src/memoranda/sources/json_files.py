@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +54,13 @@ class Content(NamedTuple):
     size: int = 0
     changed: float = 0.0
     ending: str = ""
+
+
+class EntryCount(NamedTuple):
+    """How many entries and namespaces a folder has."""
+
+    entries: int
+    namespaces: int
 
 
 class JsonFiles:
@@ -113,23 +120,29 @@ class JsonFiles:
         parts = (str(self.root), namespace_in(row, stem), row["key"], str(row.get("created_at")))
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass"))[:32]
 
-    def count(self, entries: int, namespaces: int) -> None:
-        """Write these numbers into `_meta.json`, unless it has another value than an object.
+    def write_count(self, count: Callable[[], EntryCount]) -> None:
+        """Write into `_meta.json` how many entries there are, unless it holds no JSON object.
+
+        count: counts them. It is called while `_meta.json` is locked: of two processes, the one
+            that counts later also writes later.
 
         Raises OSError, ValueError.
         """
         file = LockedFile(self.root / META)
         with file.locked(write=True, make=True) as fd:
             assert fd is not None
+            entry_count = count()
             data = file.read(fd)
             if data.strip():
                 meta = json.loads(data)
             else:
                 meta = {}
-            counts = {"total_entries": entries, "namespace_count": namespaces}
             if not isinstance(meta, dict):
                 return
-            new_meta = meta | counts
+            new_meta = meta | {
+                "total_entries": entry_count.entries,
+                "namespace_count": entry_count.namespaces,
+            }
             if new_meta != meta:
                 file.replace(fd, json.dumps(new_meta, indent=2).encode())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from html import unescape
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,8 +13,9 @@ from memoranda import Draft
 from memoranda.clock import stamp
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace
+from memoranda.note.model import Provenance
 from memoranda.serve.page import digest
-from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.rendering import note_url, writer_of
 from memoranda.serve.page.search import readable_passage
 from serve.test_page import memory, plain
 
@@ -109,3 +111,20 @@ async def test_a_reminder_that_is_one_day_late_says_one_day(web, page):
 )
 def test_a_passage_says_what_the_title_does_not(passage, shown):
     assert readable_passage(passage, "Tea at four") == shown
+
+
+async def test_an_agents_note_edited_on_the_page_was_written_by_the_owner(web, page):
+    agent = web.memory.as_caller("claude", "mcp")
+    note = agent.write(Draft("Tea at four.", project="notes", title="Tea"))
+    owner = web.memory.as_caller(None, "page", client="page")
+    owner.edit(note, FindReplace("four", "five"))
+    shown = plain(await page.see(note_url("notes", "Tea.md")))
+    assert re.search(r"Written by\s+You\s+· page", shown)
+    assert "an agent page" not in shown
+
+
+def test_a_text_that_upkeep_made_of_agents_texts_names_no_agent_called_manual():
+    merged = SimpleNamespace(
+        source="manual", provenance=Provenance("owner", "agent", client="daemon")
+    )
+    assert writer_of(merged) == "an agent"

@@ -42,6 +42,10 @@ from memoranda.text.unicode import flat, visible
 # The beginning of the provenance of a note that an agent wrote: `agent:claude`.
 _AGENT = "agent:"
 _OWNER = "owner"
+# The client of what the owner changes on the page.
+_PAGE = "page"
+# The source of a memory that names none.
+_BY_HAND = "manual"
 # The words for authors that are not agents.
 _AUTHORS = {"owner": "You", "file": "a file", "import": "an import", "web": "a web page"}
 # Colours of the avatars of agents, in the style sheet.
@@ -87,8 +91,12 @@ def writer_of(info: NoteInfo | Note) -> str:
     """Return the writer of a note for people: an agent's name, or a word to be translated."""
     provenance = info.provenance
     # Upkeep acts as the owner. A text that it merged from texts of agents has only their trust.
-    if provenance.who == _OWNER and provenance.trust != _OWNER:
-        return info.source or "an agent"
+    # So has an agent's text that the owner edited on the page, but there the owner is the writer.
+    is_owner_with_agents_text = provenance.who == _OWNER and provenance.trust != _OWNER
+    if is_owner_with_agents_text and provenance.client != _PAGE:
+        if info.source and info.source != _BY_HAND:
+            return info.source
+        return "an agent"
     return _AUTHORS.get(provenance.who, provenance.who.removeprefix(_AGENT))
 
 

@@ -209,30 +209,29 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
 
 
 def _no_words(revision: Revision) -> str:
-    """The line for a change without a word that a person would read."""
+    """Return the line for a change in which a person would find no changed word."""
     if revision.before == revision.after:
         return "  (the same text)"
     return "  (only what memoranda notes for itself in the header, e.g. times)"
 
 
 def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Change, Revision]:
-    """A change of a note and its text before and after: the latest change, or that with this
-    number.
+    """Return a change of a note, with the note's text before and after it.
+
+    number: the number of the change. None means the latest one.
 
     Raises Failure, NotFound.
     """
-    for change in memory.log(_place_in_log(memory, ref), limit=0):
+    place_in_log = _place_in_log(memory, ref)
+    for change in memory.log(place_in_log, limit=0):
         if number is None or change.number == number:
-            return change, text_changed(memory, _place_in_log(memory, ref), change)
+            return change, text_changed(memory, place_in_log, change)
     problem = "no change" if number is None else f"#{number} is no change"
     raise Failure(f"{problem} of {ref}", "not_found", f"memory log {ref} lists its changes.")
 
 
 def _place_in_log(memory: MemorySession, ref: str) -> str:
-    """The path of the note that a reference names.
-
-    For a note that is gone, the reference itself.
-    """
+    """Return the path of the note that a reference names, or the reference if the note is gone."""
     with suppress(MemorandaError):
         return place(memory.find_any(ref))
     return ref

@@ -9,7 +9,6 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 from memoranda.clients.hook_words import FENCED, own_words
@@ -47,11 +46,17 @@ def _last_turns(transcript: str, prompt: str) -> list[Turn]:
     Some clients write the prompt into the transcript before they call the hook. Turns at the end
     that repeat the prompt are therefore left out.
     """
-    turns = list(chain.from_iterable(map(_turns_of, _entries(transcript))))
-    newest = " ".join(prompt.split())
-    while turns and turns[-1].speaker == "User" and " ".join(turns[-1].text.split()) == newest:
+    turns: list[Turn] = []
+    for entry in _entries(transcript):
+        turns += _turns_of(entry)
+    while turns and _repeats(turns[-1], prompt):
         turns.pop()
     return [turn._replace(text=turn.text[:_CHARACTERS]) for turn in turns[-_TURNS:]]
+
+
+def _repeats(turn: Turn, prompt: str) -> bool:
+    """Whether a turn is the prompt itself. Blanks and line breaks may differ."""
+    return turn.speaker == "User" and turn.text.split() == prompt.split()
 
 
 def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:

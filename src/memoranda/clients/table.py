@@ -200,10 +200,13 @@ def expand(text: str, environ: Mapping[str, str]) -> Path:
     With XDG_CONFIG_HOME unset, `${XDG_CONFIG_HOME:-~/.config}/Claude` is
     `/home/ann/.config/Claude`.
     """
+    # A default may contain another variable, so the text is searched until none is left
     while match := _VARIABLE.search(text):
-        text = text[: match.start()] + (environ.get(match[1]) or match[2]) + text[match.end() :]
+        value = environ.get(match[1]) or match[2]
+        text = text[: match.start()] + value + text[match.end() :]
     if text == "~" or text.startswith("~/"):
-        text = (environ.get("HOME") or os.path.expanduser("~")) + text[1:]
+        home = environ.get("HOME") or os.path.expanduser("~")
+        text = home + text[1:]
     return Path(text)
 
 

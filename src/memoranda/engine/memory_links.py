@@ -280,7 +280,8 @@ def _planned_links(
 def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draft:
     """Return the draft with header keys for its validity and for the notes it supersedes.
 
-    old: the notes that the draft supersedes.
+    old: the notes that the draft supersedes. They end when the draft begins, so `valid_from` is
+        read as a time even if it is in the draft's metadata.
 
     Raises TimeframeError for a time that cannot be read, and InvalidInput if the validity would end
     before it begins.
@@ -288,8 +289,10 @@ def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> 
     if draft.project == KV_PROJECT:
         raise InvalidInput(_NO_ENTRY)
     keys: dict[str, Any] = {}
-    for key in ("valid_from", "valid_until"):
-        text = getattr(draft, key)
+    times = {"valid_from": draft.valid_from, "valid_until": draft.valid_until}
+    if old and not draft.valid_from and draft.metadata.get("valid_from"):
+        times["valid_from"] = str(draft.metadata["valid_from"])
+    for key, text in times.items():
         if text:
             keys[key] = header_time(session, text)
     begins = keys.get("valid_from", "")

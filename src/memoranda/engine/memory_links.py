@@ -9,6 +9,7 @@ supersedes the old one. The new header has `supersedes: ID`, and `valid_until` e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -460,8 +461,11 @@ def end_superseded(
     now = stamp(session.clock())
     begins = valid_from or now
     if not valid_from and draft.date and draft.date < now:
-        # The new note tells of a past day.
-        begins = draft.date[:_DAY_CHARACTERS]
+        # The new note tells of a past day. A date that cannot be read says nothing.
+        day = draft.date[:_DAY_CHARACTERS]
+        with suppress(ValueError):
+            parse_stamp(day)
+            begins = day
     end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
     change.about = change.about or (step.project, step.path)
     # The new note is written last, so that it comes first where the latest changes are listed

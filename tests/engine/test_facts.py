@@ -5,7 +5,7 @@ they survive.
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from tests.contract.note_tools import Tools
@@ -59,6 +59,7 @@ def test_the_old_one_gets_its_end_the_new_one_the_id_in_one_change(memory):
         ({"valid_from": "2026-10-01"}, None, "2026-10-01"),
         ({"date": "2026-09-15"}, None, "2026-09-15"),
         ({"date": "2027-09-15"}, None, "2026-11-22T12:00:00Z"),
+        ({"date": "15 September"}, None, "2026-11-22T12:00:00Z"),
         ({"date": "2026-09-15"}, "2026-08-01", "2026-08-01"),
         ({}, "yesterday", "2026-11-21"),
         ({}, "2026-08-01T10:00:00+02:00", "2026-08-01T08:00:00Z"),
@@ -75,6 +76,24 @@ def test_the_old_one_ends_where_the_new_one_begins(memory, clock, new, valid_fro
         old, draft if as_draft else memory.write(draft), valid_from=valid_from
     )
     assert before.header["valid_until"] == until
+
+
+@pytest.mark.parametrize(
+    ("written", "begins"),
+    [("2026-03", None), ("yesterday", "2026-11-21"), (date(2026, 3, 1), "2026-03-01"), (7, None)],
+)
+def test_the_beginning_may_be_in_the_metadata(memory, clock, written, begins):
+    clock.now = datetime(2025, 1, 1, tzinfo=UTC)
+    old = fact(memory, "Anna lives in Berlin")
+    clock.now = NOW
+    more = {"supersedes": [old.id], "metadata": {"valid_from": written}}
+    if begins is None:
+        with pytest.raises(errors.TimeframeError):
+            fact(memory, "Anna lives in Munich", **more)
+        assert memory.read(old).text == old.text
+        return
+    new = fact(memory, "Anna lives in Munich", **more)
+    assert memory.read(old).header["valid_until"] == new.header["valid_from"] == begins
 
 
 def test_an_older_note_supersedes_a_younger_one_from_now_on(memory, clock):

@@ -9,6 +9,7 @@ supersedes the old one. The new header has `supersedes: ID`, and `valid_until` e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -280,7 +281,8 @@ def _planned_links(
 def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draft:
     """Return the draft with header keys for its validity and for the notes it supersedes.
 
-    old: the notes that the draft supersedes.
+    old: the notes that the draft supersedes. They end when the draft begins, so `valid_from` is
+        read as a time even if it is in the draft's metadata.
 
     Raises TimeframeError for a time that cannot be read, and InvalidInput if the validity would end
     before it begins.
@@ -288,8 +290,10 @@ def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> 
     if draft.project == KV_PROJECT:
         raise InvalidInput(_NO_ENTRY)
     keys: dict[str, Any] = {}
-    for key in ("valid_from", "valid_until"):
-        text = getattr(draft, key)
+    times = {"valid_from": draft.valid_from, "valid_until": draft.valid_until}
+    if old and not draft.valid_from and draft.metadata.get("valid_from"):
+        times["valid_from"] = str(draft.metadata["valid_from"])
+    for key, text in times.items():
         if text:
             keys[key] = header_time(session, text)
     begins = keys.get("valid_from", "")
@@ -457,8 +461,11 @@ def end_superseded(
     now = stamp(session.clock())
     begins = valid_from or now
     if not valid_from and draft.date and draft.date < now:
-        # The new note tells of a past day.
-        begins = draft.date[:_DAY_CHARACTERS]
+        # The new note tells of a past day. A date that cannot be read says nothing.
+        day = draft.date[:_DAY_CHARACTERS]
+        with suppress(ValueError):
+            parse_stamp(day)
+            begins = day
     end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
     change.about = change.about or (step.project, step.path)
     # The new note is written last, so that it comes first where the latest changes are listed

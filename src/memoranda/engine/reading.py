@@ -314,8 +314,6 @@ class ReadVerbs(ProjectList):
         """
         try:
             return self._memory_or_note(ref, looseness)
-        except Ambiguous:
-            raise
         except (NotFound, InvalidInput, OutsideError) as error:
             near = error.suggestions if isinstance(error, NotFound) else ()
             raise NotFound(ref, CATEGORY_PROJECT, near) from None

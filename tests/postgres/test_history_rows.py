@@ -53,7 +53,7 @@ def make_older_database(url: str, space: str) -> None:
     lines = [
         line_of(0, "origins", origin, agent=None, face=None),
         line_of(1, "write", wrote, by={"tool": "write_note"}),
-        line_of(2, "edit", edited, details={"why": "ripe \u0000 é"}),
+        line_of(2, "edit", edited, details={"why": "\0\0 ripe \0 é", "how": "\\u0000 \\\0"}),
     ]
     scripts = package_files("memoranda.ledger.postgres").joinpath("migrations")
     with psycopg.connect(url, autocommit=True) as db:
@@ -114,7 +114,7 @@ def test_lines_of_a_version_before_become_rows_and_can_be_taken_back(
             numbers = [change.number for change in changes]
             assert numbers[-3:] == [2, 1, 0]
             edit, write, origins = changes[-3:]
-            assert edit.details == {"why": "ripe \u2400 é"}
+            assert edit.details == {"why": "␀␀ ripe ␀ é", "how": "\\u0000 \\␀"}
             assert write.by == {"tool": "write_note"}
             assert write.files[0].kept
             assert origins.files[0].path == "é.md"

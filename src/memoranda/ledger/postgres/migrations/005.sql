@@ -78,8 +78,9 @@ begin
             'create table memoranda.%I (like memoranda.change including all)', 'change_' || child.suffix
         );
         execute format('create table memoranda.%I (like memoranda.step including all)', 'step_' || child.suffix);
-        -- The server has no text with a NUL in it. A replica may be of an epoch before: the version before did not note
-        -- what it revised, so that one fetches every change
+        -- The server has no text with a NUL in it. `\\u0000` is none: there a backslash is escaped. Every change gets the
+        -- present epoch, since the version before did not note which changes it revised; so a replica that is of an
+        -- epoch before fetches them all
         execute format(
             $sql$
             insert into memoranda.%I (space, number, id, epoch, time, verb, project, path, agent, face, undoes, run,
@@ -88,7 +89,9 @@ begin
                 line ->> 'time', line ->> 'verb', line ->> 'project', line ->> 'path',
                 line ->> 'agent', line ->> 'face', (line ->> 'undoes')::bigint, (line ->> 'run')::bigint,
                 (line -> 'details')::text, (line -> 'by')::text
-            from (select space, number, id, replace(convert_from(line, 'UTF8'), '\u0000', '\u2400')::json as line from memoranda.%I) as lines
+            from (select space, number, id,
+                    regexp_replace(convert_from(line, 'UTF8'), '(?<!\\)((?:\\\\)*)\\u0000', '\1\\u2400', 'g')::json as line
+                from memoranda.%I) as lines
             $sql$,
             'change_' || child.suffix, child.name
         );
@@ -101,7 +104,9 @@ begin
                 coalesce(file ->> 'scope', 'global'), coalesce(file ->> 'link', ''),
                 coalesce((file ->> 'kept')::boolean, true)::integer, coalesce(file ->> 'file', ''),
                 coalesce(file ->> 'root', ''), coalesce((file ->> 'size')::bigint, 0), (file -> 'by')::text
-            from (select space, number, replace(convert_from(line, 'UTF8'), '\u0000', '\u2400')::json as line from memoranda.%I) as lines,
+            from (select space, number,
+                    regexp_replace(convert_from(line, 'UTF8'), '(?<!\\)((?:\\\\)*)\\u0000', '\1\\u2400', 'g')::json as line
+                from memoranda.%I) as lines,
                 json_array_elements(line -> 'files') with ordinality as files (file, position)
             $sql$,
             'step_' || child.suffix, child.name

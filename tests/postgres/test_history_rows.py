@@ -146,7 +146,8 @@ def test_what_the_version_before_erased_reaches_a_replica_that_was_away(
         with ledger.database.transaction() as connection:
             connection.execute("update change set path = 'Secret.md' where number = 1")
         state = ledger._folder.state()
-        assert state is not None and state.epoch == 1
+        assert state is not None
+        assert state.epoch == 1
         ledger._folder.set_state(replace(state, epoch=0))
     with open_session(f"{address}&space=one") as memory:
         paths = {change.path for change in memory.engine.ledger.history.changes()}

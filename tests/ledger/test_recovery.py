@@ -252,6 +252,13 @@ def test_what_cannot_be_taken_back_is_named_and_nothing_is_lost(ledger, notes, m
         with pytest.raises(NotPutBack, match=r"not put back: a\.md"):
             commit(ledger, *steps)
     assert files(notes) == {"a.md": "a2", "b.md": "b1"}
+    newest = next(ledger.history.changes())
+    assert [touched.path for touched in newest.files] == ["a.md"]
+    assert ledger.history.text(newest.files[0].old, "a.md") == b"a1"
+    commit(ledger, put(notes, "b.md", "b3"))
+    again(ledger).close()
+    assert files(notes) == {"a.md": "a2", "b.md": "b3"}
+    assert [change.number for change in ledger.history.changes()] == [4, 3, 2, 1]
 
 
 @pytest.mark.parametrize("at", range(1, 5))

@@ -13,8 +13,10 @@ import pytest
 
 from memoranda import Conflict, Draft
 from memoranda.engine import MemorySession, open_session
+from memoranda.engine.erase import Erasure
 from memoranda.errors import DatabaseAway, OutcomeUnknown, StorageError
 from memoranda.ledger import execution
+from memoranda.ledger.postgres.space_rows import SpaceState
 from memoranda.note.edit import Append
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_replicas import are_alike, files
@@ -143,6 +145,31 @@ def test_a_connection_cut_after_the_commit_is_no_error_and_nothing_is_done_twice
     assert b.list()[1] == 2
     assert len(b.log()) == 1
     assert files(a.home) == files(b.home)
+
+
+def test_a_commit_whose_answer_is_lost_counts_as_made_when_its_change_was_revised_since(
+    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
+):
+    a = replica("a")
+    b = replica("b")
+    space = a.engine.ledger._database
+    take_lock = space.take_lock
+    is_lost = iter((False, True))
+
+    def erase_first() -> SpaceState:
+        if next(is_lost):
+            note = b.read("notes/Two")
+            Erasure(b).erase(
+                [note.id], agent=None, project=None, source=None, observation=None, dry_run=False
+            )
+        return take_lock()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(space, "take_lock", erase_first)
+        cut_after_commit(patch, database, a)
+        a.write_many(DRAFTS)
+    assert next(is_lost, None) is None
+    assert a.list()[1] == b.list()[1] == 1
 
 
 def test_when_nobody_can_be_asked_the_outcome_is_unknown_and_the_next_call_sees_it(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from importlib.resources import files as package_files
 from pathlib import Path
 from uuid import uuid4
@@ -52,7 +53,7 @@ def make_older_database(url: str, space: str) -> None:
     lines = [
         line_of(0, "origins", origin, agent=None, face=None),
         line_of(1, "write", wrote, by={"tool": "write_note"}),
-        line_of(2, "edit", edited, details={"why": "ripe \u0000 é"}),
+        line_of(2, "edit", edited, details={"why": "\0\0 ripe \0 é", "how": "\\u0000 \\\0"}),
     ]
     scripts = package_files("memoranda.ledger.postgres").joinpath("migrations")
     with psycopg.connect(url, autocommit=True) as db:
@@ -90,15 +91,20 @@ def make_older_database(url: str, space: str) -> None:
         )
 
 
+def own_database(database: str, name: str) -> str:
+    """Make an empty database on the same server. Returns its address."""
+    name = f"{name}{os.getpid()}"
+    with psycopg.connect(admin_of(database), autocommit=True) as db:
+        role = database.partition("//")[2].partition("@")[0]
+        db.execute(f"create database {name} owner {role}")
+    return database.replace("/team?", f"/{name}?")
+
+
 @pytest.mark.skipif("MEMORY_TEST_PG_URL" in os.environ, reason="makes a database of its own")
 def test_lines_of_a_version_before_become_rows_and_can_be_taken_back(
     space: str, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    name = f"older{os.getpid()}"
-    with psycopg.connect(admin_of(database), autocommit=True) as db:
-        role = database.partition("//")[2].partition("@")[0]
-        db.execute(f"create database {name} owner {role}")
-    address = database.replace("/team?", f"/{name}?")
+    address = own_database(database, "older")
     for own in ("one", "two"):
         if own == "one":
             make_older_database(address, own)
@@ -108,7 +114,7 @@ def test_lines_of_a_version_before_become_rows_and_can_be_taken_back(
             numbers = [change.number for change in changes]
             assert numbers[-3:] == [2, 1, 0]
             edit, write, origins = changes[-3:]
-            assert edit.details == {"why": "ripe \u2400 é"}
+            assert edit.details == {"why": "␀␀ ripe ␀ é", "how": "\\u0000 \\␀"}
             assert write.by == {"tool": "write_note"}
             assert write.files[0].kept
             assert origins.files[0].path == "é.md"
@@ -119,6 +125,38 @@ def test_lines_of_a_version_before_become_rows_and_can_be_taken_back(
         assert db.execute("select to_regclass('memoranda.journal')").fetchone() == (None,)
         policies = db.execute("select count(*) from pg_policies where tablename ~ '^(change|step)'")
         assert policies.fetchone() == (4,)
+
+
+@pytest.mark.skipif("MEMORY_TEST_PG_URL" in os.environ, reason="makes a database of its own")
+def test_what_the_version_before_erased_reaches_a_replica_that_was_away(
+    space: str, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    address = own_database(database, "erased")
+    make_older_database(address, "one")
+    with psycopg.connect(address, autocommit=True) as db:
+        db.execute("select set_config('memoranda.space', 'one', false)")
+        db.execute("update memoranda.space set epoch = 1")
+        suffix = sha256(b"two")[:12]
+        db.execute(f"create table memoranda.moving_journal_{suffix} (line bytea)")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "away"))
+    with open_session(f"{address}&space=one") as memory:
+        ledger = memory.engine.ledger
+        assert isinstance(ledger, ReplicaLedger)
+        # As if the replica had been there before the erasure, and not since
+        with ledger.database.transaction() as connection:
+            connection.execute("update change set path = 'Secret.md' where number = 1")
+        state = ledger._folder.state()
+        assert state is not None
+        assert state.epoch == 1
+        ledger._folder.set_state(replace(state, epoch=0))
+    with open_session(f"{address}&space=one") as memory:
+        paths = {change.path for change in memory.engine.ledger.history.changes()}
+        assert "Secret.md" not in paths
+    with psycopg.connect(address) as db:
+        forced = "select relforcerowsecurity from pg_class where oid = 'memoranda.space'::regclass"
+        assert db.execute(forced).fetchone() == (True,)
+        left = db.execute("select relname from pg_class where relname ~ '^moving_'").fetchall()
+        assert not left
 
 
 def test_what_is_erased_or_purged_reaches_a_replica_without_the_rest_of_the_history(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -153,6 +154,36 @@ def test_nobody_sees_a_move_that_was_cut_off_and_another_home_does_not_go_on_wit
     move(str(home), space)
     with open_session(space) as new:
         assert files(new.home) == files(home)
+
+
+def test_of_two_homes_that_begin_to_move_to_one_space_at_once_one_is_refused(space, monkeypatch):
+    url, _, name = space.partition("&space=")
+    one = NewSpace(url, name, "one")
+    other = NewSpace(url, name, "other")
+    refused = []
+
+    def begin_other() -> None:
+        try:
+            other.begin()
+        except InvalidInput as error:
+            refused.append(str(error))
+
+    thread = Thread(target=begin_other)
+    check_free = one._check_free
+
+    def check_and_wait(db):
+        is_begun = check_free(db)
+        thread.start()
+        thread.join(0.5)
+        return is_begun
+
+    monkeypatch.setattr(one, "_check_free", check_and_wait)
+    one.begin()
+    thread.join()
+    assert len(refused) == 1
+    assert "Another home is being moved" in refused[0]
+    one.close()
+    other.close()
 
 
 @pytest.mark.slow

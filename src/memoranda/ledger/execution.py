@@ -381,23 +381,23 @@ class Execution:
 
     # --- when it goes wrong
 
-    def rollback(self) -> list[str]:
+    def rollback(self) -> list[Step]:
         """Take the steps back, the last step first.
 
-        Returns the paths of files that could not be put back. One failure does not keep the other
-        steps from being taken back.
+        Returns the steps that could not be taken back. One failure does not keep the other steps
+        from being taken back.
         """
-        lost_paths = []
+        lost_steps = []
         for action, step in reversed(self._reverse):
             try:
                 self._take_back(action, step)
             except (OSError, MemorandaError):
                 # A new folder stays if somebody has put a file there: nothing is lost
                 if action != StepKind.RMDIR:
-                    lost_paths.append(step.path)
+                    lost_steps.append(step)
         self._reverse.clear()
         self._left.clear()
-        return lost_paths
+        return lost_steps
 
     def _take_back(self, action: str, step: Step) -> None:
         """Carry out one action of `_reverse`, which takes a step back."""

@@ -580,22 +580,44 @@ class History:
         numbers: the latest first, since each restores the rows from before it.
         """
         self._last = None
-        unreferenced = list[str]()
         with self.database.transaction() as connection:
-            for number in numbers:
-                self._put_rows_back(connection, number)
-                digests = connection.execute(_TEXTS_OF_CHANGE, {"change": number}).fetchall()
-                for table in ("step", "pending_step", "unsynced", "line_change", "waiting"):
-                    connection.execute(f"delete from {table} where change = ?", (number,))
-                connection.execute("delete from change where number = ?", (number,))
-                unreferenced += [
-                    row["digest"]
-                    for row in digests
-                    if not _is_referenced(connection, row["digest"])
-                ]
-            rows = [(digest,) for digest in unreferenced]
-            connection.executemany("delete from text where sha256 = ?", rows)
+            unreferenced = [
+                digest for number in numbers for digest in self._retract_one(connection, number)
+            ]
+            self._drop_texts(connection, unreferenced)
         self._remove_large(unreferenced)
+
+    def retract_others(self, number: int, positions: Collection[int]) -> None:
+        """Remove the steps of a change except some, which were made and could not be taken back.
+
+        The history keeps the texts that those replaced.
+
+        positions: the positions of the steps that stay.
+        """
+        marks = ", ".join(map(str, positions))
+        with self.database.transaction() as connection:
+            self._put_rows_back(connection, number)
+            digests = connection.execute(_TEXTS_OF_CHANGE, {"change": number}).fetchall()
+            for table in ("step", "pending_step"):
+                sql = f"delete from {table} where change = ? and position not in ({marks})"
+                connection.execute(sql, (number,))
+            unreferenced = _unreferenced_of(connection, digests)
+            self._drop_texts(connection, unreferenced)
+        self._remove_large(unreferenced)
+
+    def _retract_one(self, connection: Connection, number: int) -> list[str]:
+        """Remove one change. Returns the SHA-256 of the texts that only it kept."""
+        self._put_rows_back(connection, number)
+        digests = connection.execute(_TEXTS_OF_CHANGE, {"change": number}).fetchall()
+        for table in ("step", "pending_step", "unsynced", "line_change", "waiting"):
+            connection.execute(f"delete from {table} where change = ?", (number,))
+        connection.execute("delete from change where number = ?", (number,))
+        return _unreferenced_of(connection, digests)
+
+    def _drop_texts(self, connection: Connection, digests: Iterable[str]) -> None:
+        """Delete small texts, inside a transaction of the database."""
+        rows = [(digest,) for digest in digests]
+        connection.executemany("delete from text where sha256 = ?", rows)
 
     def _put_rows_back(self, connection: Connection, number: int) -> None:
         """Restore the answers and requests that a change replaced."""
@@ -826,8 +848,7 @@ class History:
         unreferenced = self.unreferenced()
         if unreferenced:
             with self.database.transaction() as connection:
-                rows = [(digest,) for digest in unreferenced]
-                connection.executemany("delete from text where sha256 = ?", rows)
+                self._drop_texts(connection, unreferenced)
         self._remove_large(unreferenced)
         return len(unreferenced)
 
@@ -859,6 +880,11 @@ class History:
             f"union select new from step where do = '{StepKind.LINES}' and new is not null"
         )
         return {row["digest"] for row in rows}
+
+
+def _unreferenced_of(connection: Connection, digests: Iterable[Row]) -> list[str]:
+    """Return the SHA-256 of each text in these rows that no step refers to."""
+    return [row["digest"] for row in digests if not _is_referenced(connection, row["digest"])]
 
 
 def _is_referenced(connection: Connection, digest: str) -> bool:

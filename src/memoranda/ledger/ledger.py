@@ -438,14 +438,20 @@ class Ledger:
         """Undo the steps of the first change that were carried out, and remove all changes from
         the ledger.
 
+        Steps that could not be undone stay in the ledger, with the texts that they replaced.
+
         Returns the error to raise: `error`, or NotPutBack if some files could not be put back.
         """
         first = changes[0]
-        lost_places = execution.rollback()
+        lost_steps = execution.rollback()
+        lost_places = [step.path for step in lost_steps]
         steps = chain.from_iterable(planned.steps for planned in changes)
         execution.remove_temps(list(steps))
         try:
-            self.history.retract([planned.change.number for planned in reversed(changes)])
+            retracted = changes[1:] if lost_steps else changes
+            self.history.retract([planned.change.number for planned in reversed(retracted)])
+            if lost_steps:
+                self._keep_lost(first, lost_steps)
             for planned in changes:
                 self.reads.add_back(planned.folded)
         except LedgerRefused:
@@ -459,6 +465,19 @@ class Ledger:
         if isinstance(error, OSError):
             return refusal(first.about, error)
         return error
+
+    def _keep_lost(self, planned: PlannedChange, lost_steps: Sequence[Step]) -> None:
+        """Leave only those steps of a change in the ledger that could not be taken back."""
+        from memoranda.ledger.file_sync import places_of
+
+        number = planned.change.number
+        positions = [
+            position
+            for position, step in enumerate(planned.steps)
+            if any(step is lost_step for lost_step in lost_steps)
+        ]
+        self.history.retract_others(number, positions)
+        self.file_sync.add([number], places_of(lost_steps))
 
     def _keep_large_texts(self, execution: Execution, steps: Sequence[Step]) -> None:
         """Make those texts durable as files that the ledger will not hold.

@@ -81,10 +81,12 @@ class NewSpace(SpaceDatabase):
     def begin(self) -> None:
         """Make the tables for the move, unless an interrupted one has made them."""
         self._again(self._migrate)
-        self.check_free()
         from psycopg import sql
 
         with self._connected() as db, db.transaction():
+            # So that of two homes only one begins
+            db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
+            self._check_free(db)
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
                 db.execute(

@@ -630,15 +630,22 @@ class SpaceDatabase(Connection):
             sql = "update memoranda.space set epoch = epoch + 1 where name = %s returning epoch"
             epoch = db.execute(sql, [self.space]).fetchall()[0][0]
             changes = list(revised)
-            self._remove_changes(db, [*removed, *(change.number for change in changes)])
+            numbers = [*removed, *(change.number for change in changes)]
+            ids = self._remove_changes(db, numbers)
             for change in changes:
-                for statement in of_change(self.space, change, uuid4(), epoch):
+                # A writer that lost its connection may still ask for the id
+                change_id = ids.get(change.number) or uuid4()
+                for statement in of_change(self.space, change, change_id, epoch):
                     db.execute(statement.sql, statement.values)
 
-    def _remove_changes(self, db: psycopg.Connection[Any], numbers: Collection[int]) -> None:
+    def _remove_changes(
+        self, db: psycopg.Connection[Any], numbers: Collection[int]
+    ) -> dict[int, UUID]:
+        """Delete changes. Returns their ids by number."""
         values = [self.space, [*numbers]]
         db.execute("delete from memoranda.step where space = %s and change = any(%s)", values)
-        db.execute("delete from memoranda.change where space = %s and number = any(%s)", values)
+        sql = "delete from memoranda.change where space = %s and number = any(%s) returning number, id"
+        return dict(db.execute(sql, values).fetchall())
 
     def sweep(self, wanted_digests: set[str]) -> int:
         """Remove the texts of the history except these. The lock must be held. Returns how many."""

@@ -8,7 +8,7 @@ create table memoranda.change (
     space text collate "C" not null,
     number bigint not null,
     id uuid not null,                        -- by which a writer asks whether its change was committed
-    epoch bigint not null default 0,         -- of the space when the change was revised; 0: never
+    epoch bigint not null default 0,         -- of the space when the change was revised or taken over; 0: never
     time text not null,
     verb text not null,
     project text not null,
@@ -53,12 +53,20 @@ declare
     parent text;
     child record;
 begin
+    -- A home that was being moved here is moved anew, and nobody would drop these
+    for child in
+        select relname as name from pg_class where relnamespace = 'memoranda'::regnamespace and relkind = 'r'
+            and relname ~ '^moving_(journal|blob)_[0-9a-f]{12}$'
+    loop
+        execute format('drop table memoranda.%I', child.name);
+    end loop;
     for child in
         select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
         where i.inhparent = 'memoranda.text'::regclass
     loop
         execute format('alter table memoranda.%I rename to %I', child.name, 'text_' || right(child.name, 12));
     end loop;
+    alter table memoranda.space no force row level security;
     for child in
         select c.relname as name, right(c.relname, 12) as suffix, pg_get_expr(c.relpartbound, c.oid) as bound
         from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -70,15 +78,20 @@ begin
             'create table memoranda.%I (like memoranda.change including all)', 'change_' || child.suffix
         );
         execute format('create table memoranda.%I (like memoranda.step including all)', 'step_' || child.suffix);
-        -- The server has no text with a NUL in it
+        -- The server has no text with a NUL in it. `\\u0000` is none: there a backslash is escaped. Every change gets the
+        -- present epoch, since the version before did not note which changes it revised; so a replica that is of an
+        -- epoch before fetches them all
         execute format(
             $sql$
-            insert into memoranda.%I (space, number, id, time, verb, project, path, agent, face, undoes, run, details,
-                made_by)
-            select space, number, id, line ->> 'time', line ->> 'verb', line ->> 'project', line ->> 'path',
+            insert into memoranda.%I (space, number, id, epoch, time, verb, project, path, agent, face, undoes, run,
+                details, made_by)
+            select space, number, id, (select s.epoch from memoranda.space s where s.name = lines.space),
+                line ->> 'time', line ->> 'verb', line ->> 'project', line ->> 'path',
                 line ->> 'agent', line ->> 'face', (line ->> 'undoes')::bigint, (line ->> 'run')::bigint,
                 (line -> 'details')::text, (line -> 'by')::text
-            from (select space, number, id, replace(convert_from(line, 'UTF8'), '\u0000', '\u2400')::json as line from memoranda.%I) as lines
+            from (select space, number, id,
+                    regexp_replace(convert_from(line, 'UTF8'), '(?<!\\)((?:\\\\)*)\\u0000', '\1\\u2400', 'g')::json as line
+                from memoranda.%I) as lines
             $sql$,
             'change_' || child.suffix, child.name
         );
@@ -91,7 +104,9 @@ begin
                 coalesce(file ->> 'scope', 'global'), coalesce(file ->> 'link', ''),
                 coalesce((file ->> 'kept')::boolean, true)::integer, coalesce(file ->> 'file', ''),
                 coalesce(file ->> 'root', ''), coalesce((file ->> 'size')::bigint, 0), (file -> 'by')::text
-            from (select space, number, replace(convert_from(line, 'UTF8'), '\u0000', '\u2400')::json as line from memoranda.%I) as lines,
+            from (select space, number,
+                    regexp_replace(convert_from(line, 'UTF8'), '(?<!\\)((?:\\\\)*)\\u0000', '\1\\u2400', 'g')::json as line
+                from memoranda.%I) as lines,
                 json_array_elements(line -> 'files') with ordinality as files (file, position)
             $sql$,
             'step_' || child.suffix, child.name
@@ -109,6 +124,7 @@ begin
             );
         end loop;
     end loop;
+    alter table memoranda.space force row level security;
     foreach parent in array array['change', 'step'] loop
         execute format('alter table memoranda.%I enable row level security', parent);
         execute format('alter table memoranda.%I force row level security', parent);

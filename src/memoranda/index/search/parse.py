@@ -353,6 +353,8 @@ _MARK = lazy_pattern(r"[?？]\W*$")
 _PARTICLE = lazy_pattern(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 # A sentence with its closing signs.
 _SENTENCE = lazy_pattern(r"[^.!?。！？\n]+[.!?。！？]*")
+# A question mark in the address of a page, with what is around it: `h?v` of `watch?v=1`.
+_IN_ADDRESS = lazy_pattern(r"[!-~]\?[0-9A-Za-z]")
 _ASKING = (
     "what",
     "when",
@@ -592,11 +594,12 @@ def focus_of(text: str) -> Focus:
     """
     if "?" not in text and "？" not in text:
         return Focus(text)
-    sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
+    matches = [match for match in _SENTENCE.finditer(text) if match.group().strip()]
+    sentences = [match.group() for match in matches]
     positions = [
         position
-        for position, sentence in enumerate(sentences)
-        if sentence.rstrip().endswith(("?", "？"))
+        for position, match in enumerate(matches)
+        if match.group().endswith(("?", "？")) and not _IN_ADDRESS.match(text, match.end() - 2)
     ]
     if not positions:
         return Focus(text)

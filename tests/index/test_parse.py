@@ -38,6 +38,12 @@ def test_a_question_that_says_little_takes_the_sentence_before_along() -> None:
     assert asked.beside.keys() == {"careful", "assistant"}
 
 
+def test_a_question_that_says_little_looks_only_at_the_few_sentences_before_it() -> None:
+    rules = "~." * 1_600
+    assert focus_of(f"Mara sold the boat.{rules}Why?").text.count("~") == 20
+    assert "boat" in focus_of(f"{rules}Mara sold the boat.{'~.' * 9}Why?").text
+
+
 def test_the_newest_turn_of_a_dialogue_comes_first_and_the_others_count_beside() -> None:
     asked = read_question(
         "Ada: I painted the canoe red.\nMel: Lovely!\nAda: Now the oars want varnish and a bag."

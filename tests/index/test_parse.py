@@ -6,7 +6,15 @@ from datetime import date
 
 import pytest
 
-from memoranda.index.search.parse import Period, is_told, periods, read_question, term
+from memoranda.index.search.parse import (
+    Focus,
+    Period,
+    focus_of,
+    is_told,
+    periods,
+    read_question,
+    term,
+)
 
 TODAY = date(2026, 11, 21)
 """A Saturday."""
@@ -28,6 +36,12 @@ def test_a_question_that_says_little_takes_the_sentence_before_along() -> None:
     asked = read_question(prompt + "Mara sold the boat. Why?")
     assert asked.words[:3] == ("mara", "sold", "boat")
     assert asked.beside.keys() == {"careful", "assistant"}
+
+
+def test_a_question_that_says_little_looks_only_at_the_few_sentences_before_it() -> None:
+    rules = "~." * 1_600
+    assert focus_of(f"Mara sold the boat.{rules}Why?").text.count("~") == 20
+    assert "boat" in focus_of(f"{rules}Mara sold the boat.{'~.' * 9}Why?").text
 
 
 def test_the_newest_turn_of_a_dialogue_comes_first_and_the_others_count_beside() -> None:
@@ -74,6 +88,17 @@ def test_how_much_a_question_counts_goes_by_its_share_of_the_words_and_not_by_le
     assert len(much) > 350
     assert read_question(much + asked).words[:2] == ("mara", "keeps")
     assert not read_question(much + asked).beside
+
+
+def test_the_question_mark_of_an_address_asks_nothing() -> None:
+    told = "Summarise the plan to move the office to Lisbon with Ana, Bob, Mara and Jo in spring. "
+    address = "See https://example.com/watch?v=abc123 for pictures. "
+    for text in (told + address, told * 9 + address):
+        assert focus_of(text) == Focus(text)
+        assert not read_question(text).beside
+    asked = "Who pays for the movers of the office?"
+    assert focus_of((told + address) * 9 + asked).text.strip() == asked
+    assert focus_of(told * 9 + "你会用它写信吗?Python").text.strip() == "你会用它写信吗?"
 
 
 def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:

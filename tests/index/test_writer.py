@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.conftest import Desk
+from memoranda.index import writer
+from memoranda.text.remembered import remembering
 
 LONG = "\n\n".join(f"Paragraph {number} of a long text 深色模式 café." for number in range(900))
 TEXTS = [
@@ -59,6 +62,29 @@ def test_notes_put_together_are_what_they_are_one_by_one(desk: Desk) -> None:
     assert desk.db.execute(keys).fetchall() == one_by_one.db.execute(keys).fetchall()
     for text in ("深色", "caf", "b", "x OR plain", "notes/a"):
         assert sorted(desk.found(text)) == sorted(one_by_one.found(text))
+
+
+def test_what_was_foreseen_is_not_computed_again_when_a_note_is_replaced(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "---\ntags: [a]\n---\n" + LONG
+    desk.put("a.md", text)
+    counts = dict.fromkeys(("property_text", "keys_of"), 0)
+    for name in counts:
+        function = getattr(writer, name)
+
+        def counted(*args: Any, name: str = name, function: Any = function) -> Any:
+            counts[name] += 1
+            return function(*args)
+
+        monkeypatch.setattr(writer, name, counted)
+    with remembering():
+        writer.foresee(desk.note("a.md", "new"), 1)
+        writer.foresee_removal(desk.note("a.md", text))
+        foreseen = dict(counts)
+        desk.put("a.md", "new")
+    assert counts == foreseen == {"property_text": 2, "keys_of": 2}
+    desk.check()
 
 
 def test_any_history_of_changes_leaves_what_the_last_state_would(desk: Desk) -> None:

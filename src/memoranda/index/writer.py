@@ -774,22 +774,24 @@ def foresee(note: Note, project: int) -> None:
 
 
 def foresee_removal(note: Note) -> None:
-    """Compute in advance the words that are deleted with a note, so that removing it takes less
-    time later. `remembered` functions keep the results.
+    """Compute in advance the words and keys that are deleted with a note, so that removing it takes
+    less time later. `remembered` functions keep the results.
     """
     text = searched(note.text[note.body_at :])
     if len(text) >= LONG_TEXT:
         for passage in passages(text[:PLACED]):
             fts_text(text[passage.start : passage.end])
     extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
-    _words(note.project, _indexed(note, text, extra))
+    old = _indexed(note, text, extra)
+    _words(note.project, old)
+    _keys(note.project, old)
 
 
 def _words(project: str, old: _Indexed) -> dict[str, Row]:
     """Return the row of a note in each full-text table, by table."""
     facet = old.facet
-    # Without its facets, more notes are the same to the remembered function.
-    words = _words_without_facet(project, old._replace(facet=""))
+    # Without these fields, a note and its foreseen state are the same to the remembered function.
+    words = _words_without_facet(project, old._replace(row=0, facet="", passages=0))
     return {
         "note_fts": {**words.names, "body": words.body, "address": words.address, "facet": facet},
         "name_fts": {**words.names, "facet": facet},
@@ -814,7 +816,10 @@ class _Words(NamedTuple):
 
 @remembered
 def _words_without_facet(project: str, old: _Indexed) -> _Words:
-    """Compute the words of a note. `old.facet` is empty."""
+    """Compute the words of a note.
+
+    old: its fields; `facet` is empty, and `row` and `passages` are 0.
+    """
     titles = _names_apart("\n".join([old.title, *json.loads(old.aliases or "[]")]))
     headings = _names_apart(old.headings)
     tags = _names_apart(old.tags)

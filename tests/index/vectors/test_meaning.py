@@ -11,6 +11,7 @@ from index.vectors import tiny
 from memoranda import config
 from memoranda.engine import open_session
 from memoranda.engine.embedding import Embedding
+from memoranda.index.search.chunks import ChunkReading
 from memoranda.index.search.queries import search_context
 from memoranda.index.search.ranking import Ranking
 from memoranda.index.search.weights import WEIGHTS
@@ -139,6 +140,22 @@ def test_a_question_that_no_note_holds_is_answered_by_meaning_alone(memory):
     assert held["Billing"]["meaning"] == WEIGHTS.meaning
     assert WEIGHTS.meaning < half["Billing"]["meaning"] < unheard["Billing"]["meaning"]
     assert unheard["Billing"]["meaning"] == WEIGHTS.unheard_meaning
+
+
+def test_where_meaning_alone_counts_a_turn_gets_nothing_for_a_pair_that_says_little(memory):
+    """The pair 式吗 lies across a stop word; no note holds any other word of the question."""
+    text = "用户喜欢深色模式吗？"
+    memory.write(
+        Draft("Mel: 这是仪式吗", title="Turn", project="notes", folder="talk", date="2023-05-08")
+    )
+    place = rows(memory)
+    cosines = {place["Billing"]: 0.9, place["Birds"]: 0.4, place["Turn"]: 0.1}
+    with search_context(memory.index.connection, Query(text), None) as context:
+        ranking = Ranking(context, text, None, lambda text, known: cosines)
+        reading = ChunkReading(ranking, 10)
+    assert ranking.shares(place["Turn"]) == {}
+    assert reading.scores[place["Turn"]] == 0
+    assert reading.order == [place["Billing"], place["Birds"], place["Turn"]]
 
 
 def test_a_name_that_very_many_notes_hold_is_somebody_to_the_model(memory):

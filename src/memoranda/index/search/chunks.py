@@ -643,14 +643,10 @@ class ChunkReading:
         own_scores: the score by words of each such note among all chunks, by row.
         """
         shares_by_row = {row: self._ranking.shares(row) for row in own_scores}
-        # If meaning counts, too, words have only a part of the weight.
-        words_share = 1.0 - self._table.meaning
-        word_weights = {
-            row: (words_share if row in self._ranking.cosines else 1.0) * self._table.words or 1
-            for row in own_scores
-        }
+        # 0 if only meaning counts.
+        word_weights = {row: self._words_share(row) * self._table.words for row in own_scores}
         old_scores = {
-            row: row_shares.get("words", 0.0) / word_weights[row]
+            row: row_shares.get("words", 0.0) / (word_weights[row] or 1)
             for row, row_shares in shares_by_row.items()
         }
         highest = max(own_scores.values(), default=0.0)

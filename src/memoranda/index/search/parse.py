@@ -343,6 +343,9 @@ _MIN_TEXT_TO_QUESTIONS = 5
 _MIN_PASTED_TO_QUESTION = 30
 # A question with more words is cut to the part that asks.
 _MAX_QUESTION_WORDS = 30
+# How many sentences before a very short question are searched for words that say what it is about.
+# All of a long text without words, such as a drawn table, would take seconds.
+_MAX_SENTENCES_BEFORE = 20
 # A text that tells something has at least this many words.
 _MIN_TOLD_WORDS = 12
 # A question after a pasted text needs this many words to be enough without the text.
@@ -353,6 +356,8 @@ _MARK = lazy_pattern(r"[?？]\W*$")
 _PARTICLE = lazy_pattern(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 # A sentence with its closing signs.
 _SENTENCE = lazy_pattern(r"[^.!?。！？\n]+[.!?。！？]*")
+# A question mark in the address of a page, with what is around it: `h?v` of `watch?v=1`.
+_IN_ADDRESS = lazy_pattern(r"[!-~]\?[0-9A-Za-z]")
 _ASKING = (
     "what",
     "when",
@@ -592,11 +597,12 @@ def focus_of(text: str) -> Focus:
     """
     if "?" not in text and "？" not in text:
         return Focus(text)
-    sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
+    matches = [match for match in _SENTENCE.finditer(text) if match.group().strip()]
+    sentences = [match.group() for match in matches]
     positions = [
         position
-        for position, sentence in enumerate(sentences)
-        if sentence.rstrip().endswith(("?", "？"))
+        for position, match in enumerate(matches)
+        if match.group().endswith(("?", "？")) and not _IN_ADDRESS.match(text, match.end() - 2)
     ]
     if not positions:
         return Focus(text)
@@ -624,7 +630,8 @@ def _last_question(sentences: Sequence[str], position: int) -> str:
         starts = [match.start() for match in _START.finditer(focus)]
         if starts and len(words(focus[starts[-1] :])) > 1:
             focus = focus[starts[-1] :]
-    while position and len(words(focus)) < 2:
+    first = max(0, position - _MAX_SENTENCES_BEFORE)
+    while position > first and len(words(focus)) < 2:
         position -= 1
         focus = sentences[position] + focus
     return focus

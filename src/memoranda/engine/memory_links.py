@@ -9,6 +9,7 @@ supersedes the old one. The new header has `supersedes: ID`, and `valid_until` e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -280,6 +281,8 @@ def _planned_links(
 def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draft:
     """Return the draft with header keys for its validity and for the notes it supersedes.
 
+    Its metadata may have the times of validity too.
+
     old: the notes that the draft supersedes.
 
     Raises TimeframeError for a time that cannot be read, and InvalidInput if the validity would end
@@ -289,9 +292,10 @@ def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> 
         raise InvalidInput(_NO_ENTRY)
     keys: dict[str, Any] = {}
     for key in ("valid_from", "valid_until"):
-        text = getattr(draft, key)
+        text = getattr(draft, key) or draft.metadata.get(key)
         if text:
-            keys[key] = header_time(session, text)
+            # In metadata, a day may be a date instead of a text
+            keys[key] = header_time(session, str(text))
     begins = keys.get("valid_from", "")
     ends = keys.get("valid_until")
     if ends and parse_stamp(ends) <= parse_stamp(begins or _EARLIEST_DAY):
@@ -457,8 +461,11 @@ def end_superseded(
     now = stamp(session.clock())
     begins = valid_from or now
     if not valid_from and draft.date and draft.date < now:
-        # The new note tells of a past day.
-        begins = draft.date[:_DAY_CHARACTERS]
+        # The new note tells of a past day. A date such as `2020` names none.
+        day = draft.date[:_DAY_CHARACTERS]
+        with suppress(ValueError):
+            parse_stamp(day)
+            begins = day
     end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
     change.about = change.about or (step.project, step.path)
     # The new note is written last, so that it comes first where the latest changes are listed

@@ -128,6 +128,13 @@ def test_attachments_are_listed_and_described_and_never_searched(vault: Tools, r
     vault.refused("read_note", "not_found", identifier="Missing.pdf", project=PROJECT)
 
 
+def test_a_drawing_is_listed_in_its_folder_whatever_its_case(vault: Tools, root: Path) -> None:
+    put(root / "Board.Excalidraw.md", "---\nexcalidraw-plugin: parsed\n---\nboardword\n")
+    for depth in (1, 2):
+        listed = vault("list_directory", dir_name="/", project=PROJECT, depth=depth)
+        assert "Board.Excalidraw.md" in {each["path"] for each in listed["attachments"]}
+
+
 @pytest.mark.promise("issue-vault")
 def test_attachments_of_a_large_folder_are_told_page_by_page(vault: Tools, root: Path) -> None:
     names = [f"picture {number:02}.png" for number in range(45)]

@@ -60,6 +60,7 @@ def test_the_old_one_gets_its_end_the_new_one_the_id_in_one_change(memory):
         ({"date": "2026-09-15"}, None, "2026-09-15"),
         ({"date": "2027-09-15"}, None, "2026-11-22T12:00:00Z"),
         ({"date": "15 September"}, None, "2026-11-22T12:00:00Z"),
+        ({"date": "2020"}, None, "2026-11-22T12:00:00Z"),
         ({"date": "2026-09-15"}, "2026-08-01", "2026-08-01"),
         ({}, "yesterday", "2026-11-21"),
         ({}, "2026-08-01T10:00:00+02:00", "2026-08-01T08:00:00Z"),
@@ -94,6 +95,30 @@ def test_the_beginning_may_be_in_the_metadata(memory, clock, written, begins):
         return
     new = fact(memory, "Anna lives in Munich", **more)
     assert memory.read(old).header["valid_until"] == new.header["valid_from"] == begins
+
+
+@pytest.mark.parametrize(
+    ("valid_from", "until"),
+    [
+        ("2026-03-01", "2026-03-01"),
+        (date(2026, 3, 1), "2026-03-01"),
+        ("2026-03-01 10:00:00Z", "2026-03-01T10:00:00Z"),
+    ],
+)
+@pytest.mark.parametrize("ends", [None, "2027-01-01"])
+def test_a_beginning_in_the_metadata_ends_the_old_note(memory, valid_from, until, ends):
+    old = fact(memory, "Anna lives in Berlin", valid_until=ends)
+    new = Draft("Anna lives in Munich", "categories", metadata={"valid_from": valid_from})
+    before, after = memory.supersede(old, new)
+    assert before.header["valid_until"] == after.header["valid_from"] == until
+
+
+@pytest.mark.parametrize("valid_from", ["once upon a time", ["2026-03-01"]])
+def test_a_beginning_in_the_metadata_that_is_no_time_is_refused(memory, valid_from):
+    old = fact(memory, "Anna lives in Berlin")
+    new = Draft("Anna lives in Munich", "categories", metadata={"valid_from": valid_from})
+    with pytest.raises(errors.TimeframeError):
+        memory.supersede(old, new)
 
 
 def test_an_older_note_supersedes_a_younger_one_from_now_on(memory, clock):

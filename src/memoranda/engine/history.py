@@ -228,12 +228,14 @@ class HistoryVerbs(NoteVerbs):
     def locate(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> Location:
         """Return the place of a note or file, which may be gone if the history knows it.
 
-        ref: `project/path`, the absolute path of a file, or the beginning of an id. A file of this
-            home goes before one that the history knows in a folder elsewhere.
+        ref: `project/path`, the absolute path of a file, the beginning of an id, or a name as `find`
+            takes it. A file of this home goes before one that the history knows in a folder
+            elsewhere.
 
         Raises NotFound, OutsideError, and Ambiguous if the history knows several such files.
         """
-        place = self._place_by_path(ref)
+        own_location = self._own_location(ref)
+        place = self._place_by_path(ref, own_location)
         if place is not None:
             return place
         try:
@@ -242,27 +244,49 @@ class HistoryVerbs(NoteVerbs):
             place = self._place_by_id(ref)
             if place is not None:
                 return place
-            info = self._at_path_or_named(ref, looseness)
+            try:
+                # A permalink begins as a path of a project does
+                info = self._at_path_or_named(ref, looseness)
+            except (NotFound, Ambiguous):
+                if own_location is None:
+                    raise
+                return own_location
         return info.project, info.path, root_of(self.engine, info.project)
 
-    def _place_by_path(self, ref: str) -> Location | None:
+    def _own_location(self, ref: str) -> Location | None:
+        """Return the place in this home that `project/path` names, whether or not a file is there.
+
+        None if it names no project. Raises OutsideError.
+        """
+        project, _, path = ref.partition("/")
+        if not path or ref.startswith("memory://"):
+            return None
+        name = self.engine.project_name(project)
+        if name is None:
+            return None
+        clean_path = path_guard.clean(path, name, hidden=True)
+        return name, clean_path, root_of(self.engine, name)
+
+    def _place_by_path(self, ref: str, own_location: Location | None) -> Location | None:
         """Return the place that `project/path` or an absolute path names. None if it is unknown.
+
+        own_location: the place in this home.
 
         Raises Ambiguous, OutsideError.
         """
         project, _, path = ref.partition("/")
         if not path or ref.startswith("memory://"):
             return None
-        name = self.engine.project_name(project)
-        if name is None and project in (".", ".."):
-            return None
-        is_absolute = ref.startswith("/")
-        clean_path = ref if is_absolute else path_guard.clean(path, name or project, hidden=True)
-        own_location: Location | None = None
-        if name is not None:
-            own_location = (name, clean_path, root_of(self.engine, name))
+        if own_location is not None:
+            name, clean_path, _ = own_location
             if os.path.lexists(os.path.join(self.engine.source(name).root, clean_path)):
                 return own_location
+        elif ref.startswith("/"):
+            clean_path = ref
+        elif project in (".", ".."):
+            return None
+        else:
+            clean_path = path_guard.clean(path, project, hidden=True)
         return self._place_in_history(ref, project, clean_path, own_location)
 
     def _place_in_history(
@@ -270,10 +294,10 @@ class HistoryVerbs(NoteVerbs):
     ) -> Location | None:
         """Return the place of a file that the history knows.
 
-        own_location: the place in this home, if it has the project. It is returned if the history
-            knows it, and also if the history knows no other place.
+        own_location: the place in this home, if it has the project. It goes before other places.
 
-        Raises Ambiguous if the history knows several places in folders elsewhere.
+        None if the history knows no such place. Raises Ambiguous if it knows several places in
+        folders elsewhere.
         """
         # The keys are the places, in order.
         places_elsewhere: dict[Location, None] = {}
@@ -290,7 +314,7 @@ class HistoryVerbs(NoteVerbs):
             raise Ambiguous(
                 ref, [os.path.join(root, file_path) for _, file_path, root in places_elsewhere]
             )
-        return next(iter(places_elsewhere), own_location)
+        return next(iter(places_elsewhere), None)
 
     def _place_by_id(self, ref: str) -> Location | None:
         """Return the last place of the memory whose id begins with `ref`. None if it is unknown.

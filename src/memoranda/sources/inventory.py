@@ -168,7 +168,9 @@ def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]
     except OSError:
         return []
     # A folder may have very many notes, so names like theirs are sorted out first
-    names = [name for name in names if not name.endswith(".md") or name.endswith(DRAWING_SUFFIX)]
+    names = [
+        name for name in names if not name.endswith(".md") or name.lower().endswith(DRAWING_SUFFIX)
+    ]
     inventory = Inventory()
     for name in names:
         path = posixpath.join(folder, name)

@@ -109,3 +109,20 @@ async def test_a_reminder_that_is_one_day_late_says_one_day(web, page):
 )
 def test_a_passage_says_what_the_title_does_not(passage, shown):
     assert readable_passage(passage, "Tea at four") == shown
+
+
+@pytest.mark.parametrize("do", ["delete", "erase", "tag", "edit"])
+@pytest.mark.parametrize("way", ["merged", "deleted"])
+async def test_what_was_meant_for_a_note_that_went_is_not_done_to_another(web, page, do, way):
+    gone, other = memory(web, "Tea is at four."), memory(web, "Cake is at five.")
+    if way == "merged":
+        await page.send(note_url(other.project, other.path), do="merge", other=gone.id)
+    else:
+        web.memory.link(other.id, gone.id)
+        web.memory.delete(gone.id)
+    before = web.memory.file(other.id).data
+    fields = {"sure": "yes", "tags": "x", "text": "Tea is at three.", "checksum": "x"}
+    answer = await page.send(note_url(gone.project, gone.path), do=do, **fields)
+    assert answer.status_code == (410 if do == "edit" else 404)
+    assert web.memory.file(other.id).data == before
+    assert (do != "edit") or "Tea is at three." in answer.text

@@ -288,7 +288,7 @@ def _changed(visit: Visit) -> Response:
     try:
         info = memory.find(place)
     except NotFound:
-        moved = where_now(memory, *place)
+        moved = where_now(memory, *place, only_same=True)
         if moved is None and action == "edit" and "text" in visit.fields:
             return editing.gone(visit, place)
         if moved is None:

@@ -126,3 +126,19 @@ async def test_what_was_meant_for_a_note_that_went_is_not_done_to_another(web, p
     assert answer.status_code == (410 if do == "edit" else 404)
     assert web.memory.file(other.id).data == before
     assert (do != "edit") or "Tea is at three." in answer.text
+
+
+@pytest.mark.parametrize(
+    ("written", "offered"),
+    [("work", "work"), ("work, tea", "work, tea"), ("[work, '#tea']", "work, tea"), ("true", "")],
+)
+async def test_the_tags_of_a_note_that_went_are_offered_as_its_header_has_them(
+    web, page, written, offered
+):
+    note = web.memory.write(Draft("Buy tea.", project="notes", title="Shopping"))
+    web.memory.delete(note)
+    header = f"---\ntags: {written}\n---\n"
+    address = note_url("notes", "Shopping.md")
+    answer = await page.send(address, do="edit", header=header, text="Buy milk.", checksum="x")
+    assert answer.status_code == 410
+    assert f'name="tags" value="{offered}"' in answer.text

@@ -10,6 +10,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.clock import stamp
+from memoranda.engine.served import log_of
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace
 from memoranda.serve.page import digest
@@ -142,3 +143,12 @@ async def test_the_tags_of_a_note_that_went_are_offered_as_its_header_has_them(
     answer = await page.send(address, do="edit", header=header, text="Buy milk.", checksum="x")
     assert answer.status_code == 410
     assert f'name="tags" value="{offered}"' in answer.text
+
+
+async def test_only_what_was_told_at_the_start_of_a_session_says_so(web, page):
+    note = web.memory.write(Draft("x", project="notes", title="Tea"))
+    for how in ("session start", "recent_activity"):
+        log_of(web.memory).add(web.now, "claude", how, "", [note.id])
+    shown = await page.see("/page/used?agent=claude")
+    asked = re.findall(r'class="asked">([^<]*)<', shown)
+    assert sorted(asked) == ["at the start of a session", "recent_activity"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from html import unescape
+from time import process_time
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +16,7 @@ from memoranda.engine.served import log_of
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace
 from memoranda.serve.page import digest
+from memoranda.serve.page.note import _not_shown
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import readable_passage
 from serve.test_page import memory, plain
@@ -152,3 +155,13 @@ async def test_only_what_was_told_at_the_start_of_a_session_says_so(web, page):
     shown = await page.see("/page/used?agent=claude")
     asked = re.findall(r'class="asked">([^<]*)<', shown)
     assert sorted(asked) == ["at the start of a session", "recent_activity"]
+
+
+def test_the_links_of_a_note_with_very_many_are_told_from_those_in_its_text_at_once():
+    paths = [f"folder/note {number}.md" for number in range(20_000)]
+    edges = [SimpleNamespace(note=SimpleNamespace(project="notes", path=path)) for path in paths]
+    shown = "".join(f'<p>text <a href="{note_url("notes", path)}">x</a>' for path in paths[:3000])
+    begin = process_time()
+    rest = _not_shown(edges, shown)
+    assert process_time() - begin < 0.5
+    assert [edge.note.path for edge in rest] == paths[3000:]

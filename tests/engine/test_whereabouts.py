@@ -64,6 +64,25 @@ def test_a_deleted_note_is_nowhere_and_a_merged_one_is_the_other(memory):
     kept, other = memory.memory_id(first.id), memory.memory_id(second.id)
     Upkeep(memory).merge(kept, other)
     assert where_now(memory, second.project, second.path).id == first.id
+    assert where_now(memory, second.project, second.path, only_same=True) is None
+
+
+def test_only_the_note_itself_is_followed_where_that_is_asked_for(memory):
+    memory.write(Draft("x", project="notes", title="One"))
+    memory.move("notes/One.md", "a/Uno.md")
+    memory.move("notes/a/Uno.md", "b/Eins.md")
+    moved = where_now(memory, "notes", "One.md", only_same=True)
+    assert moved.path == "b/Eins.md"
+    gone, holder = stored(memory, "Tea is at four."), stored(memory, "Cake is at five.")
+    memory.link(holder.id, gone.id)
+    memory.delete(gone.id)
+    assert where_now(memory, gone.project, gone.path, only_same=True) is None
+    mine = memory.write(Draft("y", project="notes", title="Mine"))
+    upkept = stored(memory, "Bob is a colleague of Ann")
+    upgrade_named(memory, [upkept.id], "people")
+    assert where_now(memory, upkept.project, upkept.path, only_same=True).id == upkept.id
+    Upkeep(memory).join(moved, memory.find(mine.id), "y\n")
+    assert where_now(memory, "notes", "Mine.md", only_same=True) is None
 
 
 def test_what_undo_refuses_is_foretold_and_nothing_else(memory):

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from html import unescape
+from time import process_time
 from types import SimpleNamespace
 
 import pytest
 
 from memoranda import Draft
 from memoranda.clock import stamp
+from memoranda.engine.served import log_of
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace
 from memoranda.note.model import Provenance
 from memoranda.serve.page import digest
+from memoranda.serve.page.note import _not_shown
 from memoranda.serve.page.rendering import note_url, writer_of
 from memoranda.serve.page.search import readable_passage
 from serve.test_page import memory, plain
@@ -128,3 +131,55 @@ def test_a_text_that_upkeep_made_of_agents_texts_names_no_agent_called_manual():
         source="manual", provenance=Provenance("owner", "agent", client="daemon")
     )
     assert writer_of(merged) == "an agent"
+
+
+@pytest.mark.parametrize("do", ["delete", "erase", "tag", "edit"])
+@pytest.mark.parametrize("way", ["merged", "deleted"])
+async def test_what_was_meant_for_a_note_that_went_is_not_done_to_another(web, page, do, way):
+    gone, other = memory(web, "Tea is at four."), memory(web, "Cake is at five.")
+    if way == "merged":
+        await page.send(note_url(other.project, other.path), do="merge", other=gone.id)
+    else:
+        web.memory.link(other.id, gone.id)
+        web.memory.delete(gone.id)
+    before = web.memory.file(other.id).data
+    fields = {"sure": "yes", "tags": "x", "text": "Tea is at three.", "checksum": "x"}
+    answer = await page.send(note_url(gone.project, gone.path), do=do, **fields)
+    assert answer.status_code == (410 if do == "edit" else 404)
+    assert web.memory.file(other.id).data == before
+    assert (do != "edit") or "Tea is at three." in answer.text
+
+
+@pytest.mark.parametrize(
+    ("written", "offered"),
+    [("work", "work"), ("work, tea", "work, tea"), ("[work, '#tea']", "work, tea"), ("true", "")],
+)
+async def test_the_tags_of_a_note_that_went_are_offered_as_its_header_has_them(
+    web, page, written, offered
+):
+    note = web.memory.write(Draft("Buy tea.", project="notes", title="Shopping"))
+    web.memory.delete(note)
+    header = f"---\ntags: {written}\n---\n"
+    address = note_url("notes", "Shopping.md")
+    answer = await page.send(address, do="edit", header=header, text="Buy milk.", checksum="x")
+    assert answer.status_code == 410
+    assert f'name="tags" value="{offered}"' in answer.text
+
+
+async def test_only_what_was_told_at_the_start_of_a_session_says_so(web, page):
+    note = web.memory.write(Draft("x", project="notes", title="Tea"))
+    for how in ("session start", "recent_activity"):
+        log_of(web.memory).add(web.now, "claude", how, "", [note.id])
+    shown = await page.see("/page/used?agent=claude")
+    asked = re.findall(r'class="asked">([^<]*)<', shown)
+    assert sorted(asked) == ["at the start of a session", "recent_activity"]
+
+
+def test_the_links_of_a_note_with_very_many_are_told_from_those_in_its_text_at_once():
+    paths = [f"folder/note {number}.md" for number in range(20_000)]
+    edges = [SimpleNamespace(note=SimpleNamespace(project="notes", path=path)) for path in paths]
+    shown = "".join(f'<p>text <a href="{note_url("notes", path)}">x</a>' for path in paths[:3000])
+    begin = process_time()
+    rest = _not_shown(edges, shown)
+    assert process_time() - begin < 0.5
+    assert [edge.note.path for edge in rest] == paths[3000:]

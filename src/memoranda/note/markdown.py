@@ -719,8 +719,8 @@ def compose_note(
     other_keys.pop("title", None)
     other_keys.pop("type", None)
     all_tags = [
-        *_listed_texts(own_header.values.get("tags")),
-        *_listed_texts(other_keys.pop("tags", None)),
+        *listed_texts(own_header.values.get("tags")),
+        *listed_texts(other_keys.pop("tags", None)),
         *tags,
     ]
 
@@ -773,7 +773,7 @@ def _keys_of_arguments(
         kind = "note"
     if kind:
         decided["type"] = kind
-    all_tags = united(tags or _listed_texts(values.get("tags")))
+    all_tags = united(tags or listed_texts(values.get("tags")))
     if all_tags:
         decided["tags"] = all_tags
     return decided
@@ -905,7 +905,7 @@ def _is_header_of(lines: str, key: str, value: Any) -> bool:
         return False
 
 
-def _listed_texts(value: Any) -> list[str]:
+def listed_texts(value: Any) -> list[str]:
     """Return the texts of a list, or the parts of a text between commas, as they are."""
     values = unpack_list(value)
     if isinstance(values, str):

@@ -16,7 +16,8 @@ from memoranda.engine.telling import author
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.note import frontmatter
-from memoranda.note.model import Note
+from memoranda.note.markdown import listed_texts
+from memoranda.note.model import Note, united
 from memoranda.serve.page import create
 from memoranda.serve.page.merging import has_marks, merge
 from memoranda.serve.page.visit import Visit
@@ -117,7 +118,7 @@ def gone(visit: Visit, place: tuple[str, str]) -> Response:
         "text": body,
         "project": project,
         "category": str(header.get("category") or ""),
-        "tags": ", ".join(map(str, header.get("tags") or ())),
+        "tags": ", ".join(united(listed_texts(header.get("tags")))),
     }
     return visit.html(
         "new.html",

@@ -6,6 +6,7 @@ The forms of that page are carried out here, too: editing (editing.py) and other
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -49,6 +50,8 @@ _CHANGES_PER_PAGE = 30
 _AMBIGUOUS = "ambiguous"
 # Before a note is erased, notes with the same words are named: at most this many.
 _MAX_NAMED = 8
+# The address of a link in the text as it is shown.
+_HREF = re.compile(r'href="([^"]*)"')
 # Notes that are offered for an ambiguous name.
 _MAX_NAMESAKES = 50
 
@@ -146,10 +149,11 @@ def _not_shown(edges: Sequence[Edge], html: str) -> list[Edge]:
 
     html: the text of the note as it is shown.
     """
+    shown = set(_HREF.findall(html))
     return [
         edge
         for edge in edges
-        if edge.note and f'href="{note_url(edge.note.project, edge.note.path)}"' not in html
+        if edge.note and note_url(edge.note.project, edge.note.path) not in shown
     ]
 
 
@@ -288,7 +292,7 @@ def _changed(visit: Visit) -> Response:
     try:
         info = memory.find(place)
     except NotFound:
-        moved = where_now(memory, *place)
+        moved = where_now(memory, *place, only_same=True)
         if moved is None and action == "edit" and "text" in visit.fields:
             return editing.gone(visit, place)
         if moved is None:

@@ -22,9 +22,11 @@ from memoranda.serve.page.visit import Visit
 # Calls on one page, and the notes that are named for each.
 _ROWS_PER_PAGE = 100
 _MAX_NOTES = 8
+# The way of notes that a hook gave before anything was asked.
+_SESSION_START = "session start"
 # The words for the ways to get notes, by parts of the names of tools.
 _WAYS = {
-    "told": ("session start", "prompt"),
+    "told": (_SESSION_START, "prompt"),
     "found": ("search", "recall", "context", "find", "query", "list", "recent"),
     "read": ("read", "view", "get", "open", "fetch", "memory", "graph"),
 }
@@ -37,7 +39,7 @@ class UsedRow:
     """A call that gave notes to an agent.
 
     how: the way in a word: "told", "found" or "read", or else the name of the tool.
-    asked: the words that the agent asked with.
+    asked: the words that the agent asked with (see `_asked`).
     more: how many of its notes are not listed.
     """
 
@@ -108,7 +110,12 @@ def _way(tool: str) -> str:
 
 
 def _asked(row: Served, infos: Mapping[str, NoteInfo]) -> str:
-    """Return the words that an agent asked with. If they are a note's id, return its title."""
+    """Return the words that an agent asked with. If they are a note's id, return its title.
+
+    A call without words gives the name of its tool. At the start of a session, nothing asks: "".
+    """
+    if not row.asked and row.how != _SESSION_START:
+        return row.how
     info = infos.get(row.asked)
     return row.asked if info is None else info.title
 

@@ -799,7 +799,11 @@ class Orders:
         lines: dict[Combination, None] = {}
         parts_by_language = self._words.parts_by_language(telling_words, set(words))
         shared = parts_by_language.pop(_EVERYWHERE, 0)
-        for language, parts in parts_by_language.items():
+        # A name by which somebody is called counts in each language, as in `places`
+        for parts in parts_by_language.values():
+            shared |= parts & self._words.parts[_CALLED]
+        # Sorted, because the order of a set of words differs between two processes
+        for language, parts in sorted(parts_by_language.items()):
             together = parts | shared
             if language in _BESIDE_ENGLISH:
                 together |= parts_by_language.get("en", 0)

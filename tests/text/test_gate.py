@@ -167,10 +167,15 @@ def test_a_broken_file_is_refused_with_its_line(text: str, why: str) -> None:
         parse(text)
 
 
-def test_a_rule_that_is_no_expression_is_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "lines"), [("match", "match: (x\n"), ("then", "match: x\nthen: (x\n")]
+)
+def test_a_rule_that_is_no_expression_is_refused_by_name(
+    tmp_path: Path, key: str, lines: str
+) -> None:
     file = tmp_path / "own.rules"
-    file.write_text("[odd]\nkind: secret\nnear: x\nmatch: (x\n")
-    with pytest.raises(ValueError, match="rule odd: match is no regular expression"):
+    file.write_text(f"[odd]\nkind: secret\nnear: x\n{lines}")
+    with pytest.raises(ValueError, match=f"rule odd: {key} is no regular expression"):
         default_rules().with_file(file)
 
 

@@ -160,14 +160,16 @@ class Rules:
         """
         own_rules = parse(file.read_text(encoding="utf-8-sig"))
         for rule in own_rules.values():
+            key = "match"
             try:
                 _ = rule.pattern
-                re.compile(rule.then)
-                Orders([combination(rule.id, line) for line in rule.parts])
+                key = "then"
+                re.compile(rule.then, re.ASCII)
             except re.error as error:
                 raise ValueError(
-                    f"rule {rule.id}: match is no regular expression: {error}"
+                    f"rule {rule.id}: {key} is no regular expression: {error}"
                 ) from None
+            Orders([combination(rule.id, line) for line in rule.parts])
         return Rules(self._rules | own_rules)
 
     @remembered

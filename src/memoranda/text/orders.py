@@ -105,7 +105,7 @@ _HOST_WORDS = frozenset(
 )
 _SHELL_WORDS = frozenset(["sh", "bash", "zsh", "dash", "curl", "wget"])
 _STYLE_WORDS = frozenset(["display", "visibility", "font", "opacity", "color", "hidden"])
-_STYLE_VALUES = frozenset(["none", "hidden", "0", "white", "fff", "ffffff", "transparent"])
+_STYLE_VALUES = frozenset(["none", "hidden", "white", "fff", "ffffff", "transparent"])
 # Styles of HTML that hide a text from people.
 _HIDDEN = lazy_pattern(
     r"display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0"
@@ -799,7 +799,11 @@ class Orders:
         lines: dict[Combination, None] = {}
         parts_by_language = self._words.parts_by_language(telling_words, set(words))
         shared = parts_by_language.pop(_EVERYWHERE, 0)
-        for language, parts in parts_by_language.items():
+        # A name by which somebody is called counts in each language, as in `places`
+        for parts in parts_by_language.values():
+            shared |= parts & self._words.parts[_CALLED]
+        # Sorted, because the order of a set of words differs between two processes
+        for language, parts in sorted(parts_by_language.items()):
             together = parts | shared
             if language in _BESIDE_ENGLISH:
                 together |= parts_by_language.get("en", 0)
@@ -913,8 +917,9 @@ def _mark_signs(text: str, words: frozenset[str]) -> str:
 
     words: the folded words of the text.
     """
-    # A sign is found much faster than a pattern, and most texts have none of them
-    if "http" in words or "https" in words:
+    # A sign is found much faster than a pattern, and most texts have none of them.
+    # Chinese has no blank before an address or a path, so these are no words of their own.
+    if _holds_any(text, ("://", "@")):
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
         text = _PARAMETER.sub(" zzhidden ", text)
     if not words.isdisjoint(_HOST_WORDS):
@@ -927,16 +932,20 @@ def _mark_signs(text: str, words: frozenset[str]) -> str:
         text = _ROLE.sub(" zzrole ", text)
     if not words.isdisjoint(_SHELL_WORDS):
         text = _SHELL.sub(" zzshell ", text)
-    if not words.isdisjoint(_KEY_FILE_WORDS):
+    if not words.isdisjoint(_KEY_FILE_WORDS) or _holds_any(text, ("/etc/", "authorized_keys")):
         text = _KEY_FILE.sub(" zzkeyfile ", text)
-    has_styles = not words.isdisjoint(_STYLE_WORDS) and not words.isdisjoint(_STYLE_VALUES)
-    if has_styles and _holds_any(text, ":=<"):
+    if not words.isdisjoint(_STYLE_WORDS) and _has_style_value(words) and _holds_any(text, ":=<"):
         text = _HIDDEN.sub(" zzhidden ", text)
     if _holds_any(text, ("!", "[//]", "{{/*")):
         for sign in _COMMENTS:
             text = text.replace(sign, " zzcomment ")
         text = text.replace("![", " zzhidden ")
     return text
+
+
+def _has_style_value(words: frozenset[str]) -> bool:
+    """Whether one of these words is a value that hides a text: `none`, or a size such as `0px`."""
+    return not words.isdisjoint(_STYLE_VALUES) or any(word.startswith("0") for word in words)
 
 
 def _holds_any(text: str, signs: Iterable[str]) -> bool:

@@ -104,7 +104,9 @@ def joined_moves(revisions: Iterable[Revision]) -> list[Revision]:
     removed_by_id: dict[str, Revision] = {}
     for revision in revisions:
         identifier = _id_in(revision.before)
-        if revision.after is None and identifier is not None:
+        # A copy that was removed with its original has the same id, and is a removal of its own.
+        is_move_possible = revision.after is None and identifier not in removed_by_id
+        if identifier is not None and is_move_possible:
             removed_by_id[identifier] = revision
         else:
             remaining_revisions.append(revision)

@@ -11,9 +11,11 @@ from memoranda import Draft, Query
 from memoranda.engine import open_session
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.transcripts import search
-from memoranda.transcripts.index import TraceQuery
+from memoranda.transcripts.index import TraceIndex, TraceQuery
+from memoranda.transcripts.lines import LineFormat
 from memoranda.transcripts.search import TraceFilter
 from memoranda.transcripts.tier import Transcripts, find_traces, found_on_this_machine
+from transcripts.conftest import ClaudeSession
 
 SECRET = "ghp_" + "Zx8Kq3vTn7LmB4nR8sYwE1uC6pJ3dF5gA0iK"
 
@@ -93,6 +95,26 @@ def test_a_second_look_reads_only_what_is_new(memory, claude):
     again = tier.sync()
     assert (again.files, again.turns) == (1, 2)
     assert found(memory, "second buoy")[0].passage == "the second buoy is green"
+
+
+def test_files_that_were_read_before_an_error_are_written(
+    memory, claude, empty_person, monkeypatch
+):
+    claude.say("the first buoy is red").answer("yes")
+    ClaudeSession(empty_person, "s2").say("the second buoy is green").answer("yes")
+    read = LineFormat.read
+
+    def read_one(self, path, state):
+        if path.stem == "s2":
+            raise AttributeError
+        return read(self, path, state)
+
+    monkeypatch.setattr(LineFormat, "read", read_one)
+    with pytest.raises(AttributeError):
+        Transcripts(memory).sync()
+    monkeypatch.undo()
+    with TraceIndex(Transcripts(memory).path, may_write=False) as index:
+        assert [row.path for row in index.sources().values()] == [str(claude.path)]
 
 
 def test_a_transcript_that_went_is_forgotten(memory, claude):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+from contextlib import closing
 
 import pytest
 
 from memoranda import Draft, Query
 from memoranda.engine import open_session
-from memoranda.errors import InvalidInput, NotFound
+from memoranda.errors import CannotRead, InvalidInput, NotFound
 from memoranda.transcripts import search
 from memoranda.transcripts.index import TraceIndex, TraceQuery
 from memoranda.transcripts.lines import LineFormat
@@ -206,6 +208,31 @@ def test_a_damaged_index_is_made_anew(memory, claude):
     tier.path.write_bytes(b"no database at all, but some bytes" * 100)
     tier.sync()
     assert found(memory, "kelp")
+
+
+def test_an_index_of_an_earlier_version_is_made_anew_also_right_after_a_look(memory, claude):
+    claude.say("the kelp grows in June")
+    tier = Transcripts(memory)
+    tier.sync()
+    ref = found(memory, "kelp")[0].ref
+    now = memory.clock().timestamp()
+    for look in (lambda: found(memory, "kelp"), lambda: tier.show(ref)):
+        with closing(sqlite3.connect(tier.path)) as database:
+            database.execute("alter table turn drop column is_statement")
+            database.execute("pragma user_version = 1")
+            database.commit()
+        os.utime(tier.path.with_suffix(".lock"), (now, now))
+        assert tier.status()
+        assert [hit.ref for hit in look()] == [ref]
+
+
+def test_a_damaged_index_is_refused_in_words_where_it_cannot_be_made_anew(memory, claude):
+    claude.say("the kelp grows in June")
+    tier = Transcripts(memory)
+    tier.sync()
+    tier.path.write_bytes(b"no database at all, but some bytes" * 100)
+    with pytest.raises(CannotRead, match="memory transcripts sync"):
+        tier.status()
 
 
 def test_an_unknown_reference_is_refused_by_name(memory, claude):

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from memoranda.cli.history_commands import _no_words
+from memoranda.engine.history import Revision
+
 KEYS = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face"]
 
 
@@ -198,3 +201,18 @@ def test_undo_and_restore_keep_the_count_of_reads(terminal: Any) -> None:
         terminal.ok(*back)
         assert shown() == (before, tags)
     assert before == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("a\n", "a\n", "the same text"),
+        ("a\n", "a\r\n\r\n", "line ends"),
+        ("---\nversion: 1\n---\na\n", "---\nversion: 2\n---\na\n", "what memoranda notes"),
+    ],
+)
+def test_a_change_without_words_is_said_to_be_what_it_is(
+    before: str, after: str, words: str
+) -> None:
+    unused: Any = None
+    assert words in _no_words(Revision(unused, unused, before, after))

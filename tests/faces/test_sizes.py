@@ -10,6 +10,7 @@ import pytest
 from memoranda.engine import open_session
 from memoranda.errors import InvalidInput
 from memoranda.faces import ALL, registry
+from memoranda.faces.arguments import check
 from memoranda.faces.sizes import _sizes, check_sizes
 
 
@@ -103,3 +104,10 @@ def test_a_text_in_very_many_places_is_answered_shortly(memory, tools):
     assert reply.text.endswith("99, 100, and 49,900 more. Please ensure it is unique")
     absent = edit | {"old_str": "not there " * 20_000}
     assert len(tools.call(memory, "memory", absent).text) < 3_000
+
+
+def test_a_number_of_hundreds_of_digits_is_not_repeated_in_full() -> None:
+    schema = {"properties": {"page": {"type": "integer", "minimum": 1, "maximum": 5}}}
+    with pytest.raises(InvalidInput, match=r"must be 1 to 5; got 1000+\.$") as caught:
+        check({"page": 10**400}, schema, "notes")
+    assert len(str(caught.value)) < 120

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from memoranda.transcripts import places
+from memoranda.transcripts.blocks import tool_result
 from memoranda.transcripts.databases import _can_decompress
 from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.turn import NotUnderstood
@@ -95,6 +96,14 @@ def test_a_file_that_grew_is_read_from_where_it_ended(person):
         path.write_bytes(whole[:end])
         turns += [turn for found in form.read(path, state) for turn in found.turns]
     assert turns == expected
+
+
+def test_a_block_of_memory_is_left_out_of_an_output_and_beginnings_alone_cost_no_time():
+    output = "a <memoranda-memory x>told</memoranda-memory>b <memoranda-memory x>c"
+    assert [part.text for part in tool_result(output)] == ["a b <memoranda-memory x>c"]
+    begin = time.process_time()
+    list(tool_result(output + "<memoranda-memory x> line\n" * 20_000))
+    assert time.process_time() - begin < 2
 
 
 def test_closed_stores_are_named_with_the_reason(person):

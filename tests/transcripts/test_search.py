@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+from contextlib import closing
 
 import pytest
 
 from memoranda import Draft, Query
 from memoranda.engine import open_session
-from memoranda.errors import InvalidInput, NotFound
+from memoranda.errors import CannotRead, InvalidInput, NotFound
 from memoranda.transcripts import search
-from memoranda.transcripts.index import TraceQuery
+from memoranda.transcripts.index import TraceIndex, TraceQuery
+from memoranda.transcripts.lines import LineFormat
 from memoranda.transcripts.search import TraceFilter
 from memoranda.transcripts.tier import Transcripts, find_traces, found_on_this_machine
+from transcripts.conftest import ClaudeSession
 
 SECRET = "ghp_" + "Zx8Kq3vTn7LmB4nR8sYwE1uC6pJ3dF5gA0iK"
 
@@ -93,6 +97,26 @@ def test_a_second_look_reads_only_what_is_new(memory, claude):
     again = tier.sync()
     assert (again.files, again.turns) == (1, 2)
     assert found(memory, "second buoy")[0].passage == "the second buoy is green"
+
+
+def test_files_that_were_read_before_an_error_are_written(
+    memory, claude, empty_person, monkeypatch
+):
+    claude.say("the first buoy is red").answer("yes")
+    ClaudeSession(empty_person, "s2").say("the second buoy is green").answer("yes")
+    read = LineFormat.read
+
+    def read_one(self, path, state):
+        if path.stem == "s2":
+            raise AttributeError
+        return read(self, path, state)
+
+    monkeypatch.setattr(LineFormat, "read", read_one)
+    with pytest.raises(AttributeError):
+        Transcripts(memory).sync()
+    monkeypatch.undo()
+    with TraceIndex(Transcripts(memory).path, may_write=False) as index:
+        assert [row.path for row in index.sources().values()] == [str(claude.path)]
 
 
 def test_a_transcript_that_went_is_forgotten(memory, claude):
@@ -184,6 +208,31 @@ def test_a_damaged_index_is_made_anew(memory, claude):
     tier.path.write_bytes(b"no database at all, but some bytes" * 100)
     tier.sync()
     assert found(memory, "kelp")
+
+
+def test_an_index_of_an_earlier_version_is_made_anew_also_right_after_a_look(memory, claude):
+    claude.say("the kelp grows in June")
+    tier = Transcripts(memory)
+    tier.sync()
+    ref = found(memory, "kelp")[0].ref
+    now = memory.clock().timestamp()
+    for look in (lambda: found(memory, "kelp"), lambda: tier.show(ref)):
+        with closing(sqlite3.connect(tier.path)) as database:
+            database.execute("alter table turn drop column is_statement")
+            database.execute("pragma user_version = 1")
+            database.commit()
+        os.utime(tier.path.with_suffix(".lock"), (now, now))
+        assert tier.status()
+        assert [hit.ref for hit in look()] == [ref]
+
+
+def test_a_damaged_index_is_refused_in_words_where_it_cannot_be_made_anew(memory, claude):
+    claude.say("the kelp grows in June")
+    tier = Transcripts(memory)
+    tier.sync()
+    tier.path.write_bytes(b"no database at all, but some bytes" * 100)
+    with pytest.raises(CannotRead, match="memory transcripts sync"):
+        tier.status()
 
 
 def test_an_unknown_reference_is_refused_by_name(memory, claude):

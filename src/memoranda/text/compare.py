@@ -48,11 +48,44 @@ class _Bounded(SequenceMatcher[str]):
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return how `old` becomes `new`. One block with all lines if comparing takes too long."""
+    """Return how `old` becomes `new`.
+
+    If comparing takes too long, what lies between the common beginning and the common end is one
+    block.
+    """
     try:
         return list(_Bounded(old, new).get_opcodes())
     except _TooManySteps:
-        return [("replace", 0, len(old), 0, len(new))]
+        return _as_one_block(old, new)
+
+
+def _as_one_block(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """Return one changed block, with the lines before and after it that both texts have."""
+    start = _count_of_equal(old, new)
+    end = _count_of_equal(old[start:][::-1], new[start:][::-1])
+    old_end = len(old) - end
+    new_end = len(new) - end
+    tag = "replace"
+    if start == old_end:
+        tag = "insert"
+    elif start == new_end:
+        tag = "delete"
+    blocks: list[Change] = [
+        ("equal", 0, start, 0, start),
+        (tag, start, old_end, start, new_end),
+        ("equal", old_end, len(old), new_end, len(new)),
+    ]
+    return [block for block in blocks if block[1] < block[2] or block[3] < block[4]]
+
+
+def _count_of_equal(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many lines at the beginning are the same."""
+    count = 0
+    for old_line, new_line in zip(old, new, strict=False):
+        if old_line != new_line:
+            break
+        count += 1
+    return count
 
 
 def grouped_changes(old: Sequence[str], new: Sequence[str], context: int) -> list[list[Change]]:

@@ -281,20 +281,20 @@ class DayUse:
 
     def since_midnight(self, now: datetime, settings: Settings) -> dict[str, Use]:
         """Return how much each agent wrote on the day of `now`, by the agent's name."""
-        history = self._history
+        last_number = self._history.last
         is_same_day = self._day_begins <= now < self._day_ends
         # A damaged ledger that was set aside is followed by one whose numbers begin again.
-        has_new_history = self._last_number > history.last
+        has_new_history = self._last_number > last_number
         if not is_same_day or has_new_history:
             self._begin_day(now, settings)
-        if history.last != self._last_number:
+        if last_number != self._last_number:
             # `changes` begins with the latest one.
-            for change in history.changes():
+            for change in self._history.changes():
                 is_counted = change.number <= self._last_number
                 if is_counted or parse_stamp(change.time) < self._day_begins:
                     break
                 self._add(change)
-        self._last_number = history.last
+        self._last_number = last_number
         return self._uses
 
     def _begin_day(self, now: datetime, settings: Settings) -> None:

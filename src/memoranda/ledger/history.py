@@ -135,7 +135,7 @@ class History:
         self.review_rows = ReviewRows(database, str(layout.private))
         # The value of `last`, and the version of the database that it was read from
         self._last: int | None = None
-        self._version = -1
+        self._version = (0, 0)
 
     # --- reading
 

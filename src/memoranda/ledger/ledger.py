@@ -71,9 +71,9 @@ if TYPE_CHECKING:
 HOME_TEMP = lazy_pattern(
     r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})"
     r"|dream-report\.json-(?=\d+-[0-9a-f]{8})"
-    r"|config\.yaml-|erasing-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
+    r"|config\.yaml-|erasing-|index[^/]*\.db-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
 )
-"""The name of a temporary file beside a list, the configuration, a report or vectors, such as
+"""The name of a temporary file beside a list, the configuration, a report, the index or vectors, as
 `.config.yaml-4711`. Its group is the number of the process that wrote it. It is written whole, then
 takes the place of the file it is named after."""
 # The temporary file of a step, as `temp_mark` and `place_temps` name it. An earlier version named
@@ -512,7 +512,7 @@ class Ledger:
 
         If others changed the rows that a change sets, its `error` becomes a Conflict instead.
         """
-        number = self.history.last
+        number = self._number_before(changes)
         batch = number + 1
         is_durable = not all(_is_safe_in_file(planned) for planned in changes)
         with self.database.transaction(durable=is_durable) as connection:
@@ -525,6 +525,10 @@ class Ledger:
                     connection.execute("rollback to one_change")
                     planned.error = error
                 connection.execute("release one_change")
+
+    def _number_before(self, changes: Sequence[PlannedChange]) -> int:
+        """Return the number that the numbers of these new changes follow."""
+        return self.history.last
 
     def _record_change(
         self, connection: Connection, planned: PlannedChange, number: int, batch: int

@@ -184,7 +184,7 @@ def _runs(visit: Visit) -> tuple[list[list[Change]], bool]:
         begin = start_of_day(memory, day)
         since = begin
         end = last_number_before(memory, begin + timedelta(days=1)) + 1
-        before = min(before, end) if before else end
+        before = before or end
     runs = memory.log_by_run(
         None,
         limit=CHANGES,

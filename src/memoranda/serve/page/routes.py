@@ -86,7 +86,7 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/reminder": (POST, calendar.change),
     f"{HOME}/agents": (GET, agents.show),
     f"{HOME}/agents/pause": (POST, agents.pause),
-    f"{HOME}/agents/undo": (POST, agents.undo_since),
+    f"{HOME}/agents/undo": (BOTH, agents.undo_since),
     f"{HOME}/session": (BOTH, agents.session),
     f"{HOME}/agents/revoke": (POST, agents.revoke),
     f"{HOME}/used": (GET, used.show),

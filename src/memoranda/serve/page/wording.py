@@ -82,14 +82,15 @@ def joined_names(language: str, names: Sequence[str], max_names: int = 3) -> str
     return translated(language, " and ").join((beginning, items[-1]))
 
 
-def counted(language: str, singular: str, plural: str, number: int) -> str:
+def counted(language: str, singular: str, plural: str, number: int, **values: Any) -> str:
     """Return the text for a number of things in a language.
 
-    `singular` is for one thing. In `plural`, `{n}` is replaced by the number: "{n} days late".
+    `singular` is for one thing. In `plural`, `{n}` is replaced by the number: "{n} days late". The
+    value `name=…` replaces `{name}` in both.
     """
     if number == 1:
-        return translated(language, singular)
-    return translated(language, plural, n=f"{number:,}")
+        return translated(language, singular, **values)
+    return translated(language, plural, n=f"{number:,}", **values)
 
 
 def moment_of(at: str | datetime | None) -> datetime | None:

@@ -87,12 +87,12 @@ def count_people(memory: MemorySession) -> int:
 def _named(memory: MemorySession, kind: str) -> list[NotePlace]:
     """Return the places of all notes of a kind, in the order of their titles."""
     types, folders = _KINDS[kind]
-    places = places_passing(memory, Query(types=types, archived=False))
+    queries = [Query(types=types, archived=False)]
     for project, folder in folders_named(memory, folders):
-        places += places_passing(memory, Query(projects=(project,), folder=folder))
+        queries.append(Query(projects=(project,), folder=folder))
     # Only memories have a phase. A memory is a sentence about a person, so its title is not a name.
-    by_row = {place.row: place for place in places if place.phase is None}
-    return sorted(by_row.values(), key=lambda place: (place.title.casefold(), place.row))
+    places = [place for place in places_passing(memory, *queries) if place.phase is None]
+    return sorted(places, key=lambda place: (place.title.casefold(), place.row))
 
 
 def show(visit: Visit) -> Response:

@@ -27,6 +27,12 @@ function closeMenus(event) {
   }
 }
 
+// What comes later takes no time from the page itself. A page that nobody sees is never painted.
+function afterPaint(work) {
+  if (document.hidden) work();
+  else requestAnimationFrame(() => setTimeout(work));
+}
+
 function startAgain() {
   fill(document);
   renewRail();
@@ -35,9 +41,11 @@ function startAgain() {
 onReturn(startAgain, () => !isBegun(document));
 document.addEventListener("click", walkInside);
 document.addEventListener("submit", submitted);
-document.addEventListener("change", (event) => {
-  if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-submit]")) target.form.requestSubmit();
+  if (target.matches("[data-all]")) for (const box of target.form.querySelectorAll("[name=ref]")) box.checked = target.checked;
 });
+document.addEventListener("toggle", (event) => fill(event.target), true);
 document.addEventListener("click", closeMenus);
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(event); });
 addEventListener("beforeunload", keepsUnsaved);
@@ -48,7 +56,7 @@ if (toast?.textContent.trim()) announce(toast.innerHTML);
 listenToKeys();
 openPalette();
 tidyAddress();
-startAgain();
 begin();
+afterPaint(startAgain);
 // Keys work from now on
 document.body.dataset.ready = "";

@@ -139,7 +139,7 @@ def test_a_text_that_upkeep_made_of_agents_texts_names_no_agent_called_manual():
 async def test_what_was_meant_for_a_note_that_went_is_not_done_to_another(web, page, do, way):
     gone, other = memory(web, "Tea is at four."), memory(web, "Cake is at five.")
     if way == "merged":
-        await page.send(note_url(other.project, other.path), do="merge", other=gone.id)
+        await page.send(note_url(other.project, other.path), do="merge", other=gone.id, sure="yes")
     else:
         web.memory.link(other.id, gone.id)
         web.memory.delete(gone.id)

@@ -33,6 +33,7 @@ from memoranda.serve.page import editing, note_actions, note_history, used
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.review import panes_of, say_the_same
 from memoranda.serve.page.visit import HOME, Visit
 
 # Links listed in each direction.
@@ -57,10 +58,7 @@ def find(visit: Visit) -> Response:
     try:
         info = visit.memory.find(ref)
     except Ambiguous as error:
-        infos = []
-        for candidate in error.candidates[:_MAX_NAMESAKES]:
-            with suppress(MemorandaError):
-                infos.append(visit.memory.find(candidate))
+        infos = _infos(visit.memory, error.candidates)
         return visit.html("choose.html", 300, ref=ref, infos=infos, total=error.total)
     return RedirectResponse(note_url(info.project, info.path), 303)
 
@@ -233,6 +231,8 @@ def _changed(visit: Visit) -> Response:
         info = moved
     if action == "erase":
         return _erase(visit, info)
+    if action == "merge" and visit.fields.get("sure") != "yes":
+        return _merge_form(visit, info)
     try:
         new_place = note_actions.act(visit, info)
     except Conflict:
@@ -243,6 +243,37 @@ def _changed(visit: Visit) -> Response:
         note_url(new_place.project, new_place.path) if new_place else HOME
     )
     return visit.back(target)
+
+
+def _merge_form(visit: Visit, info: NoteInfo) -> Response:
+    """Ask whether to merge the note that the field `other` names into a note.
+
+    Shows both with their differences. If several notes have the name, shows a choice.
+    """
+    memory = visit.memory
+    try:
+        other_note = note_actions.other_of_merge(visit, info)
+    except Ambiguous as error:
+        named = _infos(memory, error.candidates)
+        infos = [candidate for candidate in named if candidate.row != info.row]
+        return visit.html("merge_which.html", note=info, infos=infos)
+    notes = [memory.read(note, count=False) for note in (info, other_note)]
+    return visit.html(
+        "merge.html",
+        note=info,
+        other=other_note,
+        panes=panes_of(notes),
+        is_same=say_the_same(notes),
+    )
+
+
+def _infos(memory: MemorySession, refs: Sequence[str]) -> list[NoteInfo]:
+    """Return the notes that some references name, without those that are gone."""
+    infos = []
+    for ref in refs[:_MAX_NAMESAKES]:
+        with suppress(MemorandaError):
+            infos.append(memory.find(ref))
+    return infos
 
 
 def _erase(visit: Visit, info: NoteInfo) -> Response:

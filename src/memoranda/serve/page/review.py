@@ -192,18 +192,18 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
         for ref in item.refs[:2]:
             with suppress(NotFound, Ambiguous):
                 notes.append(visit.memory.read(ref.partition(":")[0], count=False))
-    is_of_two_things = item.kind == _MERGE and not _say_the_same(notes)
+    is_of_two_things = item.kind == _MERGE and not say_the_same(notes)
     return Question(
         item,
         TITLES[item.kind],
         _reasons(visit, item, notes),
         is_of_two_things,
-        _panes(notes),
+        panes_of(notes),
         _choices(item, is_of_two_things),
     )
 
 
-def _say_the_same(notes: Sequence[Note]) -> bool:
+def say_the_same(notes: Sequence[Note]) -> bool:
     """Whether two notes belong to the same project and differ in no word that counts."""
     if len(notes) < 2:
         return False
@@ -221,7 +221,7 @@ def _reasons(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[str]
     return [translated(visit.language, rule.why) for rule in gate.rules() if rule.id in ids]
 
 
-def _panes(notes: Sequence[Note]) -> list[Pane]:
+def panes_of(notes: Sequence[Note]) -> list[Pane]:
     """Return a pane for each note: one, or two with their differences marked."""
     texts = [note.content.strip("\n")[:_MAX_PANE_CHARACTERS] for note in notes]
     if len(notes) == 2 and notes[0].id != notes[1].id:

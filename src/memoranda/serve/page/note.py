@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from urllib.parse import quote
 
@@ -31,6 +30,7 @@ from memoranda.note.model import (
 )
 from memoranda.serve.page import editing, note_actions, note_history, used
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
+from memoranda.serve.page.people import found_of, notes_called
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.review import panes_of, say_the_same
@@ -58,7 +58,7 @@ def find(visit: Visit) -> Response:
     try:
         info = visit.memory.find(ref)
     except Ambiguous as error:
-        infos = _infos(visit.memory, error.candidates)
+        infos = found_of(visit.memory, error.candidates[:_MAX_NAMESAKES])
         return visit.html("choose.html", 300, ref=ref, infos=infos, total=error.total)
     return RedirectResponse(note_url(info.project, info.path), 303)
 
@@ -251,12 +251,15 @@ def _merge_form(visit: Visit, info: NoteInfo) -> Response:
     Shows both with their differences. If several notes have the name, shows a choice.
     """
     memory = visit.memory
-    try:
-        other_note = note_actions.other_of_merge(visit, info)
-    except Ambiguous as error:
-        named = _infos(memory, error.candidates)
-        infos = [candidate for candidate in named if candidate.row != info.row]
+    named = notes_called(memory, visit.text("other"))
+    infos = [candidate for candidate in named if candidate.row != info.row]
+    if len(infos) > 1:
         return visit.html("merge_which.html", note=info, infos=infos)
+    if infos:
+        other_note = infos[0]
+    else:
+        # It is named by its path or id.
+        other_note = note_actions.other_of_merge(visit, info)
     notes = [memory.read(note, count=False) for note in (info, other_note)]
     return visit.html(
         "merge.html",
@@ -265,15 +268,6 @@ def _merge_form(visit: Visit, info: NoteInfo) -> Response:
         panes=panes_of(notes),
         is_same=say_the_same(notes),
     )
-
-
-def _infos(memory: MemorySession, refs: Sequence[str]) -> list[NoteInfo]:
-    """Return the notes that some references name, without those that are gone."""
-    infos = []
-    for ref in refs[:_MAX_NAMESAKES]:
-        with suppress(MemorandaError):
-            infos.append(memory.find(ref))
-    return infos
 
 
 def _erase(visit: Visit, info: NoteInfo) -> Response:

@@ -292,7 +292,7 @@ async def test_a_planted_instruction_comes_first_with_its_author_and_delete_befo
     assert "planted instruction" in question.partition("</h2>")[0]
     buttons = re.findall(r"<button([^>]*)>([^<]+)", question)
     assert buttons[0][1].strip() == "Delete the note"
-    assert 'class="danger main"' in buttons[0][0]
+    assert 'class="danger"' in buttons[0][0]
     assert "main" not in buttons[1][0]
     assert "<b>claude</b>" in question
 

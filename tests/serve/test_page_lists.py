@@ -10,7 +10,7 @@ import pytest
 from memoranda import Draft
 from memoranda.engine.served import log_of
 from memoranda.note.edit import FindReplace
-from memoranda.serve.page import agents, calendar, note, used
+from memoranda.serve.page import agents, calendar, note_history, used
 from memoranda.serve.page.rendering import note_url
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ async def all_parts(page, path, row):
 
 
 async def test_the_history_of_a_note(web, page, monkeypatch):
-    monkeypatch.setattr(note, "_CHANGES_PER_PAGE", 4)
+    monkeypatch.setattr(note_history, "_CHANGES_PER_PAGE", 4)
     written = web.memory.write(Draft("word 0", project="notes", title="Long"))
     for number in range(9):
         web.memory.edit(written.id, FindReplace(f"word {number}", f"word {number + 1}"))

@@ -23,9 +23,10 @@ from memoranda.engine.overview import Writer, figures, writers, written_today
 from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.errors import InvalidInput
 from memoranda.ledger.change import Change
-from memoranda.serve.page.change_rows import Row, RowWriter, is_machinery, is_upkeep, word_of
+from memoranda.serve.page.change_rows import Row, RowWriter, is_machinery, word_of
 from memoranda.serve.page.shell import PRESENT
 from memoranda.serve.page.visit import HOME, Visit
+from memoranda.serve.page.writers import is_upkeep
 
 # Days of which a card shows the changes.
 _DAYS = 30

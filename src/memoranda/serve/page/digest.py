@@ -35,10 +35,10 @@ from memoranda.serve.page.change_rows import (
     Row,
     RowWriter,
     is_machinery,
-    is_upkeep,
     word_of,
 )
 from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.writers import is_upkeep, program_of
 
 CHANGES = 60
 """Changes, or runs of a job, that one page shows."""
@@ -56,10 +56,13 @@ _USED_LOOKED_UP = 4 * _LISTED
 
 @dataclass
 class Group:
-    """The changes of one agent in one session on one day, the latest first."""
+    """The changes of one agent in one session on one day, the latest first.
+
+    program: the program or interface that it used, in words to translate.
+    """
 
     agent: str | None
-    client: str
+    program: str
     session: str
     time: str
     rows: list[Row] = field(default_factory=list)
@@ -259,12 +262,10 @@ def _add_tidying(memory: MemorySession, day: Day, run: Sequence[Change], writer:
 def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
     """Add changes to a day: to its last group, or to a new one for another agent or session."""
     latest = run[0]
-    author = latest.by or {}
-    client = author.get("client") or latest.face or ""
-    session = author.get("session") or ""
+    session = (latest.by or {}).get("session") or ""
     group = day.groups[-1] if day.groups else None
     if group is None or (group.agent, group.session) != (latest.agent, session):
-        group = Group(latest.agent, client, session, latest.time)
+        group = Group(latest.agent, program_of(latest), session, latest.time)
         day.groups.append(group)
     group.rows += [writer.row(change) for change in run]
 

@@ -11,13 +11,10 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 from urllib.parse import quote
-from zlib import crc32
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from memoranda.index.rows import NoteInfo
-from memoranda.note.model import Note
 from memoranda.serve.page import note_text
 from memoranda.serve.page.static_files import static_url
 from memoranda.serve.page.wording import (
@@ -37,19 +34,16 @@ from memoranda.serve.page.wording import (
     short_day,
     translated,
 )
+from memoranda.serve.page.writers import (
+    colour_of,
+    initial_of,
+    is_upkeep,
+    program_of,
+    via,
+    writer_of,
+    writing_agent,
+)
 from memoranda.text.unicode import flat, visible
-
-# The beginning of the provenance of a note that an agent wrote: `agent:claude`.
-_AGENT = "agent:"
-_OWNER = "owner"
-# The client of what the owner changes on the page.
-_PAGE = "page"
-# The source of a memory that names none.
-_BY_HAND = "manual"
-# The words for authors that are not agents.
-_AUTHORS = {"owner": "You", "file": "a file", "import": "an import", "web": "a web page"}
-# Colours of the avatars of agents, in the style sheet.
-_COLOURS = 8
 
 
 def note_url(project: str, path: str) -> str:
@@ -65,45 +59,6 @@ def first_line(text: str, max_characters: int = 160) -> str:
             is_short = len(words) <= max_characters
             return words if is_short else f"{words[: max_characters - 1]}…"
     return ""
-
-
-def colour_of(agent: str | None) -> str:
-    """Return the CSS class for the colour of an agent's avatar: `c3`, or `me` for the owner (None).
-
-    The colour depends on the name alone, so it is the same on every page and machine.
-    """
-    if agent is None:
-        return "me"
-    # The second byte of this checksum gives different colours to the most used agents.
-    return f"c{(crc32(agent.encode('utf-8', 'replace')) >> 8) % _COLOURS}"
-
-
-def initial_of(agent: str | None) -> str:
-    """Return the letters in an agent's avatar: two of a Latin name, otherwise one."""
-    name = (agent or "").lstrip("<>[]()")
-    is_latin = name[:2].isascii()
-    if is_latin:
-        return name[:2].capitalize()
-    return name[:1]
-
-
-def writer_of(info: NoteInfo | Note) -> str:
-    """Return the writer of a note for people: an agent's name, or a word to be translated."""
-    provenance = info.provenance
-    # Upkeep acts as the owner. A text that it merged from texts of agents has only their trust.
-    # So has an agent's text that the owner edited on the page, but there the owner is the writer.
-    is_owner_with_agents_text = provenance.who == _OWNER and provenance.trust != _OWNER
-    if is_owner_with_agents_text and provenance.client != _PAGE:
-        if info.source and info.source != _BY_HAND:
-            return info.source
-        return "an agent"
-    return _AUTHORS.get(provenance.who, provenance.who.removeprefix(_AGENT))
-
-
-def writing_agent(info: NoteInfo | Note) -> str | None:
-    """Return the agent whose avatar a note has. None means the owner."""
-    writer = writer_of(info)
-    return None if writer == _AUTHORS[_OWNER] else writer
 
 
 def shown_size(size: int) -> str:
@@ -146,6 +101,9 @@ def _environment() -> Environment:
         "sentence": lambda text: text[:1].upper() + text[1:],
         "writer": writer_of,
         "writing_agent": writing_agent,
+        "via": via,
+        "program": program_of,
+        "is_upkeep": lambda change: is_upkeep([change]),
         "bytes": shown_size,
     }
     return environment

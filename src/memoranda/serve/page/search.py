@@ -22,8 +22,9 @@ from memoranda.engine.completion import offers
 from memoranda.index.rows import Hit
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.query import Query, day, parse
-from memoranda.serve.page.rendering import note_url, writer_of, writing_agent
+from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.writers import writer_of, writing_agent
 from memoranda.transcripts.search import TraceHit
 from memoranda.transcripts.tier import find_traces
 

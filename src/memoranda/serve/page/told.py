@@ -18,8 +18,8 @@ from memoranda.serve.page.search import readable_passage
 _ITEM = re.compile(r"- \((?P<about>[^()]*)\) (?P<text>.*)")
 _PLACE = re.compile(r"\((?P<about>\d{4}-\d\d-\d\d, [^()]*)\)")
 _ID = re.compile(r"(?P<id>[0-9a-f]{8}): (?P<text>.*)")
-# A fact of a note that is told on one line.
-_FACT = re.compile(r" - \[[^\[\]]{2,60}\] ")
+# A fact or a relation of a note that is told on one line, and what then begins it.
+_FACT = re.compile(r"(?P<colon>:)? - (?:\[[^\[\]]{2,60}\] |(?=[^\[\]]{2,40}\[\[))")
 # The line before and after all that is told.
 _FENCE = re.compile(r"</?memoranda-memory\b")
 
@@ -66,8 +66,12 @@ def told(text: str) -> list[Told]:
         is_open = bool(place) or (is_open and not item)
     for part in parts:
         for note in part.notes:
-            note.text = readable_passage(_FACT.sub(" · ", note.text), "")
+            note.text = readable_passage(_FACT.sub(_joint, note.text), "")
     return [part for part in parts if part.notes]
+
+
+def _joint(fact: re.Match[str]) -> str:
+    return ": " if fact["colon"] else " · "
 
 
 def _note(about: str, text: str) -> ToldNote:

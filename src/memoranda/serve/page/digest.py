@@ -27,7 +27,7 @@ from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.query import Query
-from memoranda.serve.page.calendar import reminder_rows
+from memoranda.serve.page.calendar import SNOOZES, reminder_rows
 from memoranda.serve.page.change_rows import (
     CHANGED,
     FORGOT,
@@ -162,6 +162,7 @@ def show(visit: Visit) -> Response:
         summary=_summary(memory),
         suspicious=len(suspicious_notes(memory)),
         due=[row for row in reminder_rows(memory) if row.state in ("overdue", "due")],
+        snoozes=SNOOZES,
         listed=_LISTED,
         chips=_chips(visit),
         agents=_agents(visit),

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memoranda.serve.page import note_text
+from memoranda.serve.page.repetition import repetition
 from memoranda.serve.page.static_files import static_url
 from memoranda.serve.page.wording import (
     COLON,
@@ -130,6 +131,7 @@ def render(template: str, language: str, **values: Any) -> str:
         "_n": partial(counted, language),
         "did": partial(done, language),
         "names": partial(joined_names, language),
+        "repetition": partial(repetition, language),
         "lang": language,
         "colon": COLON[language],
         "time": lambda at: local_time(at, zone),

@@ -17,7 +17,7 @@ function tidyAddress() {
   history.replaceState(null, "", clean);
 }
 
-// A menu closes when somebody clicks elsewhere, or at Escape.
+// A menu closes after a choice, when somebody clicks elsewhere, or at Escape.
 function closeMenus(event) {
   for (const menu of document.querySelectorAll("main details.menu[open]")) {
     const isInside = menu.contains(event.target);
@@ -39,6 +39,7 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
 });
 document.addEventListener("click", closeMenus);
+document.addEventListener("submit", closeMenus);
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(event); });
 addEventListener("beforeunload", keepsUnsaved);
 for (const form of document.querySelectorAll("form[data-typed], form[data-understood]")) followTyping(form);

@@ -239,6 +239,9 @@ def test_an_edit_beside_an_agent_keeps_both(visit, memory):
         page.get_by_role("button", name="Save").click()
         expect(page.locator("[role=alert].warn")).to_contain_text("changed the note meanwhile")
         assert "delta, by claude" in box.input_value()
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        with page.expect_event("dialog"):
+            page.evaluate("setTimeout(() => location.assign('/page'))")
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".body")).to_contain_text("ALPHA")
         expect(page.locator(".body")).to_contain_text("delta, by claude")
@@ -269,6 +272,9 @@ def test_a_text_is_not_lost_when_its_note_was_deleted_meanwhile(visit, memory):
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("alert").first).to_contain_text("deleted meanwhile")
         expect(page.get_by_label("Title")).to_have_value("Shopping")
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        with page.expect_event("dialog"):
+            page.evaluate("setTimeout(() => location.assign('/page'))")
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".body")).to_contain_text("Buy green tea.")
     assert memory.read("Shopping", count=False).tags == ("home",)

@@ -44,6 +44,27 @@ async def test_erase_links_the_other_notes_that_have_the_words(web, page):
     assert "Nothing to see" not in plain(elsewhere)
 
 
+async def test_today_says_what_agents_did_and_not_what_the_owner_did(web, page):
+    claude = web.memory.as_caller("claude", "mcp", client="claude-code", session="s1")
+    tea = web.memory.write(Draft("Green.", project="notes", title="Tea"))
+    cake = web.memory.write(Draft("Plum.", project="notes", title="Cake"))
+    claude.delete(tea)
+    assert "Today you kept 2 things." in plain(await page.see("/page"))
+    web.memory.edit(cake, FindReplace("Plum", "Pear"))
+    claude.as_caller("codex", "mcp").tag(cake, ["sweet"])
+    assert "Today codex changed one note." in plain(await page.see("/page"))
+
+
+async def test_today_says_that_notes_were_only_removed(web, page):
+    tea = web.memory.write(Draft("Green.", project="notes", title="Tea"))
+    cake = web.memory.write(Draft("Plum.", project="notes", title="Cake"))
+    web.later(days=1)
+    web.memory.delete(tea)
+    assert "Today you removed one note." in plain(await page.see("/page"))
+    web.memory.as_caller("claude", "mcp").delete(cake)
+    assert "Today claude removed one note." in plain(await page.see("/page"))
+
+
 async def test_undo_is_offered_where_it_can_be_done_and_nowhere_else(web, page):
     note = web.memory.write(Draft("Tea at four.", project="notes", title="Tea"))
     web.memory.edit(note, FindReplace("four", "five"))

@@ -43,7 +43,7 @@ _REASONS = {
     errno.ELOOP: "too many symbolic links",
     errno.EILSEQ: "the file system refuses this name",
     errno.EINVAL: "the file system refuses this name",
-    errno.ENXIO: "something else than a file is there",
+    errno.ENXIO: "something other than a file is there",
 }
 
 UNWRITABLE = frozenset(

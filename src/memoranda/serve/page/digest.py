@@ -129,8 +129,8 @@ class Summary:
 
     since: the moment.
     is_week: whether the moment is seven days ago, because nothing happened today.
-    learned_by_agents: how many of the learned notes agents wrote.
-    agents: the agents that made any of the changes.
+    by_agents: how many of them agents learned, changed and forgot, by that word.
+    agents: the agents that did so, by the same words.
     """
 
     since: datetime
@@ -138,8 +138,8 @@ class Summary:
     learned: int = 0
     changed: int = 0
     forgot: int = 0
-    learned_by_agents: int = 0
-    agents: list[str] = field(default_factory=list)
+    by_agents: Counter[str] = field(default_factory=Counter)
+    agents: dict[str, list[str]] = field(default_factory=dict)
 
 
 def show(visit: Visit) -> Response:
@@ -285,8 +285,6 @@ def _summary(memory: MemorySession) -> Summary:
 def _summary_since(memory: MemorySession, since: datetime) -> Summary:
     """Count the changes since a moment, without upkeep, machinery and undos."""
     summary = Summary(since)
-    # A dict, which keeps the order.
-    agents: dict[str, None] = {}
     note_counts = Counter[str]()
     for change in memory.log(limit=_MAX_COUNTED_CHANGES, since=since):
         if is_machinery([change]) or is_upkeep([change]) or change.undoes is not None:
@@ -295,14 +293,15 @@ def _summary_since(memory: MemorySession, since: datetime) -> Summary:
         # A change without texts, such as a move, counts as one note.
         note_count = max(1, sum(1 for _ in change.texts()))
         note_counts[word] += note_count
-        if change.agent:
-            agents[change.agent] = None
-        if change.agent and word == LEARNED:
-            summary.learned_by_agents += note_count
+        if not change.agent:
+            continue
+        summary.by_agents[word] += note_count
+        agents = summary.agents.setdefault(word, [])
+        if change.agent not in agents:
+            agents.append(change.agent)
     summary.learned = note_counts[LEARNED]
     summary.changed = note_counts[CHANGED]
     summary.forgot = note_counts[FORGOT]
-    summary.agents = list(agents)
     return summary
 
 

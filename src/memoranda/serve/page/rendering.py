@@ -140,6 +140,7 @@ def render(template: str, language: str, **values: Any) -> str:
         "brief": lambda at: brief_time(language, at, now, zone),
         "ago": lambda at: relative_time(language, at, now, zone),
         "late": lambda at: lateness(language, at, now, zone),
+        "weekday": lambda at: translated(language, f"{at.astimezone(zone):%a}"),
         "long_day": lambda at: long_day(language, at, zone),
         "short_day": lambda date: short_day(language, date, now.year),
         "date_words": lambda date: date_words(language, date),

@@ -27,7 +27,7 @@ from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.rendering import render
-from memoranda.serve.page.wording import language_of, translated
+from memoranda.serve.page.wording import first_weekday_of, language_of, translated
 
 if TYPE_CHECKING:
     from memoranda.serve.sessions import McpSession
@@ -110,6 +110,11 @@ class Visit:
     def language(self) -> str:
         """The language of the answer: "en" or "zh"."""
         return language_of(self.request)
+
+    @property
+    def first_weekday(self) -> int:
+        """The day on which the reader's weeks begin: 0 for Monday, 6 for Sunday."""
+        return first_weekday_of(self.request)
 
     @property
     def here(self) -> str:

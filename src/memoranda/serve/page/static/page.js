@@ -38,8 +38,7 @@ document.addEventListener("submit", submitted);
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
 });
-document.addEventListener("click", closeMenus);
-document.addEventListener("submit", closeMenus);
+for (const type of ["click", "submit"]) document.addEventListener(type, closeMenus);
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(event); });
 addEventListener("beforeunload", keepsUnsaved);
 for (const form of document.querySelectorAll("form[data-typed], form[data-understood]")) followTyping(form);

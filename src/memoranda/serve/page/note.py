@@ -26,9 +26,11 @@ from memoranda.note.model import (
     CATEGORY_PROJECT,
     INBOX,
     MEMORY_PROJECTS,
+    REMINDERS,
     Note,
 )
 from memoranda.serve.page import editing, note_actions, note_history, used
+from memoranda.serve.page.calendar import SNOOZES, reminder_row
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
 from memoranda.serve.page.people import found_of, notes_called
 from memoranda.serve.page.programs import Opening, is_local, openings
@@ -128,6 +130,8 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         has_until=note.project in MEMORY_PROJECTS or not memory.holds_entities(note.project),
         folder=note.path.rpartition("/")[0],
         ref=f"{note.project}/{note.path}",
+        reminder=reminder_row(memory, info) if info.category == REMINDERS else None,
+        snoozes=SNOOZES,
         claim=Telling.CLAIM.value,
         category_project=CATEGORY_PROJECT,
         openings=_openings(visit, note),

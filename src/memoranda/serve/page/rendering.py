@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memoranda.serve.page import note_text
+from memoranda.serve.page.repetition import repetition
 from memoranda.serve.page.static_files import static_url
 from memoranda.serve.page.wording import (
     COLON,
@@ -109,6 +110,10 @@ def _environment() -> Environment:
     return environment
 
 
+MAIN = '<main id="main" tabindex="-1">'
+"""The tag in base.html at which the frame of a page ends and its own content begins."""
+
+
 @cache
 def prepare() -> None:
     """Load all templates and the Markdown renderer, before a request needs them."""
@@ -123,13 +128,30 @@ def render(template: str, language: str, **values: Any) -> str:
     values: the values that the template uses. `zone` is the time zone of its times, `now` the
         present moment.
     """
+    return _environment().get_template(template).render(values | _tools(language, values))
+
+
+def render_frame(template: str, language: str, **values: Any) -> str:
+    """Render a template up to MAIN, which is included: what is the same for any content."""
+    pieces = []
+    for piece in _environment().get_template(template).generate(values | _tools(language, values)):
+        pieces.append(piece)
+        if MAIN in piece:
+            break
+    frame, _, _ = "".join(pieces).partition(MAIN)
+    return frame + MAIN
+
+
+def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the functions and filters that depend on the language and the reader's clock."""
     zone = values.get("zone")
     now = values.get("now") or datetime.now(UTC)
-    tools: Mapping[str, Any] = {
+    return {
         "_": partial(translated, language),
         "_n": partial(counted, language),
         "did": partial(done, language),
         "names": partial(joined_names, language),
+        "repetition": partial(repetition, language),
         "lang": language,
         "colon": COLON[language],
         "time": lambda at: local_time(at, zone),
@@ -138,10 +160,10 @@ def render(template: str, language: str, **values: Any) -> str:
         "brief": lambda at: brief_time(language, at, now, zone),
         "ago": lambda at: relative_time(language, at, now, zone),
         "late": lambda at: lateness(language, at, now, zone),
+        "weekday": lambda at: translated(language, f"{at.astimezone(zone):%a}"),
         "long_day": lambda at: long_day(language, at, zone),
         "short_day": lambda date: short_day(language, date, now.year),
         "date_words": lambda date: date_words(language, date),
         "month_words": lambda date: month_words(language, date),
         "heading_of_day": lambda at: heading_of_day(language, at, now, zone),
     }
-    return _environment().get_template(template).render(**(values | dict(tools)))

@@ -567,6 +567,8 @@ function begin() {
 }
 
 canvas.graph = { view, boxes: () => boxes, at: (title) => { const node = nodes.find((other) => other.title === title); return node && at(node); } };
+// The page itself is painted first.
+if (!document.hidden) await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
 const answer = await fetch(canvas.dataset.source, { headers: { Accept: "application/json" } });
 const found = await answer.json();
 if (found.nodes) start(found);

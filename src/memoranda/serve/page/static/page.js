@@ -17,7 +17,7 @@ function tidyAddress() {
   history.replaceState(null, "", clean);
 }
 
-// A menu closes when somebody clicks elsewhere, or at Escape.
+// A menu closes after a choice, when somebody clicks elsewhere, or at Escape.
 function closeMenus(event) {
   for (const menu of document.querySelectorAll("main details.menu[open]")) {
     const isInside = menu.contains(event.target);
@@ -46,7 +46,7 @@ document.addEventListener("change", ({ target }) => {
   if (target.matches("[data-all]")) for (const box of target.form.querySelectorAll("[name=ref]")) box.checked = target.checked;
 });
 document.addEventListener("toggle", (event) => fill(event.target), true);
-document.addEventListener("click", closeMenus);
+for (const type of ["click", "submit"]) document.addEventListener(type, closeMenus);
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(event); });
 addEventListener("beforeunload", keepsUnsaved);
 for (const form of document.querySelectorAll("form[data-typed], form[data-understood]")) followTyping(form);

@@ -6,7 +6,6 @@ const figure = canvas.closest("figure");
 const panel = figure.querySelector(".panel div");
 const time = figure.querySelector(".time");
 const pen = canvas.getContext("2d");
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const view = { x: 0, y: 0, k: 1 };
 // The largest groups have a colour and a zone of their own, the others share the last.
@@ -404,7 +403,6 @@ function move() {
   show();
   isMoving = heat > 0.005;
   if (isMoving) requestAnimationFrame(move);
-  else canvas.dataset.drawn = nodes.length;
 }
 
 function listen() {
@@ -550,13 +548,12 @@ function start(found) {
   placeNodes();
   theme();
   heat = 1;
-  settle((nodes.length > 600 ? 60 : 120) + (calm.matches ? 150 : 0), begin);
+  settle(nodes.length > 600 ? 120 : 260, begin);
 }
 
 function begin() {
   size();
-  if (calm.matches) canvas.dataset.drawn = nodes.length;
-  else warm(0.2);
+  canvas.dataset.drawn = nodes.length;
   listen();
   writeLegend();
   if (!isClusters) showTime();

@@ -187,6 +187,36 @@ def test_the_palette_finds_notes_and_commands_by_keys(visit):
         expect(page.locator("#keys")).to_be_hidden()
 
 
+def test_slash_goes_to_the_search_field_and_keeps_what_was_typed(visit):
+    with visit("/page/search?q=importer") as page:
+        box = page.get_by_role("searchbox", name="Search for")
+        page.keyboard.press("/")
+        expect(box).to_be_focused()
+        expect(box).to_have_value("importer")
+        expect(page.locator("#palette")).to_be_hidden()
+        # A page without a field has the palette, which keeps its words too
+        page.goto("/page/agents")
+        page.keyboard.press("/")
+        words = page.locator("#palette input")
+        words.press_sequentially("nightly")
+        expect(page.locator("#palette [role=option]").first).to_contain_text("nightly")
+        page.keyboard.press("Escape")
+        page.goto("/page/health")
+        page.keyboard.press("/")
+        expect(words).to_have_value("nightly")
+        expect(page.locator("#palette [role=option]").first).to_contain_text("nightly")
+
+
+def test_all_hits_are_chosen_at_once(visit):
+    with visit("/page/search?q=heron") as page:
+        boxes = page.locator(".hit input[name=ref]")
+        page.get_by_label("Choose all").check()
+        assert boxes.evaluate_all("all => all.length && all.every((box) => box.checked)")
+        expect(page.locator(".bulkbar")).to_be_visible()
+        page.get_by_label("Choose all").uncheck()
+        expect(page.locator(".bulkbar")).to_be_hidden()
+
+
 def test_a_note_and_a_reminder_are_new_from_the_page(visit, memory):
     with visit() as page:
         page.keyboard.press("c")

@@ -310,9 +310,12 @@ def _unreadable_files(engine: Engine) -> list[Finding]:
     """Return a finding for each file that cannot be read as text."""
     findings: list[Finding] = []
     for (project, path), why in sorted(engine.freshness.unreadable.items()):
-        _, reason = warning_parts(why)
+        code, reason = warning_parts(why)
         place = f"{project}/{path}"
-        text = f"{reason}; it is left out until it is text"
+        if code:
+            text = f"{reason}; it is left out until it is text"
+        else:
+            text = f"{reason}; it is left out until it changes"
         findings.append(Finding("error", "unreadable", place, text))
     return findings
 

@@ -36,7 +36,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.index import Index
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, NotIndexable
 from memoranda.ledger.ledger import Ledger
 from memoranda.ledger.planned_change import PlannedChange, accepted, end
 from memoranda.note.model import (
@@ -498,12 +498,18 @@ class Engine:
     def indexable(self, project: str, path: str, file: File) -> Note | None:
         """The note in these bytes, marked if it seems to hold injected instructions.
 
-        None if the index should leave the file out.
+        None if the index should leave the file out. Raises NotIndexable.
         """
-        note = self.freshness.accept(project, path, file.stamp, self.parse(project, path, file))
-        if note is not None:
-            note.suspicious = self.gate.suspicious(note.text)
-        return note
+        try:
+            note = self.parse(project, path, file)
+            if note is not None:
+                note.suspicious = self.gate.suspicious(note.text)
+        except (MemorandaError, sqlite3.Error, OSError, MemoryError):
+            raise
+        except Exception as error:
+            # A text that a reader of texts cannot take must not keep the owner from all other notes
+            raise NotIndexable(path, error) from error
+        return self.freshness.accept(project, path, file.stamp, note)
 
     def files(self, source: Source) -> BulkSource | None:
         """Return the functions by which helper processes read the notes of a project.
@@ -660,7 +666,7 @@ class Engine:
                 for planned in accepted(changes):
                     if planned.show is not None:
                         planned.show(planned.change)
-        except (sqlite3.Error, OSError, StorageError) as error:
+        except (sqlite3.Error, OSError, StorageError, NotIndexable) as error:
             # The files are safe and acknowledged; the index catches up by a sweep.
             self.unshown(error)
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.clock import Clock, microseconds, waits_at_most
 from memoranda.errors import Busy, MemorandaError, ProjectWarning
 from memoranda.index.index import Index
+from memoranda.index.rows import NotIndexable
 from memoranda.ledger.ledger import Ledger
 from memoranda.note.model import (
     GRAPH_PROJECT,
@@ -655,18 +655,47 @@ class Freshness:
         result: Result,
         progress: Progress | None = None,
     ) -> None:
-        """Apply differences to the index, and add them to `result`."""
-        if changes:
-            index = self._index
-            index.apply(
-                source.name,
-                changes,
-                partial(self._load, source),
-                index.write_lock,
-                result,
-                progress,
-                self._files(source),
-            )
+        """Apply differences to the index, and add them to `result`.
+
+        If a note cannot be indexed, all begins again without it.
+        """
+        index = self._index
+        left_out: set[str] = set()
+
+        def load(path: str) -> tuple[Note, Stamp] | None:
+            """Read the note at a path, None if it is left out."""
+            if path in left_out:
+                return None
+            return self._load(source, path)
+
+        is_applied = not changes
+        while not is_applied:
+            try:
+                index.apply(
+                    source.name,
+                    changes,
+                    load,
+                    index.write_lock,
+                    result,
+                    progress,
+                    self._files(source),
+                )
+                is_applied = True
+            except NotIndexable as error:
+                if error.path in left_out:
+                    raise
+                left_out.add(error.path)
+                self._leave_out(source, error)
+
+    def _leave_out(self, source: Source, error: NotIndexable) -> None:
+        """Record that a note is not in the index until its file changes, and why."""
+        key = (source.name, error.path)
+        stamp = source.stamp(error.path)
+        self.unreadable[key] = str(error)
+        if stamp is not None:
+            self._skipped[key] = bounded(stamp)
+            with self._index.write_lock, self._index.transaction():
+                self._index.notes.skip(*key, bounded(stamp), str(error))
 
     def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
         """Yield the stamps of a project's files by path, part by part.

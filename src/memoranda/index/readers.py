@@ -20,6 +20,7 @@ from queue import SimpleQueue
 
 from memoranda.errors import MemorandaError
 from memoranda.index.database import SCHEMA_VERSION
+from memoranda.index.rows import NotIndexable
 from memoranda.index.writer import Prepared, prepare
 from memoranda.note.model import BAD_HEADER, warning_text
 from memoranda.sources.base import File
@@ -134,10 +135,10 @@ def answer() -> None:
             for note in notes:
                 add_name_of_day(note, source)
                 note.suspicious = suspicious(note.text)
-            answers = [
-                prepare(note, file.stamp, project)
-                for note, (_, _, file) in zip(notes, files, strict=True)
-                if warning_text(note.warnings, BAD_HEADER) is None
-            ]
+            answers: list[Prepared] = []
+            for note, (_, _, file) in zip(notes, files, strict=True):
+                if warning_text(note.warnings, BAD_HEADER) is None:
+                    with suppress(NotIndexable):
+                        answers.append(prepare(note, file.stamp, project))
             pickle.dump(answers, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             sys.stdout.buffer.flush()

@@ -19,6 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
 
 from memoranda.clock import local_day
+from memoranda.errors import MemorandaError, internal_sentence
 from memoranda.index.tables import column_list
 from memoranda.note.links import without_suffix
 from memoranda.note.model import (
@@ -71,6 +72,19 @@ _COMPLETIONS = {
     "source": f"select n.source, count(*) || ' notes' from note n where {_IS_MEMORY} and {_IS_SEEN}"
     " and n.source is not null group by 1 order by count(*) desc limit :most",
 }
+
+
+class NotIndexable(MemorandaError):
+    """Something inside memoranda fails at the text of a note, which is a fault of memoranda.
+
+    The note is left out of the index, so that all others can be used.
+
+    path: the path of the note in its project.
+    """
+
+    def __init__(self, path: str, error: Exception):
+        super().__init__(internal_sentence(error))
+        self.path = path
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -13,6 +13,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from operator import add
@@ -24,7 +25,7 @@ from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids
 from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
-from memoranda.index.rows import FIRST_PASSAGE, property_text
+from memoranda.index.rows import FIRST_PASSAGE, NotIndexable, property_text
 from memoranda.index.tables import MOST_ROWS, Row, column_list, insert, take_words_out
 from memoranda.note.inline import Inline, inline
 from memoranda.note.links import lead
@@ -464,7 +465,22 @@ def prepare(
     project: the id of its project.
     permalink: the permalink to store. None means the note's own.
     base: the permalink without its number, if it has one. Else None.
+
+    Raises NotIndexable.
     """
+    try:
+        return _prepared(note, stamp, project, permalink, base)
+    except MemoryError:
+        raise
+    except Exception as error:
+        # A text that a reader of texts cannot take must not keep the owner from all other notes
+        raise NotIndexable(note.path, error) from error
+
+
+def _prepared(
+    note: Note, stamp: Stamp, project: int, permalink: str | None, base: str | None
+) -> Prepared:
+    """Compute the index rows of a note (see `prepare`)."""
     is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
     # An escape in the header (`\ud800`) may stand for a character that SQLite cannot store.
     if not is_valid or "\\u" in note.text or "\\U" in note.text:
@@ -770,7 +786,8 @@ def foresee(note: Note, project: int) -> None:
 
     project: the id that its project has or will get.
     """
-    prepare(note, NO_STAMP, project, sqlite_text(note.permalink))
+    with suppress(NotIndexable):
+        prepare(note, NO_STAMP, project, sqlite_text(note.permalink))
 
 
 def foresee_removal(note: Note) -> None:

@@ -1,7 +1,8 @@
 -- What happened in one home. Not derived: without this file the notes are whole, and their history is gone.
 
 create table if not exists change (
-  number integer primary key,     -- from 1, without gaps but for what was purged
+  number integer primary key,     -- from 1, without gaps but for what was purged; beside notes in
+                                  -- PostgreSQL, from 1,000,000,000 for files of this machine
   time text not null,             -- ISO 8601, UTC
   verb text not null,
   project text not null,          -- what the change is listed under

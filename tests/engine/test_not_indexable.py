@@ -1,0 +1,78 @@
+"""A note whose text memoranda itself fails at is left out; all others are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda import Draft
+from memoranda.engine import MemorySession, open_session
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[MemorySession]:
+    with open_session(tmp_path / "home", watch=False) as memory:
+        yield memory
+
+
+@pytest.fixture(params=["memoranda.note.claims.claims", "memoranda.note.markdown.parse_note"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a reader of texts fail at those with the word `zqbad`: before or at the index's rows."""
+    module, _, name = request.param.rpartition(".")
+    read: Callable[..., Any] = getattr(__import__(module, fromlist=[name]), name)
+
+    def fails(text: str, *more: Any, **named: Any) -> Any:
+        if "zqbad" in text:
+            raise IndexError("list index out of range")
+        return read(text, *more, **named)
+
+    monkeypatch.setattr(request.param, fails)
+
+
+def titles(memory: MemorySession) -> list[str]:
+    notes, _ = memory.list(limit=0)
+    return sorted(note.title for note in notes)
+
+
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_file_that_a_reader_fails_at_is_left_out_and_named_until_it_changes(
+    memory: MemorySession, count: int
+) -> None:
+    folder = memory.engine.layout.built_in["notes"]
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        (folder / f"good {number:02}.md").write_text("words of a note\n")
+    (folder / "good 00 bad.md").write_text("words of zqbad\n")
+    assert titles(memory) == [f"good {number:02}" for number in range(count)]
+    assert memory.search("words").total == count
+    [(place, why)] = memory.unreadable.items()
+    assert place == ("notes", "good 00 bad.md")
+    assert "IndexError: list index out of range" in why
+    (folder / "good 00 bad.md").write_text("words that are mended\n")
+    assert len(titles(memory)) == count + 1
+    assert memory.unreadable == {}
+
+
+def test_a_write_that_the_index_fails_at_is_made_and_answered(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(text: str) -> Any:
+        if "zqbad" in text:
+            raise IndexError("list index out of range")
+        return []
+
+    memory.write(Draft("words", title="Good"))
+    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    note = memory.write(Draft("words of zqbad", title="Bad"))
+    assert (memory.engine.layout.built_in["notes"] / note.path).exists()
+    assert titles(memory) == ["Good"]
+    assert memory.log()[0].path == note.path
+    assert [*memory.unreadable] == [("notes", note.path)]
+    monkeypatch.undo()
+    memory.engine.rebuild_index()
+    assert titles(memory) == ["Bad", "Good"]
+    assert memory.unreadable == {}

@@ -230,7 +230,7 @@ def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
     if span is not None:
         since = span.begin
         end = last_number_before(memory, span.end) + 1
-        before = min(before, end) if before else end
+        before = before or end
     runs = memory.log_by_run(
         None,
         limit=CHANGES,

@@ -560,6 +560,24 @@ def test_a_permalink_another_note_has_gets_a_number(program: Program) -> None:
     )
 
 
+def test_a_permalink_is_taken_with_and_without_the_project_in_front(program: Program) -> None:
+    first = program.data("write_note", title="A", content="first", directory="d")
+    content = "---\npermalink: d/a\n---\n\nsecond"
+    second = program.data("write_note", title="B", content=content, directory="d")
+    assert (first["permalink"], second["permalink"]) == ("main/d/a", "d/a-1")
+    for address in ("main/d/a", "d/a", "memory://d/a"):
+        assert "first" in program.text("read_note", identifier=address)
+    refused = program.call(
+        "write_note",
+        title="C",
+        content=content,
+        directory="d",
+        overwrite=True,
+        output_format="json",
+    )
+    assert json.loads(refused.text)["error"] == "NOTE_PATH_CONFLICT"
+
+
 def test_an_overwrite_takes_the_permalink_its_content_gives(program: Program) -> None:
     program.text("write_note", title="A", content="old", directory="d")
     content = "---\npermalink: d/mine\n---\n\nnew"

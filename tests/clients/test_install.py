@@ -172,8 +172,8 @@ def test_a_copy_of_the_file_is_kept_for_the_user_alone(terminal: Any, user: Path
         ("zed", '{"a": "\udcff"}', "it is not UTF-8 text"),
         ("zed", "{broken", "line 1 is not JSON"),
         ("zed", "{\n  'theme': 1}", "line 2 is not JSON"),
-        ("zed", '{"context_servers": 1}', "line 1 has something else than {"),
-        ("zed", "[]", "line 1 has something else than {"),
+        ("zed", '{"context_servers": 1}', "line 1 has something other than {"),
+        ("zed", "[]", "line 1 has something other than {"),
         ("zed", "// nothing\n", "it holds nothing but comments"),
         (
             "zed",
@@ -191,22 +191,22 @@ def test_a_copy_of_the_file_is_kept_for_the_user_alone(terminal: Any, user: Path
             'an entry "memory" already that is not ours',
         ),
         ("codex", "a = ", "it is not TOML"),
-        ("codex", "mcp_servers = 1", "something else than a table has that name"),
+        ("codex", "mcp_servers = 1", "something other than a table has that name"),
         ("codex", 'mcp_servers = { other = { command = "x" } }', "it is not TOML"),
         (
             "codex",
             '[mcp_servers]\nmemory = { command = "memory", args = ["mcp"] }',
             "has no header",
         ),
-        ("codex", '[[mcp_servers]]\nname = "a"', "something else than a table has that name"),
+        ("codex", '[[mcp_servers]]\nname = "a"', "something other than a table has that name"),
         ("goose", "a: b: c", "it is not one YAML document"),
         ("goose", "a: 1\n---\nb: 2\n", "it is not one YAML document"),
-        ("goose", "- a\n", "line 1 has something else than {"),
-        ("goose", "extensions: 1\n", "line 1 has something else than {"),
+        ("goose", "- a\n", "line 1 has something other than {"),
+        ("goose", "extensions: 1\n", "line 1 has something other than {"),
         ("goose", "extensions: ~\n", "extensions is written as ~"),
         ("goose", "{a: 1}\n", "it is written in brackets"),
         ("goose", "extensions: {a: 1,}\n", "ends in a comma"),
-        ("continue", "mcpServers: {a: 1}\n", "line 1 has something else than ["),
+        ("continue", "mcpServers: {a: 1}\n", "line 1 has something other than ["),
     ],
 )
 @pytest.mark.promise("install-3")
@@ -639,7 +639,7 @@ def test_nothing_is_changed_when_one_of_two_files_is_refused(terminal: Any, user
     (user / ".claude" / "settings.json").write_text('{"hooks": []}')
     ran = terminal("install", "claude-code")
     assert ran.status == 1
-    assert "settings.json was not changed: line 1 has something else than {" in ran.out
+    assert "settings.json was not changed: line 1 has something other than {" in ran.out
     assert file.read_text() == "{}"
     assert terminal("install", "claude-code", "--no-hooks").status == 0
 

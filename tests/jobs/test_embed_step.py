@@ -88,7 +88,7 @@ def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_th
     assert embedded(memory) == 0
 
 
-def choice(memory: MemorySession, text: str) -> classify.ModelSettings:
+def choice(memory: MemorySession, text: str) -> classify.CategoryChoice:
     state = MemoryState("a", "global", text, "inbox", memory.clock())
     return classify.Classifier(memory.settings).choose(state)
 

@@ -175,7 +175,7 @@ def test_a_stale_socket_is_replaced_and_a_live_one_is_not(place):
 
 def test_what_is_no_socket_is_left_alone(place):
     place.write_text("mine")
-    with pytest.raises(StorageError, match="something else than a socket"):
+    with pytest.raises(StorageError, match="something other than a socket"):
         Listener(place)
     assert place.read_text() == "mine"
 

@@ -14,7 +14,7 @@ from memoranda.transcripts.blocks import tool_result
 from memoranda.transcripts.databases import _can_decompress
 from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.turn import NotUnderstood
-from transcripts.conftest import DATA, ZED, zed_threads
+from transcripts.conftest import DATA, ZED, database, zed_threads
 
 GOLDEN = DATA / "golden.json"
 AGENTS = (
@@ -104,6 +104,55 @@ def test_a_block_of_memory_is_left_out_of_an_output_and_beginnings_alone_cost_no
     begin = time.process_time()
     list(tool_result(output + "<memoranda-memory x> line\n" * 20_000))
     assert time.process_time() - begin < 2
+
+
+DEEP = "[" * 800 + "]" * 800
+ODD = {
+    "claude-code": '{"type": "assistant", "message": {"role": "assistant", "content": ['
+    '{"type": "tool_use", "name": "Edit", "input": {"command": ["view"]}},'
+    ' {"type": "text", "text": "the kelp grows"}]}}\n'
+    f'{{"type": "user", "message": {{"content": [{{"type": "tool_result", "content": {DEEP}}}]}}}}\n',
+    "codex": '{"type": "response_item", "payload": {"type": "function_call_output",'
+    ' "output": "{\\"metadata\\": [1], \\"output\\": \\"the kelp grows\\"}"}}\n',
+    "goose-lines": '{"role": "user", "content": [{"type": "toolRequest", "toolCall": "x"},'
+    ' {"type": "toolRequest", "toolCall": {"value": [1]}}, {"type": "toolResponse", "toolResult": 1},'
+    ' {"type": "text", "text": "the kelp grows"}]}\n',
+    "gemini-cli": '{"sessionId": "s", "messages": [{"type": "gemini", "content": "the kelp grows",'
+    ' "toolCalls": 7}, {"type": "gemini", "toolCalls": [{"result": 5},'
+    ' {"result": [{"functionResponse": "x"}]}]}]}',
+    "continue": '{"history": [{"message": {"role": "assistant", "content": "the kelp grows",'
+    ' "toolCalls": 3}, "toolCallStates": true},'
+    ' {"message": {"role": "assistant", "toolCalls": [{"function": "x"}]}}]}',
+}
+
+
+@pytest.mark.parametrize("format", sorted(ODD))
+def test_a_value_of_an_unexpected_type_does_not_keep_a_file_from_being_read(format, tmp_path):
+    path = tmp_path / ("x.json" if ODD[format].startswith(('{"s', '{"h')) else "x.jsonl")
+    path.write_text(ODD[format])
+    turns = [turn.text for found in FORMATS[format].read(path, {}) for turn in found.turns]
+    assert any("the kelp grows" in text for text in turns)
+
+
+def test_a_value_of_an_unexpected_type_does_not_keep_a_database_from_being_read(tmp_path):
+    path = tmp_path / "opencode.db"
+    odd = [
+        {"type": "text", "text": "the kelp grows", "time": 1},
+        {"type": "tool", "tool": "bash", "state": [1]},
+        {"type": "tool", "tool": "bash", "state": {"metadata": "x"}},
+    ]
+    rows = ", ".join(f"('p{number}', 'm', '{json.dumps(part)}')" for number, part in enumerate(odd))
+    database(
+        path,
+        "create table session (id, directory, time_created, time_updated);"
+        "create table message (id, session_id, time_created, data);"
+        "create table part (id, message_id, data);"
+        "insert into session values ('s', '/work', 1, 1);"
+        """insert into message values ('m', 's', 1, '{"role": "user", "time": "x"}');"""
+        f"insert into part values {rows};",
+    )
+    turns = [turn.text for found in FORMATS["opencode"].read(path, {}) for turn in found.turns]
+    assert turns == ["the kelp grows"]
 
 
 def test_closed_stores_are_named_with_the_reason(person):

@@ -405,3 +405,10 @@ def test_a_tool_that_did_not_fail_is_no_failure():
     ):
         payload = ABOUT[client] | good | {"hook_event_name": name} | result
         assert event_of(client, json.dumps(payload).encode(), {}) is None
+
+
+@pytest.mark.parametrize("given", [{"edits": 5}, {"command": ["view"]}, {"content": [1, None]}])
+def test_arguments_of_unexpected_types_tell_what_is_known_of_the_file(memory, given):
+    memory.write(Draft("Never edit `migrations/0001.sql`.", "categories", category="lessons"))
+    text = told(memory, tool="Edit", file_path="/work/fjord/migrations/0001.sql", **given)
+    assert "Never edit" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 
@@ -102,3 +103,28 @@ def test_what_holds_nothing_of_the_kind_is_refused(memory, tmp_path, kind):
     (tmp_path / "empty").mkdir()
     with pytest.raises(WrongStore):
         move(memory, kind, tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        ("anthropic-memory", {"path": "/a.md", "content": "A fact.", "created_at": "2026-05-01"}),
+        ("deja-vu", {"ts": "2026-06-01", "text": "b", "session": "s", "state": "new", "tags": []}),
+    ],
+)
+def test_a_listing_with_odd_values_is_read_as_far_as_it_goes_or_refused(
+    memory, tmp_path, kind, row
+):
+    good = {"path": "/b.md", "content": "b", "text": "b"}
+    file = tmp_path / "notes.jsonl"
+    odd_values = (None, 1, True, "x", [1], {"a": 1})
+    odd_rows = [row | {key: value} for key in row for value in odd_values]
+    for odd in (*odd_values, *odd_rows):
+        file.write_text(f"{json.dumps(good)}\n{json.dumps(odd)}\n")
+        assert plan_export(memory, kind, file, "notes", STORES[kind]).items
+        file.write_text(json.dumps([odd]))
+        with suppress(WrongStore):
+            plan_export(memory, kind, file, "notes", STORES[kind])
+    file.write_text("1")
+    with pytest.raises(WrongStore):
+        plan_export(memory, kind, file, "notes", STORES[kind])

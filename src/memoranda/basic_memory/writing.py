@@ -6,6 +6,7 @@ They change files as Basic Memory ("the program" below) does, and reply with its
 from __future__ import annotations
 
 import re
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from memoranda.basic_memory.documents import (
@@ -31,6 +32,7 @@ from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes import write_tools
 from memoranda.faces.notes.replies import project_id
 from memoranda.faces.reply import Reply
+from memoranda.index.rows import NoteInfo
 from memoranda.note.edit import SetKeys
 from memoranda.note.links import permalink_for, slug
 from memoranda.note.markdown import own_permalink
@@ -124,7 +126,7 @@ def _set_permalink(
     if args["overwrite"] and (is_new or own):
         _check_not_elsewhere(memory, project, permalink, file)
     if is_new:
-        free = memory.free_permalink(project, file, permalink=permalink)
+        free = _free_permalink(memory, project, permalink)
         if free != permalink or not vault.permalinks_include_project:
             args["metadata"]["permalink"] = free
 
@@ -168,7 +170,7 @@ def _derived_permalink(vault: Vault, project: str, file: str) -> str:
 
 def _check_not_elsewhere(memory: MemorySession, project: str, permalink: str, file: str) -> None:
     """Raise Refused if the note with this permalink has moved to another file."""
-    holder = memory.permalink_holder(project, file, permalink)
+    holder = _holder(memory, project, permalink)
     if holder is not None and holder.path.lower() != file.lower():
         raise Refused(
             "NOTE_PATH_CONFLICT",
@@ -176,6 +178,23 @@ def _check_not_elsewhere(memory: MemorySession, project: str, permalink: str, fi
             "Change it there with edit_note, or write with overwrite=False.",
             **identity(holder),
         )
+
+
+def _free_permalink(memory: MemorySession, project: str, permalink: str) -> str:
+    """Return a permalink that no note has: `plans/trip`, or `plans/trip-1` if that one is taken."""
+    numbered = (f"{permalink}-{number}" for number in count(1))
+    candidates = chain([permalink], numbered)
+    return next(name for name in candidates if _holder(memory, project, name) is None)
+
+
+def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:
+    """Return the note with this permalink, or None.
+
+    The project in front does not count: `plans/trip` and `main/plans/trip` are one address, which
+    must not lead to two notes.
+    """
+    query = Query(projects=(project,), address=permalink, order="address")
+    return next(iter(memory.list(query, limit=1).notes), None)
 
 
 def in_existing_case(memory: MemorySession, project: str, path: str) -> str:

@@ -146,7 +146,7 @@ class Document(NamedTuple):
             sign = "["
         if node.kind != sign:
             raise Unsure(
-                f"line {self.text.count(chr(10), 0, node.start) + 1} has something else than {sign}"
+                f"line {self.text.count(chr(10), 0, node.start) + 1} has something other than {sign}"
             )
         if isinstance(name, str):
             positions = [index for index, item in enumerate(node.items) if item.key == name]

@@ -56,7 +56,7 @@ class TomlEditor(Editor):
         table: Any = _load(text)
         for key in (*path, name):
             if not isinstance(table, dict):
-                raise Unsure("something else than a table has that name")
+                raise Unsure("something other than a table has that name")
             if key not in table:
                 return None
             table = table[key]

@@ -380,22 +380,13 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         change.put(project, to, encoded, mode=file.mode, **step_fields)
         change.remove(project, path, file, **step_fields)
 
-    def free_permalink(
-        self,
-        project: str,
-        path: str,
-        taken_permalinks: Container[str] = (),
-        *,
-        permalink: str | None = None,
-    ) -> str:
+    def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
         """Return a free permalink for a note at `path`, such as `plans/trip` or `plans/trip-1`.
 
         A number is added if the permalink is among `taken_permalinks`, or if another note that the
         caller sees has it.
-
-        permalink: the permalink to begin with. By default it is made from the path.
         """
-        base_permalink = permalink or links.permalink_for(project, path)
+        base_permalink = links.permalink_for(project, path)
         numbered = (f"{base_permalink}-{number}" for number in count(1))
         return next(
             candidate

@@ -235,7 +235,7 @@ class Listener:
         self.path = path
         with suppress(FileNotFoundError):
             if not stat.S_ISSOCK(os.lstat(path).st_mode):
-                raise StorageError(path.name, "something else than a socket is there")
+                raise StorageError(path.name, "something other than a socket is there")
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, suppress(OSError):
                 from_folder(path, probe.connect)
                 raise StorageError(path.name, "another program listens on it")

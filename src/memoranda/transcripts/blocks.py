@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from memoranda.transcripts.turn import Kind, as_list
 
-_READING_COMMANDS = frozenset(("view", "read"))
+_READING_COMMANDS = ("view", "read")
 _PATH_KEYS = (
     "file_path",
     "path",

@@ -138,8 +138,8 @@ class OpenCode(DatabaseFormat):
         for row in rows:
             message = _object(row["message"])
             part = _object(row["part"])
-            began = (part.get("time") or {}).get("start")
-            time = seconds(began) or seconds((message.get("time") or {}).get("created"))
+            began = as_object(part.get("time")).get("start")
+            time = seconds(began) or seconds(as_object(message.get("time")).get("created"))
             parts = self._parts(str(message.get("role")), part)
             outcome.turns += _turns_of_row(str(row["id"]), parts, time or outcome.session.time)
         return outcome
@@ -150,10 +150,10 @@ class OpenCode(DatabaseFormat):
         if shape == "text" and not part.get("synthetic"):
             yield from spoken(speaker(role == "user"), str(part.get("text") or ""))
         elif shape == "tool":
-            state = part.get("state") or {}
+            state = as_object(part.get("state"))
             call = str(part.get("callID") or "")
             yield from tool_call(str(part.get("tool")), state.get("input"), call)
-            failed = failed_by_code((state.get("metadata") or {}).get("exit"))
+            failed = failed_by_code(as_object(state.get("metadata")).get("exit"))
             if failed is None:
                 failed = failure(state.get("status") == "error")
             yield from tool_result(state.get("output") or state.get("error"), call, failed)
@@ -213,7 +213,7 @@ class CursorEditor(DatabaseFormat):
         )
         bubbles = {str(row["key"]).rpartition(":")[2]: _object(row["value"]) for row in rows}
         # Headers give the order. Messages without a header follow in the order of their rows.
-        headers = composer.get("fullConversationHeadersOnly") or []
+        headers = as_list(composer.get("fullConversationHeadersOnly"))
         order = [str(item.get("bubbleId")) for item in headers if isinstance(item, dict)]
         for key in dict.fromkeys([*order, *bubbles]):
             if key in bubbles:
@@ -306,7 +306,7 @@ class Zed(DatabaseFormat):
         if "segments" in message:
             texts = [
                 str(segment.get("text") or "")
-                for segment in message["segments"]
+                for segment in as_list(message["segments"])
                 if isinstance(segment, dict) and segment.get("type") == "text"
             ]
             if message.get("role") in ("user", "assistant"):
@@ -321,7 +321,7 @@ class Zed(DatabaseFormat):
 
     def _body(self, kind: Kind, body: dict[str, Any]) -> Iterator[Part]:
         """Yield the parts of a message in the earlier form."""
-        for block in body.get("content") or ():
+        for block in as_list(body.get("content")):
             if isinstance(block, dict):
                 yield from self._block(kind, block)
         for call, result in as_object(body.get("tool_results")).items():

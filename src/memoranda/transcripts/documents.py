@@ -184,7 +184,7 @@ class GeminiCli(DocumentFormat):
             yield from spoken(Kind.SAID, text_of(message.get("content")))
         elif shape in ("gemini", "model"):
             yield from spoken(Kind.ANSWERED, text_of(message.get("content")))
-            for call in message.get("toolCalls") or ():
+            for call in as_list(message.get("toolCalls")):
                 if isinstance(call, dict):
                     yield from self._call(call)
 
@@ -201,8 +201,8 @@ class GeminiCli(DocumentFormat):
         if isinstance(display, str) and display:
             return display
         return [
-            (result.get("functionResponse") or {}).get("response") or {}
-            for result in call.get("result") or []
+            as_object(result.get("functionResponse")).get("response") or {}
+            for result in as_list(call.get("result"))
             if isinstance(result, dict)
         ]
 
@@ -364,14 +364,14 @@ class Continue(DocumentFormat):
             yield from spoken(Kind.SAID, text_of(message.get("content")))
         elif role == "assistant":
             yield from spoken(Kind.ANSWERED, text_of(message.get("content")))
-            for call in message.get("toolCalls") or ():
+            for call in as_list(message.get("toolCalls")):
                 yield from self._call(as_object(call))
-            for state in item.get("toolCallStates") or ():
+            for state in as_list(item.get("toolCallStates")):
                 yield from self._result(as_object(state))
 
     def _call(self, call: dict[str, Any]) -> Iterator[Part]:
         """Yield the parts of one tool call."""
-        function = call.get("function") or {}
+        function = as_object(call.get("function"))
         name = str(call.get("id") or "")
         yield from tool_call(str(function.get("name")), function.get("arguments"), name)
 

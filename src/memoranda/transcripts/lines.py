@@ -31,6 +31,7 @@ from memoranda.transcripts.turn import (
     SessionTurns,
     Turn,
     as_list,
+    as_object,
     seconds,
 )
 
@@ -108,20 +109,24 @@ class LineFormat:
             return None
         if not isinstance(entry, dict):
             return None
-        parts = self.parts(entry, session)
-        if parts is None:
+        try:
+            parts = self.parts(entry, session)
+            if parts is None:
+                return None
+            return [
+                Turn(
+                    part.kind,
+                    part.text,
+                    f"{offset}.{number}",
+                    session.time,
+                    part.call,
+                    part.has_failed,
+                )
+                for number, part in enumerate(parts)
+            ]
+        except RecursionError:
+            # Reading a deeply nested value takes more levels than parsing it.
             return None
-        return [
-            Turn(
-                part.kind,
-                part.text,
-                f"{offset}.{number}",
-                session.time,
-                part.call,
-                part.has_failed,
-            )
-            for number, part in enumerate(parts)
-        ]
 
 
 class ClaudeCode(LineFormat):
@@ -201,7 +206,7 @@ class Codex(LineFormat):
             except (ValueError, RecursionError):
                 return
         if isinstance(output, dict):
-            code = (output.get("metadata") or {}).get("exit_code")
+            code = as_object(output.get("metadata")).get("exit_code")
             failed = failed_by_code(code)
             if output.get("success") is False:
                 failed = True
@@ -297,10 +302,10 @@ def goose_parts(role: str, content: Any) -> Iterator[Part]:
         entry_type = block.get("type")
         call = str(block.get("id") or "")
         if entry_type == "toolRequest":
-            value = (block.get("toolCall") or {}).get("value") or {}
-            yield from tool_call(str(value.get("name")), value.get("arguments"), call)
+            request = as_object(as_object(block.get("toolCall")).get("value"))
+            yield from tool_call(str(request.get("name")), request.get("arguments"), call)
         elif entry_type == "toolResponse":
-            result = block.get("toolResult") or {}
+            result = as_object(block.get("toolResult"))
             failed = failure(result.get("status") == "error")
             value = result.get("value") or result.get("error")
             yield from tool_result(value, call, failed)

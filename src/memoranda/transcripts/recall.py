@@ -32,7 +32,7 @@ from memoranda.transcripts.terms import (
     simple_commands,
     texts_in,
 )
-from memoranda.transcripts.turn import Kind, shorten
+from memoranda.transcripts.turn import Kind, as_list, shorten
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -170,7 +170,7 @@ class ActionTerms:
         if isinstance(patch, str):
             lines = patch.splitlines()
             yield "\n".join(line[1:] for line in lines if line.startswith("+"))
-        for edit in self.arguments.get("edits") or ():
+        for edit in as_list(self.arguments.get("edits")):
             if isinstance(edit, dict):
                 yield from texts_in(edit.get("new_string"))
 

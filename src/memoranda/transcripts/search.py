@@ -543,7 +543,7 @@ def raw_text(turn: TurnRow) -> str | None:
     """Read the text of a turn from its transcript, secrets included. None if it is gone."""
     try:
         return FORMATS[turn.format].passage(Path(turn.path), turn.session, turn.position)
-    except (OSError, NotUnderstood, ValueError, sqlite3.Error):
+    except (OSError, NotUnderstood, ValueError, RecursionError, sqlite3.Error):
         return None
 
 

@@ -117,6 +117,9 @@ def read_file(
     except OSError as error:
         yield ReadFile(file, stamp, state, sessions, successes, reason(error))
         return
+    except RecursionError:
+        yield ReadFile(file, stamp, state, sessions, successes, "not understood: nested too deeply")
+        return
     yield ReadFile(file, stamp, state, sessions, successes)
 
 

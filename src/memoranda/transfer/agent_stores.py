@@ -122,13 +122,12 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
     except (ValueError, RecursionError):
         values = [_json(line) for line in text.splitlines() if line.strip()]
     for value in values:
+        rows = value if isinstance(value, list) else [value]
         if isinstance(value, dict):
             inner = value.get("data", value.get("memories"))
             if isinstance(inner, list):
-                value = inner
-            else:
-                value = [value]
-        yield from (row for row in value or () if isinstance(row, dict))
+                rows = inner
+        yield from (row for row in rows if isinstance(row, dict))
 
 
 def _json(line: str) -> Any:
@@ -152,9 +151,9 @@ def deja_vu(path: Path) -> Found:
     if not rows:
         raise WrongStore(f"{file} holds no notes of deja-vu")
     # A later line of a session has its present state.
-    states = {row["session"]: row.get("state") for row in rows if row.get("session")}
+    states = {str(row["session"]): row.get("state") for row in rows if row.get("session")}
     for row in rows:
-        state = states.get(row.get("session")) or row.get("state")
+        state = states.get(str(row.get("session") or "")) or row.get("state")
         if state in _STATES:
             yield f"deja-vu {_deja_vu_name(row)}", f"it is {state} there"
         else:
@@ -173,7 +172,8 @@ def _deja_vu_note(row: dict[str, Any]) -> Exported:
     title = str(row.get("title") or "").strip()
     if title and not text.startswith(title):
         text = f"{title}\n\n{text}"
-    tags = [tag for tag in row.get("tags") or () if isinstance(tag, str)]
+    tags = row.get("tags")
+    tags = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
     if row.get("project"):
         tags.append(str(row["project"]))
     written = _moment(row.get("ts"))

@@ -59,8 +59,6 @@ _WORD_OF = {
 
 # Verbs of machinery: changes that nobody needs to know about, unless they ask.
 _MACHINERY = frozenset(("fire", "review", "ask", "snooze", "done", "expire"))
-# Verbs of upkeep when the daemon, or a run of a job, did them.
-_JOBS = frozenset(("classify", "upgrade", "consolidate", "decay", "remind", "merge", "link"))
 
 
 @dataclass
@@ -185,14 +183,6 @@ def is_machinery(run: Sequence[Change]) -> bool:
         change.verb in _MACHINERY or (change.project == PRIVATE and change.undoes is None)
         for change in run
     )
-
-
-def is_upkeep(run: Sequence[Change]) -> bool:
-    """Whether a job of upkeep made this run, and nobody asked for it."""
-    first = run[0]
-    if first.undoes is not None:
-        return False
-    return first.run is not None or (first.face == "daemon" and first.verb in _JOBS)
 
 
 def _describe(row: Row, revision: Revision) -> None:

@@ -65,9 +65,15 @@ export function submitted(event) {
   asStep((isLast) => send(form, button, isLast));
 }
 
+// Is there a text that is stored nowhere? A form that came back as it was sent has `data-unsaved`.
+function isUnsaved(form) {
+  if ("unsaved" in form.dataset) return true;
+  return [...form.querySelectorAll("textarea")].some((text) => text.value !== text.defaultValue);
+}
+
 export function keepsUnsaved(event) {
-  const texts = [...document.querySelectorAll("form.editor[method=post] textarea")];
-  if (texts.some((text) => text.value !== text.defaultValue && !("sent" in text.form.dataset))) event.preventDefault();
+  const forms = [...document.querySelectorAll("form.editor[method=post]:not([data-sent])")];
+  if (forms.some(isUnsaved)) event.preventDefault();
 }
 
 // --- while somebody types: at most one question under way, the latest words count

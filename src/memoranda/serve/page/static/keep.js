@@ -15,9 +15,10 @@ export function isChanged(field) {
   return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
 }
 
-// Has somebody changed a field of a form that is not sent yet?
+// Has somebody changed a field of a form that is not sent yet, or that came back unsaved?
 export function isBegun(root) {
-  return [...root.querySelectorAll("form[method=post]")].some((form) => [...form.querySelectorAll(FIELDS)].some(isChanged));
+  const forms = [...root.querySelectorAll("form[method=post]")];
+  return forms.some((form) => "unsaved" in form.dataset || [...form.querySelectorAll(FIELDS)].some(isChanged));
 }
 
 // Replaces what is in `root` by `replace()`, and brings back what somebody did there.

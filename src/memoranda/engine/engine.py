@@ -36,7 +36,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.index import Index
-from memoranda.index.rows import NoteInfo, NotIndexable
+from memoranda.index.rows import NoteInfo, NotIndexable, at_note
 from memoranda.ledger.ledger import Ledger
 from memoranda.ledger.planned_change import PlannedChange, accepted, end
 from memoranda.note.model import (
@@ -500,15 +500,10 @@ class Engine:
 
         None if the index should leave the file out. Raises NotIndexable.
         """
-        try:
+        with at_note(path):
             note = self.parse(project, path, file)
             if note is not None:
                 note.suspicious = self.gate.suspicious(note.text)
-        except (MemorandaError, sqlite3.Error, OSError, MemoryError):
-            raise
-        except Exception as error:
-            # A text that a reader of texts cannot take must not keep the owner from all other notes
-            raise NotIndexable(path, error) from error
         return self.freshness.accept(project, path, file.stamp, note)
 
     def files(self, source: Source) -> BulkSource | None:

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta, tzinfo
 from itertools import chain
@@ -85,6 +85,20 @@ class NotIndexable(MemorandaError):
     def __init__(self, path: str, error: Exception):
         super().__init__(internal_sentence(error))
         self.path = path
+
+
+@contextmanager
+def at_note(path: str) -> Iterator[None]:
+    """Raise NotIndexable for an unexpected error of the block, which reads a note's text.
+
+    A text that such a reader cannot take must not keep the owner from all other notes.
+    """
+    try:
+        yield
+    except (MemorandaError, sqlite3.Error, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise NotIndexable(path, error) from error
 
 
 @dataclass(slots=True, eq=False, repr=False)

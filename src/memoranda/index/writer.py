@@ -25,7 +25,7 @@ from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids
 from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
-from memoranda.index.rows import FIRST_PASSAGE, NotIndexable, property_text
+from memoranda.index.rows import FIRST_PASSAGE, NotIndexable, at_note, property_text
 from memoranda.index.tables import MOST_ROWS, Row, column_list, insert, take_words_out
 from memoranda.note.inline import Inline, inline
 from memoranda.note.links import lead
@@ -468,13 +468,8 @@ def prepare(
 
     Raises NotIndexable.
     """
-    try:
+    with at_note(note.path):
         return _prepared(note, stamp, project, permalink, base)
-    except MemoryError:
-        raise
-    except Exception as error:
-        # A text that a reader of texts cannot take must not keep the owner from all other notes
-        raise NotIndexable(note.path, error) from error
 
 
 def _prepared(

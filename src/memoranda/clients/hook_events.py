@@ -267,8 +267,9 @@ def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str])
 
 
 def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
-    """Return the folder of a session; "" if it is unknown. Of several folders, the first is
-    returned.
+    """Return the folder of a session; "" if it is unknown.
+
+    If the client sends several folders, the first one is returned.
     """
     cwd = payload.get(dialect.keys.get("cwd", "cwd")) or payload.get("cwd")
     if isinstance(cwd, list) and cwd:
@@ -321,6 +322,7 @@ def _failure(payload: Mapping[str, Any]) -> str:
     from memoranda.transcripts.blocks import failed_by_text
 
     text, state = _outcome(payload)
+    # True or False if the text ends with the status of a command; None if it does not.
     has_failed = failed_by_text(text)
     if state in _FAILED_STATES:
         has_failed = True
@@ -334,7 +336,7 @@ def _failure(payload: Mapping[str, Any]) -> str:
 def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
     """Return the output of a tool, and the state in which the tool ended, such as "error".
 
-    The state is None if the payload does not tell.
+    The state is None if the payload does not say it.
     """
     from memoranda.transcripts.blocks import text_of
 
@@ -347,8 +349,9 @@ def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _reads_as_failure(text: str) -> bool:
-    """Return whether the words of an output report a failure. Codex tells its hooks only the
-    output.
+    """Whether the words of an output report a failure.
+
+    Codex sends its hooks only the output, and not whether the tool failed.
     """
     from memoranda.transcripts.lessons import is_broken
     from memoranda.transcripts.terms import error_line, is_error
@@ -365,15 +368,13 @@ def _state_of(result: Mapping[str, Any]) -> Any:
 
 
 def may_ask_to_remember(event: HookEvent) -> bool:
-    """Return whether a prompt has a word such as "remember", which may begin a request."""
+    """Whether a prompt has a word such as "remember", with which a request may begin."""
     prompt = event.prompt.lower()
     return event.kind == PROMPT and any(word in prompt for word in _REMEMBER)
 
 
 def is_long_enough(text: str) -> bool:
-    """Return whether a prompt is long enough to be searched in memory. A CJK character counts as
-    four.
-    """
+    """Whether the memory is searched for a prompt of this length. A CJK character counts as four."""
     if text.isascii():
         return len(text) >= PROMPT_CHARACTERS
     # The import takes some ms, which prompts in ASCII can save.
@@ -383,7 +384,7 @@ def is_long_enough(text: str) -> bool:
 
 
 def _text(payload: Mapping[str, Any], key: str, most_characters: int) -> str:
-    """Return the text at `key`, cut to `most_characters` characters; "" if there is no text."""
+    """Return the first `most_characters` characters of the text at `key`; "" if there is no text."""
     value = payload.get(key)
     if isinstance(value, str):
         return value[:most_characters]
@@ -391,9 +392,9 @@ def _text(payload: Mapping[str, Any], key: str, most_characters: int) -> str:
 
 
 def reply_of(event: HookEvent, text: str) -> str:
-    """Return the answer to `event` that puts `text` into the client's context, as JSON.
+    """Return the answer to `event`, as JSON, that puts `text` into the client's context.
 
-    "" if `text` is empty, or if the client does not accept text at such an event.
+    The answer is "" if `text` is empty, or if the client accepts no text at such an event.
     """
     client_events = CLIENTS[event.client]
     if text and event.kind in client_events.injects:
@@ -402,9 +403,9 @@ def reply_of(event: HookEvent, text: str) -> str:
 
 
 def held_reply(event: HookEvent, text: str) -> str:
-    """Return the answer to `event` that keeps the tool from running and tells the model `text`.
+    """Return the answer to `event` that stops the tool from running and tells the model `text`.
 
-    The client's dialect must have `hold`.
+    The client must be one whose dialect has `hold`.
     """
     hold = CLIENTS[event.client].hold
     assert hold is not None

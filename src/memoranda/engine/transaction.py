@@ -482,7 +482,7 @@ class Transaction:
     def _show(self, change: Change) -> None:
         """Show the files in the index that the change wrote, removed or moved."""
         shown = _Shown(self._engine)
-        # The ledger may have put further files first, so the steps are at the end of `files`.
+        # The ledger may first make missing folders. So the steps are the last ones of `files`.
         for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
             is_of_home = touched.project == PRIVATE
             if is_of_home or not is_here(self._engine, touched.project, touched.root):

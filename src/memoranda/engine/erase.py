@@ -37,7 +37,8 @@ from memoranda.engine.transaction import Location, Transaction, root_of, source_
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import ERASE, Change
+from memoranda.ledger.change import ERASE, Change, is_of_machine
+from memoranda.ledger.history import ABOVE_ALL_NUMBERS
 from memoranda.note import entry
 from memoranda.note.markdown import default_id
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
@@ -82,7 +83,7 @@ class Erased:
 class Plan:
     """The things to erase. The ledger stores the plan as JSON until everything is erased.
 
-    last: the number of the latest change when the plan was made.
+    latest: the numbers of the latest changes when the plan was made (`History.latest_numbers`).
     observation: if given, only this observation is erased, from one note and from its older
         versions.
     places, ids: where the notes are or were, and the ids of the notes. The ledger knows notes by
@@ -93,7 +94,7 @@ class Plan:
     asked: the keys of the agent's requests to the owner, if all notes of an agent are erased.
     """
 
-    last: int
+    latest: tuple[int, ...]
     observation: str | None = None
     places: list[Location] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
@@ -101,6 +102,13 @@ class Plan:
     entities: dict[str, list[str]] = field(default_factory=dict)
     rows: list[tuple[str, str, str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+
+    def is_before(self, number: int) -> bool:
+        """Whether the change with this number was made before the plan."""
+        return any(
+            number <= latest and is_of_machine(number) == is_of_machine(latest)
+            for latest in self.latest
+        )
 
     @property
     def names(self) -> list[str]:
@@ -146,7 +154,7 @@ class Erasure:
         with self.engine.writing():
             finish(self.memory)
             self.engine.fresh(whole=True)
-            plan = Plan(self.engine.ledger.history.last, observation)
+            plan = Plan(self.engine.ledger.history.latest_numbers, observation)
             for ref in refs:
                 self._add_ref(plan, ref)
             if observation is not None:
@@ -280,7 +288,7 @@ class Erasure:
         own_names |= {f"the kept text {digest[:8]} of another note" for digest in own_texts}
         search_result = search(self.engine, needles, folders)
         mentions = dict.fromkeys([*linking, *search_result.mentions])
-        erased_changes = sum(number <= plan.last for number in trail.files)
+        erased_changes = sum(map(plan.is_before, trail.files))
         return Erased(
             tuple(plan.names),
             erased_changes,
@@ -361,7 +369,7 @@ class Erasure:
             first_entry = entries_of_key[0]
             plan.rows.append((root, first_entry.namespace, key))
             self._texts.append(f"{key}\n{first_entry.value}".encode())
-        elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", history.last + 1):
+        elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", ABOVE_ALL_NUMBERS):
             plan.rows.append((root, stem, key))
         else:
             raise NotFound(ref, "the JSON files")
@@ -484,6 +492,9 @@ def finish(memory: HistoryVerbs) -> None:
             # JSON has lists in place of tuples.
             for name in ("places", "files", "rows"):
                 row[name] = [tuple(item) for item in row[name]]
+            # A plan of an earlier version has one number.
+            if "last" in row:
+                row["latest"] = [row.pop("last")]
             plan = Plan(**row)
         except (ValueError, KeyError, TypeError):
             home.set_erasing(None)
@@ -503,7 +514,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
     """
     engine = memory.engine
     history = engine.ledger.history
-    later_changes = takewhile(lambda change: change.number > plan.last, history.changes())
+    later_changes = takewhile(lambda change: not plan.is_before(change.number), history.changes())
     # The history gets a change about the erasure when everything else is done. So if it has such a
     # change, nothing is left to do.
     is_done = any(change.verb == ERASE and change.details for change in later_changes)
@@ -516,7 +527,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
         with storing("the history"):
             if trail.files:
                 history.revise(trail.revised(stamp(engine.clock())), trail.places)
-            changes = sum(number <= plan.last for number in trail.files)
+            changes = sum(map(plan.is_before, trail.files))
             texts = history.sweep()
             engine.ledger.wipe()
             _clear_derived(memory, plan)

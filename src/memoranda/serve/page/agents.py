@@ -16,14 +16,14 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.clock import parse_stamp, stamp
-from memoranda.documents.listed import Listed
+from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.doctor import examine
 from memoranda.engine.overview import Writer, figures, writers, written_today
 from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.errors import InvalidInput
 from memoranda.ledger.change import Change
-from memoranda.serve.page.change_rows import Row, RowWriter, is_machinery, word_of
+from memoranda.serve.page.change_rows import RowWriter, is_machinery, word_of
 from memoranda.serve.page.shell import PRESENT
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.serve.page.writers import is_upkeep
@@ -67,7 +67,7 @@ class AgentCard:
     words: Counter[str] = field(default_factory=Counter)
     sessions: set[str] = field(default_factory=set)
     days: list[int] = field(default_factory=lambda: [0] * _DAYS)
-    latest: list[Row] = field(default_factory=list)
+    latest: list[Document] = field(default_factory=list)
     last: str = ""
     is_present: bool = False
     is_paused: bool = False
@@ -238,7 +238,7 @@ def session(visit: Visit) -> Response:
         session=key,
         changes=changes,
         listed=Listed.part(rows, len(changes), offset),
-        may_undo=any(not row.refusal and row.undone_by is None for row in rows),
+        may_undo=any(not row["refusal"] and row["undone_by"] is None for row in rows),
         address=visit.here,
     )
 

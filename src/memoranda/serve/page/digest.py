@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from memoranda.clock import parse_stamp
 from memoranda.documents import differences
+from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision, last_number_before
 from memoranda.engine.refusals import can_undo_run, refused_undos
@@ -32,7 +33,6 @@ from memoranda.serve.page.change_rows import (
     CHANGED,
     FORGOT,
     LEARNED,
-    Row,
     RowWriter,
     is_machinery,
     word_of,
@@ -68,10 +68,10 @@ class Group:
     program: str
     session: str
     time: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Document] = field(default_factory=list)
 
     @property
-    def shown(self) -> list[Row]:
+    def shown(self) -> list[Document]:
         """The rows that are shown without unfolding."""
         # A "more" for a single row would take as much room as the row.
         if len(self.rows) <= _ROWS_SHOWN + 1:
@@ -79,7 +79,7 @@ class Group:
         return self.rows[:_ROWS_SHOWN]
 
     @property
-    def folded(self) -> list[Row]:
+    def folded(self) -> list[Document]:
         """The rows behind `more`."""
         return self.rows[len(self.shown) :]
 
@@ -108,7 +108,7 @@ class Tidying:
     """
 
     run: int | None
-    rows: list[Row]
+    rows: list[Document]
     may_undo: bool
 
 
@@ -230,7 +230,7 @@ def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
     if span is not None:
         since = span.begin
         end = last_number_before(memory, span.end) + 1
-        before = min(before, end) if before else end
+        before = before or end
     runs = memory.log_by_run(
         None,
         limit=CHANGES,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from starlette.responses import Response
 
+from memoranda import documents
 from memoranda.documents import differences
 from memoranda.documents.differences import Difference
+from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision
 from memoranda.engine.refusals import refused_undos
@@ -18,29 +20,10 @@ from memoranda.ledger.change import Change
 from memoranda.serve.page.change_rows import undone_in
 from memoranda.serve.page.paging import part
 from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.writers import is_upkeep
 
 # Changes on one page of the history.
 _CHANGES_PER_PAGE = 30
-
-
-@dataclass
-class HistoryRow:
-    """A change of the note as its history shows it.
-
-    moved_from, moved_to: the folders between which the change moved the note. "" if it did not.
-    differences: what it changed in the note.
-    is_undone: whether a later change took it back.
-    may_undo: whether it can be taken back now.
-    may_restore: whether the text before it can be restored.
-    """
-
-    change: Change
-    moved_from: str
-    moved_to: str
-    differences: list[Difference]
-    is_undone: bool
-    may_undo: bool
-    may_restore: bool
 
 
 def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
@@ -69,8 +52,19 @@ def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
     )
 
 
-def _rows(memory: MemorySession, steps: Sequence[PlacedChange], place: Place) -> list[HistoryRow]:
-    """Return the rows for some changes of the note that is, or was last, at a place."""
+def _rows(memory: MemorySession, steps: Sequence[PlacedChange], place: Place) -> list[Document]:
+    """Return the rows for some changes of the note that is, or was last, at a place.
+
+    A row is the document of a change, and:
+
+    is_upkeep: whether a job of upkeep made it.
+    moved_from, moved_to: the folders between which the change moved the note. "" if it did not.
+    differences: what it changed in the note.
+    is_undone: whether a later change took it back.
+    may_undo: whether it can be taken back now.
+    may_restore: whether the text before it can be restored.
+    undoes: the number of the change that it undid, or None.
+    """
     changes = [step.change for step in steps]
     undone = undone_in(changes)
     refusals = refused_undos(memory, [change.number for change in changes])
@@ -79,18 +73,18 @@ def _rows(memory: MemorySession, steps: Sequence[PlacedChange], place: Place) ->
     for step in steps:
         change = step.change
         moved_from, moved_to = _folders_of_move(step)
-        rows.append(
-            HistoryRow(
-                change,
-                moved_from,
-                moved_to,
-                _differences(step, revisions[change.number]),
-                is_undone=change.number in undone,
-                may_undo=change.number not in undone and change.number not in refusals,
-                # The text of an earlier place would be restored at that place.
-                may_restore=step.place == place and _has_text_before(change, place),
-            )
-        )
+        row = {
+            "is_upkeep": is_upkeep([change]),
+            "moved_from": moved_from,
+            "moved_to": moved_to,
+            "differences": _differences(step, revisions[change.number]),
+            "is_undone": change.number in undone,
+            "may_undo": change.number not in undone and change.number not in refusals,
+            # The text of an earlier place would be restored at that place.
+            "may_restore": step.place == place and _has_text_before(change, place),
+            "undoes": change.undoes,
+        }
+        rows.append(documents.change(change) | row)
     return rows
 
 

@@ -209,6 +209,18 @@ def test_a_request_may_name_its_program_and_session(ask, memory):
         assert (found.client, found.session) == (("desk 2", "s9") if is_text else ("socket", None))
 
 
+@pytest.mark.parametrize("before", [0, 60, 80, 99])
+def test_of_a_secret_in_a_programs_name_nothing_is_left_where_the_name_is_cut(ask, memory, before):
+    secret = "gh" + "p_9vXz7LmB4nR8sYwE1uC6pJ2dF5gA0iKoMqZt"
+    name = "x" * before + " " + secret
+    write = {"id": 1, "method": "memory_write", "params": {"content": f"told by {before}"}}
+    answer = ask({**write, "agent": "Y", "client": name, "session": name})
+    provenance = memory.memory_id(json.loads(answer["result"]["content"])["id"]).provenance
+    for shown in (provenance.client, provenance.session):
+        assert "x" * before in shown
+        assert secret[:12] not in shown
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: (

@@ -151,7 +151,7 @@ class Protocol:
             raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_MAX_NAME_CHARACTERS]}"')
         caller_keys = {"client": request.get("client"), "session": request.get("session")}
         names = {
-            key: default_rules().redacted(value[:_MAX_NAME_CHARACTERS])
+            key: default_rules().redacted_beginning(value, _MAX_NAME_CHARACTERS)
             for key, value in caller_keys.items()
             if isinstance(value, str) and value.isprintable()
         }

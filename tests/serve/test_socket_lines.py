@@ -180,12 +180,22 @@ def test_who_names_no_agent_is_an_unnamed_one_and_never_the_owner(ask, memory):
         {"method": "tools/call", "params": {"name": "memory_list", "agent": "y"}},
         {"method": "tools/call", "params": {"name": "memory_list", "params": {}, "agent": "y"}},
         {"method": "tools/call", "params": {"name": "memory_list", "arguments": {"agent": "y"}}},
+        {"method": "memory_list", "Agent": "y"},
+        {"method": "memory_list", "AGENT": "y", "agent": "y"},
+        {"method": "memory_list", "params": {"Agent": "y"}},
     ],
 )
 def test_an_agent_in_the_wrong_place_is_refused(ask, request_):
     assert ask({"id": 1, **request_})["error"].startswith("agent is a key of the request")
     rpc = ask({"jsonrpc": "2.0", "id": 1, **request_})
     assert rpc["error"]["code"] == -32602
+
+
+@pytest.mark.promise("socket-unnamed")
+@pytest.mark.parametrize("name", ["owner", "Owner", "manual", "web", "FILE", "import"])
+def test_no_request_takes_a_name_by_which_the_history_calls_somebody_else(ask, name):
+    reply = ask({"id": 1, "method": "memory_list", "agent": name})
+    assert reply == {"id": 1, "error": f'invalid agent "{name}"'}
 
 
 def test_a_daemon_of_one_agent_serves_no_other(memory):

@@ -210,6 +210,25 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
     return is_done() or block_for(ask_again, seconds)
 
 
+def acquires(lock: threading.Lock, seconds: float) -> bool:
+    """Wait for a lock of this process without pauses. Returns whether it was acquired in time.
+
+    The limit in all is as in `wait_for`.
+
+    seconds: how long one wait may be, so that an order to stop (`waits_until`) is heard in between.
+    """
+
+    def acquire_again(limit: float) -> bool:
+        """Wait for the lock until `limit` seconds are over."""
+        end = time.monotonic() + limit
+        while may_wait() and time.monotonic() < end:
+            if lock.acquire(timeout=seconds):
+                return True
+        return False
+
+    return lock.acquire(timeout=seconds) or block_for(acquire_again)
+
+
 def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
     """Call `wait` with the seconds it may wait, and return its result.
 

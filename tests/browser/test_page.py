@@ -187,6 +187,36 @@ def test_the_palette_finds_notes_and_commands_by_keys(visit):
         expect(page.locator("#keys")).to_be_hidden()
 
 
+def test_slash_goes_to_the_search_field_and_keeps_what_was_typed(visit):
+    with visit("/page/search?q=importer") as page:
+        box = page.get_by_role("searchbox", name="Search for")
+        page.keyboard.press("/")
+        expect(box).to_be_focused()
+        expect(box).to_have_value("importer")
+        expect(page.locator("#palette")).to_be_hidden()
+        # A page without a field has the palette, which keeps its words too
+        page.goto("/page/agents")
+        page.keyboard.press("/")
+        words = page.locator("#palette input")
+        words.press_sequentially("nightly")
+        expect(page.locator("#palette [role=option]").first).to_contain_text("nightly")
+        page.keyboard.press("Escape")
+        page.goto("/page/health")
+        page.keyboard.press("/")
+        expect(words).to_have_value("nightly")
+        expect(page.locator("#palette [role=option]").first).to_contain_text("nightly")
+
+
+def test_all_hits_are_chosen_at_once(visit):
+    with visit("/page/search?q=heron") as page:
+        boxes = page.locator(".hit input[name=ref]")
+        page.get_by_label("Choose all").check()
+        assert boxes.evaluate_all("all => all.length && all.every((box) => box.checked)")
+        expect(page.locator(".bulkbar")).to_be_visible()
+        page.get_by_label("Choose all").uncheck()
+        expect(page.locator(".bulkbar")).to_be_hidden()
+
+
 def test_a_note_and_a_reminder_are_new_from_the_page(visit, memory):
     with visit() as page:
         page.keyboard.press("c")
@@ -320,9 +350,16 @@ def test_an_agent_is_paused_and_all_it_did_is_taken_back(visit, memory):
             mallory.write(Draft("more", project="notes", title="More"))
         card.get_by_role("button", name="Let it go on").click()
         expect(card).not_to_contain_text("paused")
-        card.get_by_role("button", name="Undo …").click()
+        card.get_by_role("link", name="Undo …").click()
         expect(page.locator("main .list li")).to_have_count(3)
-        page.get_by_role("button", name="Take it back").click()
+        # A time of one's own, as one's clock shows it
+        page.get_by_label("or everything since").fill("2199-01-01T09:30")
+        page.get_by_role("button", name="Show").click()
+        expect(page.locator("main")).to_contain_text("It did nothing in that time")
+        page.get_by_label("or everything since").fill("2020-01-01T09:30")
+        page.get_by_role("button", name="Show").click()
+        expect(page.locator("main .list li")).to_have_count(3)
+        page.get_by_role("button", name="Take all 3 back").click()
         expect(page.locator("#toast")).to_contain_text("Taken back")
         with pytest.raises(NotFound):
             memory.find("Nonsense 1", looseness=Looseness.EXACT)
@@ -339,7 +376,9 @@ def test_search_finds_while_typing_and_says_why(visit):
         expect(hit).to_contain_text("· knowledge")
         expect(hit).to_contain_text("claude")
         hit.locator("summary").click()
-        expect(hit.locator(".shares")).to_contain_text("words")
+        expect(hit.locator(".shares")).to_contain_text("It has your words: importer, nightly")
+        shares = hit.locator(".shares b").all_inner_texts()
+        assert sum(int(share.removesuffix(" %")) for share in shares) == pytest.approx(100, abs=2)
         assert hit.locator(".bar rect").count() >= 3
         assert "q=importer" in page.url
         page.reload()
@@ -595,7 +634,10 @@ def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
         assert before > 5
         canvas.focus()
         page.keyboard.press("ArrowRight")
-        expect(page.locator(".panel h2")).to_have_text(re.compile("^Heron"))
+        panel = page.locator(".panel")
+        expect(panel.locator("h2")).to_have_text(re.compile("^Heron"))
+        # Relations by name, each once with the notes it leads to
+        expect(panel.locator("h3")).to_contain_text(["Led by", "Links to here"])
         page.keyboard.press("ArrowRight")
         expect(page.locator(".panel h2")).not_to_have_text(re.compile("^Heron$"))
         for key in ("+", "-", "0"):
@@ -603,7 +645,7 @@ def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
         x, y = canvas.evaluate("each => each.graph.at('Mara Lindqvist')")
         canvas.click(position={"x": x, "y": y})
         expect(page.locator(".panel h2")).to_contain_text("Mara Lindqvist")
-        page.locator(".panel .open").click()
+        page.locator(".panel .actions .main").click()
         page.wait_for_url("**/people/**")
         page.go_back()
         page.locator("details.filters > summary").click()
@@ -734,7 +776,7 @@ def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
         x, y = canvas.evaluate("each => each.graph.at('Heron')")
         page.touchscreen.tap(box["x"] + x, box["y"] + y)
         expect(page.locator(".panel h2")).to_have_text("Heron")
-        page.locator(".panel .open").click()
+        page.locator(".panel .actions .main").click()
         page.wait_for_url("**/page/note/**")
 
 
@@ -745,7 +787,7 @@ def test_a_search_is_shown_as_a_graph_and_a_large_one_as_clusters(visit, memory)
     ]
     memory.write_many(drafts)
     with visit("/page/search?q=importer") as page:
-        page.get_by_role("link", name="as a graph").click()
+        page.get_by_role("link", name="As a graph").click()
         expect(page.locator("canvas[data-drawn]")).to_be_visible()
         assert "q=importer" in page.url
         page.get_by_label("Project").select_option("notes")

@@ -128,9 +128,10 @@ def test_merge_any_two(visit, memory):
         person.click(page.get_by_label("More actions"))
         person.fill(page.get_by_label("Merge another note into this one"), "Biscuits")
         person.press("Enter")
+        person.click(page.get_by_role("button", name="Merge", exact=True))
         expect(page.locator("#toast")).not_to_be_empty()
         expect(page.locator(".body")).to_contain_text("biscuits")
-        assert person.steps == 6
+        assert person.steps == 7
     assert memory.read(first.id).id
     assert not is_there(memory, other.title)
 

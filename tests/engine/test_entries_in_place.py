@@ -213,3 +213,26 @@ def test_a_writer_that_dies_leaves_file_and_history_alike(
         for _ in made:
             memory.undo()
         assert values(folder) == {"name": "first", "gone": "x"}
+
+
+def test_counts_of_recalls_reach_the_file_as_a_change_that_nobody_sees(
+    memory: MemorySession, folder: Path
+) -> None:
+    entry_folder = JsonEntryFolder(folder)
+    entries = entry_folder.entries(memory)
+    for key in ("name", "town", "street"):
+        entries.put("default", key, "Ann")
+    entries.put("default", "name", "Zoë")
+    for _ in range(3):
+        entries.count(entries.get("default", "town"))
+    entry_folder.fold()
+    assert [row["key"] for row in rows(folder)] == ["town", "street", "name"]
+    assert [row["access_count"] for row in rows(folder)] == [3, 0, 0]
+    history = memory.engine.ledger.history
+    assert next(history.changes()).verb == "fold"
+    assert [change.verb for change in memory.log()] == ["overwrite", "write", "write", "write"]
+    memory.undo(2)
+    assert [row["key"] for row in rows(folder)] == ["street", "name"]
+    undone = memory.log()[0]
+    memory.undo(undone.number)
+    assert [row["access_count"] for row in rows(folder)] == [3, 0, 0]

@@ -9,7 +9,7 @@ from memoranda.engine import open_session
 from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.engine.refusals import can_undo_run, refused_undos
 from memoranda.engine.upkeep import Upkeep
-from memoranda.engine.whereabouts import where_now
+from memoranda.engine.whereabouts import history_through_moves, where_now
 from memoranda.errors import AgentPaused, CannotUndo, InvalidInput
 from memoranda.jobs import dream
 from memoranda.jobs.lifecycle import archive_named, upgrade_named
@@ -131,3 +131,37 @@ def test_a_paused_agent_writes_nothing_until_it_may_go_on(memory):
     set_paused(memory, "claude", False)
     claude.write(Draft("x", project="notes", title="X"))
     assert paused_agents(memory) == []
+
+
+def test_the_history_goes_back_through_a_category_the_archive_and_moves(memory):
+    note = stored(memory, "Bob is a colleague of Ann")
+    memory.edit(note, Append("Since May.\n"))
+    upgrade_named(memory, [note.id], "people")
+    archive_named(memory, [note.id])
+    steps = history_through_moves(memory, *_place(memory, note))
+    assert [step.change.verb for step in steps] == ["archive", "upgrade", "edit", "write"]
+    assert steps[0].place_before == ("categories", steps[1].place[1])
+    assert steps[1].place_before == (note.project, note.path)
+    assert steps[2].place == (note.project, note.path)
+    assert [step.place_before for step in steps[2:]] == [None, None]
+    assert [
+        step.change.verb for step in history_through_moves(memory, *_place(memory, note), limit=2)
+    ] == ["archive", "upgrade"]
+
+    memory.write(Draft("x", project="notes", title="One", folder="a"))
+    memory.move("notes/a/One.md", "b/Uno.md")
+    memory.write(Draft("another", project="notes", title="One", folder="a"))
+    archive_named(memory, [memory.find("notes/b/Uno.md")])
+    archived = memory.find("Uno", project=".archive")
+    verbs = [step.change.verb for step in history_through_moves(memory, ".archive", archived.path)]
+    assert verbs == ["archive", "move", "write"]
+
+
+def test_the_history_of_a_note_is_not_that_of_one_merged_into_it_or_replaced_by_it(memory):
+    first = stored(memory, "The staging server is called heron", "knowledge")
+    second = stored(memory, "The staging server is named heron", "knowledge")
+    Upkeep(memory).merge(memory.memory_id(first.id), memory.memory_id(second.id))
+    assert [step.change.verb for step in history_through_moves(memory, *_place(memory, first))] == [
+        "merge",
+        "write",
+    ]

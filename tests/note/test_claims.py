@@ -113,3 +113,20 @@ def test_claims_have_the_place_of_their_sentence():
 )
 def test_code_quotations_tables_and_parts_of_lists_claim_nothing(text):
     assert claims(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "She prefers dark mode",
+        "She prefers tea over coffee",
+        "She lives in Berlin",
+        "She is not allergic to nuts",
+        "She has 12 engineers",
+        "She uses Sentry for error tracking",
+        "It is off in production",
+        "It was renamed to trunk",
+    ],
+)
+def test_a_sentence_about_a_pronoun_claims_nothing(text):
+    assert claim_of(text) is None

@@ -12,13 +12,15 @@ import pytest
 from memoranda import Draft
 from memoranda.clock import stamp
 from memoranda.engine.served import log_of
+from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace
 from memoranda.note.model import Provenance
 from memoranda.serve.page import digest
 from memoranda.serve.page.note import _not_shown
-from memoranda.serve.page.rendering import note_url, writer_of
+from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import readable_passage
+from memoranda.serve.page.writers import writer_of
 from serve.test_page import memory, plain
 
 pytestmark = pytest.mark.anyio
@@ -142,7 +144,7 @@ async def test_an_agents_note_edited_on_the_page_was_written_by_the_owner(web, p
     owner = web.memory.as_caller(None, "page", client="page")
     owner.edit(note, FindReplace("four", "five"))
     shown = plain(await page.see(note_url("notes", "Tea.md")))
-    assert re.search(r"Written by\s+You\s+· page", shown)
+    assert re.search(r"Written by\s+You\s+· on the page", shown)
     assert "an agent page" not in shown
 
 
@@ -158,7 +160,7 @@ def test_a_text_that_upkeep_made_of_agents_texts_names_no_agent_called_manual():
 async def test_what_was_meant_for_a_note_that_went_is_not_done_to_another(web, page, do, way):
     gone, other = memory(web, "Tea is at four."), memory(web, "Cake is at five.")
     if way == "merged":
-        await page.send(note_url(other.project, other.path), do="merge", other=gone.id)
+        await page.send(note_url(other.project, other.path), do="merge", other=gone.id, sure="yes")
     else:
         web.memory.link(other.id, gone.id)
         web.memory.delete(gone.id)
@@ -201,3 +203,43 @@ def test_the_links_of_a_note_with_very_many_are_told_from_those_in_its_text_at_o
     shown = "".join(f'<p>text <a href="{note_url("notes", path)}">x</a>' for path in paths[:3000])
     rest = _not_shown(edges, shown)
     assert [edge.note.path for edge in rest] == paths[3000:]
+
+
+async def test_upkeep_is_named_where_it_changed_a_note_and_the_daemon_never(web, page):
+    claude = web.memory.as_caller("claude", "daemon")
+    first = claude.write(Draft("Tea is at four.", project="categories", category="knowledge"))
+    second = claude.write(Draft("Tea's at four.", project="categories", category="knowledge"))
+    upkeep = web.memory.as_caller(None, "daemon")
+    Upkeep(upkeep).merge(upkeep.memory_id(first.id), upkeep.memory_id(second.id))
+    merge = web.memory.log(limit=1)[0]
+    address = note_url(first.project, first.path)
+    history = plain(await page.see(f"{address}?part=history"))
+    assert re.search(r"Upkeep\s+merged", history)
+    assert re.search(r"claude\s+wrote it", history)
+    assert re.search(r"Upkeep\s+· merged", plain(await page.see(f"/page/change/{merge.number}")))
+    shown = plain(await page.see(address))
+    assert re.search(r"Written by\s+claude", shown)
+    for place in (shown, history, plain(await page.see("/page"))):
+        assert "daemon" not in place
+        assert not re.search(r"You\s+merged", place)
+
+
+async def test_an_agents_note_edited_on_the_command_line_was_written_by_the_owner(web, page):
+    note = web.memory.as_caller("claude", "mcp").write(Draft("Tea.", project="notes", title="Tea"))
+    web.memory.as_caller(None, "cli").edit(note, Append("At four.\n"))
+    assert re.search(r"Written by\s+You", plain(await page.see(note_url("notes", "Tea.md"))))
+
+
+async def test_the_history_of_a_note_is_shown_from_before_its_category_and_its_move(web, page):
+    note = memory(web, "Ann likes tea.", category="knowledge")
+    web.memory.edit(note, FindReplace("tea", "coffee"))
+    address = note_url(note.project, note.path)
+    await page.send(address, do="category", category="people")
+    moved = web.memory.memory_id(note.id)
+    shown = plain(await page.see(f"{note_url(moved.project, moved.path)}?part=history"))
+    assert re.search(r"gave it a category.*edited it.*tea\s+coffee.*wrote it", shown, re.S)
+    assert re.search(r"categories/knowledge\s+categories/people", shown)
+    web.memory.write(Draft("x", project="notes", title="Plan"))
+    web.memory.move("notes/Plan.md", "later/Plan.md")
+    shown = plain(await page.see(f"{note_url('notes', 'later/Plan.md')}?part=history"))
+    assert re.search(r"moved\s+notes\s+notes/later.*wrote it", shown, re.S)

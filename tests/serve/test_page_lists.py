@@ -10,7 +10,7 @@ import pytest
 from memoranda import Draft
 from memoranda.engine.served import log_of
 from memoranda.note.edit import FindReplace
-from memoranda.serve.page import agents, calendar, note, used
+from memoranda.serve.page import agents, calendar, note_history, used
 from memoranda.serve.page.rendering import note_url
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ async def all_parts(page, path, row):
 
 
 async def test_the_history_of_a_note(web, page, monkeypatch):
-    monkeypatch.setattr(note, "_CHANGES_PER_PAGE", 4)
+    monkeypatch.setattr(note_history, "_CHANGES_PER_PAGE", 4)
     written = web.memory.write(Draft("word 0", project="notes", title="Long"))
     for number in range(9):
         web.memory.edit(written.id, FindReplace(f"word {number}", f"word {number + 1}"))
@@ -86,3 +86,41 @@ async def test_a_search_and_all_notes(web, page):
         parts = await all_parts(page, path, r">(Port \d\d)</a>")
         assert [len(part) for part in parts] == [20, 20, 5], path
         assert len({title for part in parts for title in part}) == 45, path
+
+
+@pytest.mark.parametrize(
+    ("language", "this_week", "last_week"),
+    [
+        # The clock says Sunday, 22 November.
+        ("en-GB", ["16", "22"], ["09", "15"]),
+        ("en-US,en;q=0.9", ["22"], ["15", "16"]),
+        ("zh-CN", ["16", "22"], ["09", "15"]),
+    ],
+)
+async def test_today_shows_this_week_and_the_last_as_the_reader_counts_weeks(
+    web, page, language, this_week, last_week
+):
+    web.later(days=-16)
+    for day in ("06", "09", "15", "16", "22"):
+        web.now = web.now.replace(day=int(day))
+        web.memory.write(Draft("x", project="notes", title=f"On the {day}"))
+    for week, days in (("this", this_week), ("last", last_week)):
+        shown = await page.see(f"/page?week={week}", **{"accept-language": language})
+        assert sorted(set(re.findall(r"On the (\d\d)<", shown))) == days, week
+    answer = await page.client.get("/page?week=next")
+    assert answer.status_code == 400
+
+
+async def test_chips_of_who_and_when_are_chosen_together_and_cleared_by_a_second_click(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    claude.write(Draft("x", project="notes", title="Of claude"))
+    web.memory.write(Draft("x", project="notes", title="Of the owner"))
+    shown = await page.see("/page?agent=claude&week=this")
+    assert "Of the owner" not in shown
+    chips = [html.unescape(link) for link in re.findall(r'class="chip" href="([^"]*)"', shown)]
+    assert "/page?week=this" in chips, "claude once more"
+    assert "/page?agent=claude" in chips, "this week once more"
+    assert "/page?agent=claude&day=2026-11-22" in chips or (
+        "/page?day=2026-11-22&agent=claude" in chips
+    )
+    assert "<h1>This week</h1>" in shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from memoranda import Draft
@@ -19,7 +21,7 @@ def memory(web, text, **more):
 
 
 async def merged(page, note, other):
-    answer = await page.send(note_url(note.project, note.path), do="merge", other=other)
+    answer = await page.send(note_url(note.project, note.path), do="merge", other=other, sure="yes")
     assert answer.status_code == 303, answer.text
 
 
@@ -88,3 +90,33 @@ async def test_a_note_is_not_merged_into_itself_and_nothing_changes(web, page):
     answer = await page.send(note_url(tea.project, tea.path), do="merge", other="Tea")
     assert answer.status_code == 400
     assert state(web) == before
+
+
+async def test_before_a_merge_both_are_shown_and_nothing_changes(web, page):
+    tea, cake = note(web, "Tea", "At four.\n"), note(web, "Cake", "At five.\n")
+    before = state(web)
+    answer = await page.send(note_url(tea.project, tea.path), do="merge", other="Cake")
+    assert answer.status_code == 200
+    assert state(web) == before
+    assert "four" in answer.text
+    assert "five" in answer.text
+    assert re.search(r'class="button main"[^>]*>Keep both', answer.text)
+    again = await page.send(
+        note_url(tea.project, tea.path), do="merge", other=f"notes/{cake.path}", sure="yes"
+    )
+    assert again.status_code == 303
+
+
+async def test_of_two_people_of_one_name_in_two_projects_the_page_says_so(web, page, tmp_path):
+    web.memory.add_project("vault", str(tmp_path / "vault"))
+    ann = note(web, "Ann", "- [role] tester\n", folder="people")
+    web.memory.write(Draft("- [role] tester\n", project="vault", title="Ann", folder="people"))
+    note(web, "Ann", "- [role] cook\n", folder="friends")
+    address = note_url(ann.project, ann.path)
+    which = await page.send(address, do="merge", other="Ann")
+    assert which.status_code == 200
+    offered = re.findall(r'name="other" value="([^"]*)"', which.text)
+    assert sorted(offered) == ["notes/friends/Ann.md", "vault/people/Ann.md"]
+    shown = await page.send(address, do="merge", other="vault/people/Ann.md")
+    assert "They are in two projects: notes and vault" in shown.text
+    assert re.search(r'class="button main"[^>]*>Keep both', shown.text)

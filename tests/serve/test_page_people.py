@@ -9,7 +9,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.serve.page import people
-from serve.test_page import plain
+from serve.test_page import memory, plain
 
 pytestmark = pytest.mark.anyio
 
@@ -81,6 +81,26 @@ async def test_a_folder_of_people_counts_in_any_project_and_at_the_top_alone(web
     assert names_in(await page.see("/page/people?kind=people")) == ["Yan", "Zoe"]
 
 
+async def test_a_name_of_several_projects_is_one_card_and_one_page(web, page, tmp_path):
+    web.memory.add_project("vault", str(tmp_path / "vault"))
+    person(web, "Ann", "- [role] plants trees\n- knows [[Bob]]")
+    person(web, "Bob")
+    web.memory.write(
+        Draft("- [place] Porto\n", project="vault", title="ann", folder="people", type="person")
+    )
+    web.memory.write(Draft("[[ann]] came.", project="vault", title="Day"))
+    memory(web, "Ann likes tea.", category="people")
+    shown = await page.see("/page/people")
+    assert names_in(shown) == ["Ann", "Bob"]
+    assert "People 2" in plain(shown)
+    assert "notes, vault" in plain(shown)
+    about = await page.see("/page/about?name=Ann")
+    for said in ("plants trees", "Porto", "Ann likes tea", "Day", "Bob"):
+        assert said in about
+    facts = [plain(text) for text in re.findall(r"<h2>Facts(.*?)</h2>", about)]
+    assert [text.strip() for text in facts] == ["notes", "vault/people"]
+
+
 async def test_several_people_of_one_name_are_told_apart(web, page):
     for folder, text in (
         ("people", "- [role] plants trees"),
@@ -89,9 +109,9 @@ async def test_several_people_of_one_name_are_told_apart(web, page):
         web.memory.write(Draft(text, project="notes", title="Aiko", folder=folder, type="person"))
     shown = await page.see("/page/people")
     addresses = [html.unescape(link) for link in re.findall(r'href="(/page/about[^"]*)"', shown)]
-    assert len(set(addresses)) == 2
-    both = "".join([await page.see(address) for address in addresses])
-    assert ("plants trees" in both, "sells maps" in both) == (True, True)
-    choice = await page.see("/page/about?name=Aiko")
-    assert "Several notes have this name" in choice
-    assert len(set(re.findall(r'href="(/page/about[^"]*ref[^"]*)"', choice))) == 2
+    (address,) = set(addresses)
+    about = await page.see(address)
+    sections = re.findall(r"<h2>Facts(.*?)</h2>(.*?)</section>", about, re.S)
+    told = {plain(place).strip(): plain(facts) for place, facts in sections}
+    assert "plants trees" in told["notes/people"]
+    assert "sells maps" in told["notes/old/people"]

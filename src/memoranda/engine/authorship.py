@@ -8,7 +8,7 @@ from bisect import bisect_right
 from memoranda.engine.engine import Engine
 from memoranda.engine.transaction import Location
 from memoranda.ledger.change import Change, Touched
-from memoranda.ledger.history import History
+from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
 from memoranda.sources.step import StepKind
 
 
@@ -80,7 +80,7 @@ class _Following:
         """
         project, path, _ = place
         if project not in self._folder_moves:
-            moves = self._history.numbers_of_folder_moves(project, self._history.last + 1)
+            moves = self._history.numbers_of_folder_moves(project, ABOVE_ALL_NUMBERS)
             self._folder_moves[project] = sorted(moves)
         moves = self._folder_moves[project]
         numbers = moves[bisect_right(moves, number) :][:1]

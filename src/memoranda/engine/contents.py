@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from memoranda.engine.contested import holding_now
@@ -68,12 +69,13 @@ def rows_passing(memory: ReadVerbs, query: Query) -> list[int]:
 
 
 @verb
-def places_passing(memory: ReadVerbs, query: Query) -> list[NotePlace]:
-    """The places of all notes that pass a query's filters, in any order.
+def places_passing(memory: ReadVerbs, *queries: Query) -> list[NotePlace]:
+    """The places of all notes that pass the filters of any of the queries, in any order.
 
-    Raises the errors of `list`.
+    Each note is there once. Raises the errors of `list`.
     """
-    return memory.index.notes.places(rows_passing(memory, query))
+    rows = set(chain.from_iterable(rows_passing(memory, query) for query in queries))
+    return memory.index.notes.places(list(rows))
 
 
 @verb

@@ -220,8 +220,8 @@ class Engine:
         for name, folder in {**self.settings.projects, **self.extra}.items():
             if name not in sources:
                 sources[name] = self._opened_source(name, absolute(folder))
-        for name, source in sources.items():
-            self.register(name, source)
+        for name in self.extra:
+            self.register(name, sources[name])
         self.index.projects = frozenset(sources)
         if self.only:
             sources = {

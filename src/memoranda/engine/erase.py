@@ -37,7 +37,8 @@ from memoranda.engine.transaction import Location, Transaction, root_of, source_
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import ERASE, Change
+from memoranda.ledger.change import ERASE, Change, is_of_machine
+from memoranda.ledger.history import ABOVE_ALL_NUMBERS
 from memoranda.note import entry
 from memoranda.note.markdown import default_id
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
@@ -82,7 +83,7 @@ class Erased:
 class Plan:
     """The things to erase. The ledger stores the plan as JSON until everything is done.
 
-    last: the number of the latest change when the plan was made.
+    latest: the numbers of the latest changes when the plan was made (`History.latest_numbers`).
     observation: if given, only this observation goes, from the one note and from its older
         versions.
     places, ids: where the notes are or were, and their ids. The ledger knows them by these.
@@ -92,7 +93,7 @@ class Plan:
     asked: the keys of requests to the owner by the agent whose notes go.
     """
 
-    last: int
+    latest: tuple[int, ...]
     observation: str | None = None
     places: list[Location] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
@@ -100,6 +101,13 @@ class Plan:
     entities: dict[str, list[str]] = field(default_factory=dict)
     rows: list[tuple[str, str, str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+
+    def is_before(self, number: int) -> bool:
+        """Whether the change with this number was made before the plan."""
+        return any(
+            number <= latest and is_of_machine(number) == is_of_machine(latest)
+            for latest in self.latest
+        )
 
     @property
     def names(self) -> list[str]:
@@ -144,7 +152,7 @@ class Erasure:
         with self.engine.writing():
             finish(self.memory)
             self.engine.fresh(whole=True)
-            plan = Plan(self.engine.ledger.history.last, observation)
+            plan = Plan(self.engine.ledger.history.latest_numbers, observation)
             for ref in refs:
                 self._add_ref(plan, ref)
             if observation is not None:
@@ -273,7 +281,7 @@ class Erasure:
         own_names |= {f"the kept text {digest[:8]} of another note" for digest in own_texts}
         search_result = search(self.engine, needles, folders)
         mentions = dict.fromkeys([*linking, *search_result.mentions])
-        erased_changes = sum(number <= plan.last for number in trail.files)
+        erased_changes = sum(map(plan.is_before, trail.files))
         return Erased(
             tuple(plan.names),
             erased_changes,
@@ -352,7 +360,7 @@ class Erasure:
             first_entry = entries_of_key[0]
             plan.rows.append((root, first_entry.namespace, key))
             self._texts.append(f"{key}\n{first_entry.value}".encode())
-        elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", history.last + 1):
+        elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", ABOVE_ALL_NUMBERS):
             plan.rows.append((root, stem, key))
         else:
             raise NotFound(ref, "the JSON files")
@@ -470,6 +478,9 @@ def finish(memory: HistoryVerbs) -> None:
             # JSON has lists in place of tuples.
             for name in ("places", "files", "rows"):
                 row[name] = [tuple(item) for item in row[name]]
+            # A plan of an earlier version has one number.
+            if "last" in row:
+                row["latest"] = [row.pop("last")]
             plan = Plan(**row)
         except (ValueError, KeyError, TypeError):
             home.set_erasing(None)
@@ -487,7 +498,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
     """
     engine = memory.engine
     history = engine.ledger.history
-    later_changes = takewhile(lambda change: change.number > plan.last, history.changes())
+    later_changes = takewhile(lambda change: not plan.is_before(change.number), history.changes())
     # The history gets a line about the erasure after everything else is done.
     is_done = any(change.verb == ERASE and change.details for change in later_changes)
     changes = 0
@@ -499,7 +510,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
         with storing("the history"):
             if trail.files:
                 history.revise(trail.revised(stamp(engine.clock())), trail.places)
-            changes = sum(number <= plan.last for number in trail.files)
+            changes = sum(map(plan.is_before, trail.files))
             texts = history.sweep()
             engine.ledger.wipe()
             _clear_derived(memory, plan)

@@ -38,7 +38,7 @@ from memoranda.errors import (
 from memoranda.index.rows import NoteInfo
 from memoranda.index.rows import foreign_rows as foreign_rows
 from memoranda.ledger.access_rows import AccessRows
-from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.change import Change, Touched, is_of_machine
 from memoranda.ledger.postgres.new_space import Key, NewSpace
 from memoranda.ledger.postgres.space_rows import FileRow
 from memoranda.ledger.reads import ReadRow
@@ -495,9 +495,13 @@ class Contents:
 
     @verb
     def changes(self, after: int = 0) -> list[Change]:
-        """Return the changes with a number above `after`, the oldest first."""
+        """Return the changes of notes with a number above `after`, the oldest first.
+
+        With notes in a database, changes of files that only this machine has are left out.
+        """
         all_changes = self.engine.ledger.history.changes()
-        return [*takewhile(lambda change: change.number > after, all_changes)][::-1]
+        shared = (change for change in all_changes if not is_of_machine(change.number))
+        return [*takewhile(lambda change: change.number > after, shared)][::-1]
 
     @verb
     def have_texts(self) -> None:

@@ -89,9 +89,14 @@ class HistoryVerbs(NoteVerbs):
         limit: int = 20,
         agent: str | None = None,
         since: datetime | None = None,
+        before: int | None = None,
     ) -> list[Change]:
-        """List the changes that the caller may see (see `Memory.log`)."""
-        return list(islice(self._seen_changes(ref, agent, since), limit if limit > 0 else None))
+        """List the changes that the caller may see (see `Memory.log`).
+
+        before: only changes with lower numbers. None means all.
+        """
+        changes = self._seen_changes(ref, agent, since, before)
+        return list(islice(changes, limit if limit > 0 else None))
 
     @verb
     def log_by_run(

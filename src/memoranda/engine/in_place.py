@@ -29,8 +29,7 @@ class InPlaceChange:
 
     path: the path under which the project lists the change.
     undoes: the number of the change that this one undoes. None if it undoes nothing.
-    made: the change as the history has it. None while nothing was changed, or where the home has no
-        history of such files.
+    made: the change as the history has it. None while nothing was changed.
     """
 
     session: HomeSession
@@ -98,7 +97,5 @@ class InPlaceChange:
 
     def _note(self, change: Change) -> None:
         """Remember the change, which is now in its file."""
-        if not change.number:
-            return
         self.made = change
         self.session.engine.commits += 1

@@ -33,6 +33,7 @@ from memoranda.engine.in_place import InPlaceChange
 from memoranda.engine.session import HomeSession
 from memoranda.engine.undo import EXPIRE
 from memoranda.errors import MemorandaError, StorageError
+from memoranda.ledger.change import FOLD
 from memoranda.ledger.reads import Reads
 from memoranda.sources.files import storing
 from memoranda.sources.json_files import CannotOpen, Content, EntryCount, JsonFile, JsonFiles
@@ -76,26 +77,39 @@ class JsonEntryFolder:
         with engine.guard, suppress(OSError):
             for stem in self.files.stems():
                 with suppress(OSError, StorageError, ValueError):
-                    if not self._pending_recalls(stem, self.files.read(stem), engine.reads):
-                        continue
-                    file = JsonFile(self.files, stem)
-                    with file.changing():
-                        pending = self._pending_recalls(stem, file.content, engine.reads)
-                        rows = [*file.content.rows]
-                        for n, (name, recalls) in pending.items():
-                            row = rows[n]
-                            rows[n] = row | {
-                                "access_count": _number(row.get("access_count")) + recalls
-                            }
-                            last = self.recalled.get(name)
-                            if last:
-                                is_number = isinstance(row.get("accessed_at"), int | float)
-                                rows[n]["accessed_at"] = (
-                                    last.timestamp() if is_number else seconds(last)
-                                )
-                        if pending:
-                            file.replace(rows)
-                        engine.reads.restart(*(name for name, _ in pending.values()))
+                    if self._pending_recalls(stem, self.files.read(stem), engine.reads):
+                        self._fold_into(stem, engine)
+
+    def _fold_into(self, stem: str, engine: Engine) -> None:
+        """Add the recalls to one file, as a change that no list of changes shows."""
+        file = JsonFile(self.files, stem)
+
+        def plan() -> RowEdit:
+            """Return the edit that exchanges each recalled row for the row with its new counts."""
+            pending = self._pending_recalls(stem, file.content, engine.reads)
+            return RowEdit(
+                FOLD,
+                gone=set(pending),
+                inserted={
+                    number: [self._with_recalls(file.content.rows[number], name, recalls)]
+                    for number, (name, recalls) in pending.items()
+                },
+            )
+
+        InPlaceChange(HomeSession(engine, None, "job"), f"{stem}.json").carry_out(file, plan)
+
+    def _with_recalls(self, row: Row, name: str, recalls: int) -> Row:
+        """Return a row with more recalls, and with the time of the last one if that is known.
+
+        name: the entry's name in the log of reads.
+        """
+        counted_row = row | {"access_count": _number(row.get("access_count")) + recalls}
+        last_recall = self.recalled.get(name)
+        if last_recall is None:
+            return counted_row
+        if isinstance(row.get("accessed_at"), int | float):
+            return counted_row | {"accessed_at": last_recall.timestamp()}
+        return counted_row | {"accessed_at": seconds(last_recall)}
 
     def _pending_recalls(
         self, stem: str, content: Content, reads: Reads

@@ -26,6 +26,7 @@ from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
 from memoranda.ledger.change import ERASE, Change, Touched
 from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
+from memoranda.ledger.history import ABOVE_ALL_NUMBERS
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.sources import beside_sqlite
@@ -132,7 +133,7 @@ class Trail:
         self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []
         self.met: set[Location] = set()
-        self._queue = _NumberQueue(self._history.last + 1)
+        self._queue = _NumberQueue(ABOVE_ALL_NUMBERS)
         # The projects whose moves of folders are in the queue.
         self._queued_projects: set[str] = set()
 
@@ -341,7 +342,7 @@ class Trail:
                 lost_folders.add((project, path, root))
         numbers: set[int] = set()
         for project, path, _ in lost_folders:
-            numbers.update(self._history.numbers_at(project, path, self._history.last + 1))
+            numbers.update(self._history.numbers_at(project, path, ABOVE_ALL_NUMBERS))
         for number in sorted(numbers, reverse=True):
             change = self._history.change(number)
             if change is not None:

@@ -1,4 +1,4 @@
-"""Finding where a note is now that was once at another place.
+"""Finding where a note is now that was once at another place, and where it was before.
 
 It may have been moved, sorted into a category, archived or merged since.
 """
@@ -6,13 +6,16 @@ It may have been moved, sorted into a category, archived or merged since.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
 
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import Change, Touched
 from memoranda.note import frontmatter
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.sources.step import StepKind
@@ -24,6 +27,50 @@ _MOST_MOVES = 20
 
 Place = tuple[str, str]
 """A project, and a path in it."""
+
+
+class PlacedChange(NamedTuple):
+    """A change of a note.
+
+    place: where the note was after the change.
+    place_before: where the note was before, if the change took it to `place`. Otherwise None.
+    """
+
+    change: Change
+    place: Place
+    place_before: Place | None
+
+
+@verb
+def history_through_moves(
+    memory: HistoryVerbs, project: str, path: str, *, limit: int = 0
+) -> list[PlacedChange]:
+    """Return the changes of the note at a place, and those from before it came there.
+
+    The newest comes first. A note comes to a place by a move, a new category, or the archive.
+
+    limit: the number of changes; 0 means all.
+    """
+    return list(islice(_changes_back(memory, (project, path), limit), limit or None))
+
+
+def _changes_back(memory: HistoryVerbs, place: Place, limit: int) -> Iterator[PlacedChange]:
+    """Yield the changes of the note at a place, the newest first, back through its moves.
+
+    limit: how many changes are needed at most; 0 means all.
+    """
+    before = None
+    for _ in range(_MOST_MOVES):
+        place_before = None
+        for change in memory.log("/".join(place), limit=limit, before=before):
+            place_before = _came_from(memory, change, place)
+            yield PlacedChange(change, place, place_before)
+            if place_before is not None:
+                before = change.number
+                break
+        if place_before is None:
+            return
+        place = place_before
 
 
 @verb
@@ -107,6 +154,61 @@ def _moved_by(change: Change, place: Place) -> Place | None:
     return None
 
 
+def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | None:
+    """The place from which one change took the note that it left at `place`.
+
+    None if the note was at `place` before.
+    """
+    removed = []
+    is_new = False
+    for touched in change.files:
+        if touched.do == StepKind.MOVE:
+            old_place = _before_move(touched, place)
+            if old_place is not None:
+                return old_place
+        elif touched.do == StepKind.REMOVE:
+            removed.append((touched.project, touched.path))
+        elif touched.do == StepKind.PUT and touched.old is None:
+            is_new |= (touched.project, touched.path) == place
+    if not is_new:
+        return None
+    return next((old for old in removed if _is_same_note(memory, change, old, place)), None)
+
+
+def _before_move(touched: Touched, place: Place) -> Place | None:
+    """The place from which a move took a note to `place`, alone or with its folder.
+
+    None if it did not take one there.
+    """
+    project, path = place
+    if touched.project != project:
+        return None
+    if touched.to == path:
+        return project, touched.path
+    is_folder = touched.old is None
+    if is_folder and path.startswith(f"{touched.to}/"):
+        return project, touched.path + path[len(touched.to) :]
+    return None
+
+
+def _is_same_note(memory: HistoryVerbs, change: Change, old: Place, new: Place) -> bool:
+    """Whether a change removed a note at `old` to write the same note at `new`."""
+    old_id = _ID_IN_NAME.search(old[1])
+    new_id = _ID_IN_NAME.search(new[1])
+    if old_id and new_id:
+        return old_id[1] == new_id[1]
+    before, after = _texts_of(memory, change, old, new)
+    if before is None or after is None:
+        return False
+    # A note of a project gets new keys of its header in the archive.
+    return _is_same_text(before, after) or _body_of(before) == _body_of(after)
+
+
+def _body_of(text: str) -> str:
+    """The text of a note below its header."""
+    return text[frontmatter.split(text).body_at :].strip()
+
+
 def _left_by(change: Change, place: Place) -> Place | None:
     """The only place at which one change wrote a note while it removed the note of `place`.
 
@@ -125,16 +227,32 @@ def _left_by(change: Change, place: Place) -> Place | None:
 
 def _is_same(memory: HistoryVerbs, change: Change, place: Place, following: Place) -> bool:
     """Whether the note that a change removed at `place` is the one that it wrote at `following`."""
+    before, after = _texts_of(memory, change, place, following)
+    if before is None or after is None:
+        return False
+    return _is_same_text(before, after)
+
+
+def _texts_of(
+    memory: HistoryVerbs, change: Change, removed: Place, written: Place
+) -> tuple[str | None, str | None]:
+    """The text that a change removed at one place, and the text that it wrote at another.
+
+    None for a text that the history does not keep.
+    """
     before: str | None = None
     after: str | None = None
     for revision in memory.revisions_of([change])[change.number]:
-        written_place = (revision.touched.project, revision.touched.path)
-        if written_place == place:
+        place = (revision.touched.project, revision.touched.path)
+        if place == removed:
             before = revision.before
-        elif written_place == following:
+        elif place == written:
             after = revision.after
-    if before is None or after is None:
-        return False
+    return before, after
+
+
+def _is_same_text(before: str, after: str) -> bool:
+    """Whether two texts are of the same note: they are alike, or have the same id."""
     identifier = _id_in(before)
     return before == after or (identifier is not None and identifier == _id_in(after))
 

@@ -25,7 +25,7 @@ from memoranda.clock import EPOCH, parse_stamp, to_utc
 from memoranda.config import Settings
 from memoranda.errors import ConfigFileError, LimitExceeded, SecretRefused
 from memoranda.index.index import Index
-from memoranda.ledger.change import IMPORTING, Change
+from memoranda.ledger.change import IMPORTING, Change, is_of_machine
 from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
 from memoranda.sources.base import File, sha256
@@ -277,24 +277,27 @@ class DayUse:
         self._day_ends = EPOCH
         # The number of the last change that was counted.
         self._last_number = 0
+        # The numbers of the changes that were counted of files that only this machine has.
+        self._numbers_of_machine: set[int] = set()
         self._uses: dict[str, Use] = {}
 
     def since_midnight(self, now: datetime, settings: Settings) -> dict[str, Use]:
         """Return how much each agent wrote on the day of `now`, by the agent's name."""
-        history = self._history
+        last_number = self._history.last
         is_same_day = self._day_begins <= now < self._day_ends
         # A damaged ledger that was set aside is followed by one whose numbers begin again.
-        has_new_history = self._last_number > history.last
+        has_new_history = self._last_number > last_number
         if not is_same_day or has_new_history:
             self._begin_day(now, settings)
-        if history.last != self._last_number:
+        if last_number != self._last_number:
             # `changes` begins with the latest one.
-            for change in history.changes():
-                is_counted = change.number <= self._last_number
+            for change in self._history.changes():
+                is_shared = not is_of_machine(change.number)
+                is_counted = is_shared and change.number <= self._last_number
                 if is_counted or parse_stamp(change.time) < self._day_begins:
                     break
                 self._add(change)
-        self._last_number = history.last
+        self._last_number = last_number
         return self._uses
 
     def _begin_day(self, now: datetime, settings: Settings) -> None:
@@ -304,6 +307,7 @@ class DayUse:
         self._day_begins = to_utc(datetime.combine(day, time()), settings.zone)
         self._day_ends = to_utc(datetime.combine(next_day, time()), settings.zone)
         self._last_number = 0
+        self._numbers_of_machine = set()
         self._uses = {}
 
     def count(self, change: Change) -> None:
@@ -311,10 +315,15 @@ class DayUse:
         is_next = self._last_number == change.number - 1
         if is_next:
             self._last_number = change.number
+        if is_next or is_of_machine(change.number):
             self._add(change)
 
     def _add(self, change: Change) -> None:
         """Add a change to the use of its agent. A note that only moves is not new."""
+        if change.number in self._numbers_of_machine:
+            return
+        if is_of_machine(change.number):
+            self._numbers_of_machine.add(change.number)
         if change.agent is None:
             return
         use = self._uses.setdefault(change.agent, Use())

@@ -23,7 +23,7 @@ from memoranda.sources.files import closed_on_error, reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 21
+SCHEMA_VERSION = 22
 """Raise it whenever the schema changes, or how a note and its words are read. An index with another
 version is rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
@@ -248,22 +248,32 @@ class Database:
         db.execute("pragma secure_delete = on")
         for table in _WORD_TABLES:
             db.execute(f"insert into {table} ({table}) values ('optimize')")
-        if self.is_copy or not self._has_vacuumed_in_file():
+        if self.is_copy or not self._has_rewritten_by_file():
             db.execute("vacuum")
         db.execute("pragma wal_checkpoint(truncate)")
 
-    def _has_vacuumed_in_file(self) -> bool:
-        """Rewrite a large index without its free pages, by way of a temporary file.
+    def _has_rewritten_by_file(self) -> bool:
+        """Rewrite a large index without its free pages, by way of a file beside it.
 
-        The open connection would hold the whole index in memory. Return whether it was rewritten.
+        A plain `vacuum` would hold the whole index in memory, or in a folder of the system, which
+        may be small and of other people. Returns whether the index was rewritten.
         """
+        compact = self.path.with_name(f".{self.path.name}-{os.getpid()}")
         with suppress(OSError, sqlite3.Error):
-            if os.stat(self.path).st_size >= _VACUUM_IN_FILE_BYTES:
-                with closing(_connect(self.path)) as db:
+            if os.stat(self.path).st_size < _VACUUM_IN_FILE_BYTES:
+                return False
+            try:
+                os.close(os.open(compact, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                with (
+                    closing(_connect(self.path)) as db,
+                    closing(sqlite3.connect(compact)) as source,
+                ):
                     db.execute("pragma secure_delete = on")
-                    db.execute("pragma temp_store = file")
-                    db.execute("vacuum")
+                    db.execute("vacuum into ?", (str(compact),))
+                    source.backup(db)
                 return True
+            finally:
+                compact.unlink(missing_ok=True)
         return False
 
     def transaction(self) -> AbstractContextManager[None]:

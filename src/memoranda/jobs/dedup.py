@@ -366,6 +366,18 @@ class _Statement(NamedTuple):
     content: frozenset[str]
 
 
+def has_same_content(text: str, other_text: str) -> bool:
+    """Whether two texts have the same words that count, as `is allergic` and `has an allergy`.
+
+    A name, a thing, a number or a negation that only one of them has makes them different.
+    """
+    statement = _statement_of(text)
+    other_statement = _statement_of(other_text)
+    numbers = _numbers_and_negations(statement.words)
+    other_numbers = _numbers_and_negations(other_statement.words)
+    return statement.content == other_statement.content and numbers == other_numbers
+
+
 def _statement_of(text: str) -> _Statement:
     """Split a text into words. A Chinese character is a word."""
     all_words = list[str]()

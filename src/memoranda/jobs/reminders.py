@@ -24,7 +24,7 @@ from memoranda.jobs.job import CHANGED_MEANWHILE, Action
 from memoranda.jobs.text_reminders import outdated
 from memoranda.note.frontmatter import REMOVE
 from memoranda.note.model import CATEGORY_PROJECT, GLOBAL, REMINDERS, Draft, Note
-from memoranda.note.reminder import SNOOZED, SOURCE_CHANGED, Reminder, keys_of
+from memoranda.note.reminder import FIRED_FOR, SNOOZED, SOURCE_CHANGED, Reminder, keys_of
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
@@ -150,6 +150,21 @@ def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
         return new_keys | {SNOOZED: stamp(reading.due)}
 
     return _change_header(memory, ref, SNOOZE, keys)
+
+
+def reschedule(memory: MemorySession, ref: str, when: str) -> NoteInfo:
+    """Give a reminder the time and the repetition that `when` names, such as "every monday at 9".
+
+    It fires again, even if it was acknowledged. Raises the errors of `snooze`.
+    """
+    reading = read_time(memory, when)
+    former_keys = ("fired_at", "acked_at", "all_day", "repeat", SNOOZED, FIRED_FOR)
+
+    def keys(reminder: Reminder) -> dict[str, Any]:
+        """Return the new header keys."""
+        return dict.fromkeys(former_keys, REMOVE) | keys_of(reading)
+
+    return _change_header(memory, ref, "edit", keys)
 
 
 def _change_header(

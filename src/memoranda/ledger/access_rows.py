@@ -31,7 +31,7 @@ class AccessRows:
     def __init__(self, database: LedgerDatabase):
         self.database = database
         self._guard = threading.RLock()
-        self._version = -1
+        self._version = (0, 0)
         # The document at `_version` of the database
         self._document: Document = {}
 
@@ -63,7 +63,7 @@ class AccessRows:
             document = _document_of(before)
             yield document
             self._write(connection, before, _rows_of(document))
-            self._version = -1
+            self._version = (0, 0)
 
     def _write(
         self,
@@ -99,7 +99,7 @@ class AccessRows:
             rows = {}
         with self._guard, self.database.transaction() as connection:
             self._write(connection, self._stored_rows(), rows)
-            self._version = -1
+            self._version = (0, 0)
 
     def take_over(self, connection: Connection, data: bytes) -> None:
         """Add the rows that a file of an earlier version holds. Rows that exist already stay.
@@ -109,7 +109,7 @@ class AccessRows:
         sql = "insert or ignore into access (section, key, value) values (?, ?, ?)"
         rows = _rows_of(parse_access(data))
         connection.executemany(sql, [(*place, value) for place, value in rows.items()])
-        self._version = -1
+        self._version = (0, 0)
 
     # --- calls of a day
 

@@ -24,8 +24,18 @@ FOLD = "fold"
 ORIGINS = "origins"
 """The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
+FIRST_OF_MACHINE = 1_000_000_000
+"""The number of the first change of a file that only one machine has, beside notes in PostgreSQL.
+
+The server numbers the changes of notes, from 1. It knows none of the changes of such files.
+"""
 TAKEN_BACK = "taken_back"
 """Key in the details of an undo that took back several changes: the list of their numbers."""
+
+
+def is_of_machine(number: int) -> bool:
+    """Whether the change with this number is of a file that only this machine has."""
+    return number >= FIRST_OF_MACHINE
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
+from memoranda.ledger.change import FIRST_OF_MACHINE
 from memoranda.ledger.reads import ReadRow, add_reads
 
 
@@ -28,13 +29,17 @@ def _open(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 def copy_ledger(source: Path, target: Path) -> None:
     """Copy the ledger at `source`, which may be in use, to the single file `target`.
 
-    Raises StorageError.
+    Beside notes in PostgreSQL it also has changes of files that only this machine has. They are left
+    out: the server's numbers go on in the copy. Raises StorageError.
     """
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     with _open(source, "rw") as source_database, _open(target, "rw") as target_database:
         source_database.backup(target_database)
         target_database.execute("pragma journal_mode = delete")
+        for table, column in (("step", "change"), ("change", "number")):
+            sql = f"delete from {table} where {column} >= ?"
+            target_database.execute(sql, (FIRST_OF_MACHINE,))
 
 
 def relocate_ledger(path: Path, old: str, new: str) -> bool:

@@ -61,6 +61,8 @@ class LedgerDatabase:
         self.mutex = threading.RLock()
         self.is_writable = False
         self._inode = 0
+        # How often a file was opened
+        self._openings = 0
         self._connection = self._open()
 
     @property
@@ -78,24 +80,29 @@ class LedgerDatabase:
         """Return the damaged files that were set aside, by name."""
         return sorted(self.path.parent.glob(f"{DAMAGED}*"))
 
-    def refresh(self) -> None:
-        """Open the file again if the one at `path` was removed or replaced. Raises StorageError."""
+    def refresh(self) -> bool:
+        """Open the file again if the one at `path` was removed or replaced. Raises StorageError.
+
+        Returns whether it is another file, which has none of the rows.
+        """
         try:
             inode = os.stat(self.path).st_ino
         except FileNotFoundError:
             inode = 0
-        if inode and inode == self._inode and self.is_writable:
-            return
-        with self.mutex:
-            connection = self._open()
-            self._connection.close()
-            self._connection = connection
+        is_other_file = inode != self._inode or not inode
+        if is_other_file or not self.is_writable:
+            with self.mutex:
+                connection = self._open()
+                self._connection.close()
+                self._connection = connection
+        return is_other_file
 
     def _open(self) -> sqlite3.Connection:
         """Open the file for writing if possible, or else for reading.
 
         A damaged file is replaced by a new one. Raises LedgerRefused.
         """
+        self._openings += 1
         for suffix in _SUFFIXES:
             check_own(f"{self.path}{suffix}")
         try:
@@ -249,12 +256,14 @@ class LedgerDatabase:
                 raise self.refusal(error) from None
         self.scrub()
 
-    def version(self) -> int:
-        """A number that changes when another connection changes the file."""
+    def version(self) -> tuple[int, int]:
+        """Return a value that changes when another connection changes the file, or the file does.
+
+        Each connection counts from 1, so the number of openings is a part of the value.
+        """
         row = self.row("pragma data_version")
-        if row is not None:
-            return row[0]
-        return 0
+        assert row is not None
+        return self._openings, row["data_version"]
 
     def close(self) -> None:
         """Release the file.
@@ -281,12 +290,6 @@ class LedgerDatabase:
                 reader.execute("select 1 from change limit 1").fetchone()
                 return reader
         return None
-
-    def is_here(self) -> bool:
-        """Whether the open file is still the one at `path`, and was not replaced."""
-        with suppress(OSError):
-            return os.stat(self.path).st_ino == self._inode
-        return False
 
 
 def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:

@@ -54,14 +54,14 @@ from memoranda.value_object import FrozenValueObject
 
 # Errors of systems that cannot link a file beside the ledger. Then it is copied.
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
+ABOVE_ALL_NUMBERS = 1 << 62
+"""Greater than the number of any change."""
 LARGE = 1 << 20
 """Bytes from which on a text is kept as a file beside the ledger."""
 # Changes read at first: most callers need only the latest. Each further part is twice as large.
 _FIRST_PART_ROWS = 16
 # Changes read at a time at most.
 _MAX_PART_ROWS = 512
-# Greater than the number of any change.
-_ABOVE_ALL_NUMBERS = 1 << 62
 _CHANGE = insertion("change", CHANGE_COLUMNS)
 _STEP = insertion("step", f"change, position, {STEP_COLUMNS}")
 _ORIGIN = (
@@ -135,7 +135,7 @@ class History:
         self.review_rows = ReviewRows(database, str(layout.private))
         # The value of `last`, and the version of the database that it was read from
         self._last: int | None = None
-        self._version = -1
+        self._version = (0, 0)
 
     # --- reading
 
@@ -144,13 +144,20 @@ class History:
         """The number of the latest change, or 0."""
         version = self.database.version()
         if self._last is None or version != self._version:
-            row = self.database.row("select max(number) as last from change")
-            if row is not None:
-                self._last = row["last"] or 0
-            else:
-                self._last = 0
+            self._last = self._last_below(ABOVE_ALL_NUMBERS)
             self._version = version
         return self._last
+
+    def _last_below(self, end: int) -> int:
+        """Return the highest number of a change below `end`, or 0."""
+        row = self.database.row("select max(number) as last from change where number < ?", (end,))
+        assert row is not None
+        return row["last"] or 0
+
+    @property
+    def latest_numbers(self) -> tuple[int, ...]:
+        """The number of the latest change of each series of numbers: the next one follows it."""
+        return (self.last,)
 
     def changes(self, *, origins: bool = False, before: int | None = None) -> Iterator[Change]:
         """Yield all changes, newest first.
@@ -460,7 +467,7 @@ class History:
         before: only changes below this number. None for all.
         """
         if before is None:
-            number = _ABOVE_ALL_NUMBERS
+            number = ABOVE_ALL_NUMBERS
         else:
             number = before
         part_rows = _FIRST_PART_ROWS
@@ -795,15 +802,15 @@ class History:
         Returns how many changes were forgotten. The latest change always stays, so that numbers go
         on.
         """
-        last = self.last
+        latest = set(self.latest_numbers)
         # SQL compares texts, so it only narrows the changes down to the second: "~" follows every
         # character that a time may have after its seconds. Python compares the exact times.
         rows = self.database.rows(
-            "select number, time from change where number < ? and time <= ? "
+            "select number, time from change where time <= ? "
             "and number not in (select change from unsynced)",
-            (last, f"{stamp(before)[:_SECOND_LENGTH]}~"),
+            (f"{stamp(before)[:_SECOND_LENGTH]}~",),
         )
-        old_numbers = {row["number"] for row in rows if parse_stamp(row["time"]) < before}
+        old_numbers = {row["number"] for row in rows if parse_stamp(row["time"]) < before} - latest
         if old_numbers:
             self._forget(old_numbers, self._origins_of(old_numbers, living()))
         self.sweep()
@@ -824,8 +831,10 @@ class History:
         living: the SHA-256 of the texts whose origin is kept.
         """
         origins = list[Touched]()
-        for first in range(min(purged), max(purged) + 1, _PURGED_AT_A_TIME):
-            values = (first, first + _PURGED_AT_A_TIME - 1)
+        numbers = sorted(purged)
+        for first in range(0, len(numbers), _PURGED_AT_A_TIME):
+            part = numbers[first : first + _PURGED_AT_A_TIME]
+            values = (part[0], part[-1])
             for row in self.database.rows(_LAST_WRITERS, values):
                 touched = touched_of(row)
                 is_needed = bool(touched.root) or touched.new in living

@@ -71,14 +71,16 @@ if TYPE_CHECKING:
 HOME_TEMP = lazy_pattern(
     r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})"
     r"|dream-report\.json-(?=\d+-[0-9a-f]{8})"
-    r"|config\.yaml-|erasing-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
+    r"|config\.yaml-|erasing-|index[^/]*\.db-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
 )
-"""The name of a temporary file beside a list, the configuration, a report or vectors, such as
+"""The name of a temporary file beside a list, the configuration, a report, the index or vectors, as
 `.config.yaml-4711`. Its group is the number of the process that wrote it. It is written whole, then
 takes the place of the file it is named after."""
-# The temporary file of a step, as `temp_mark` and `place_temps` name it; the group is the number of
-# the process.
-_TEMP = lazy_pattern(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
+# The temporary file of a step, as `temp_mark` and `place_temps` name it. An earlier version named
+# the change, too: `.tmp-4711-17-9f86d081-0`. The group is the number of the process.
+_TEMP = lazy_pattern(
+    rf"{re.escape(TEMP_PREFIX)}(\d+)-(?:\d+-[0-9a-f]{{8}}|[0-9a-f]{{12}})-\d+(?:-out)?"
+)
 _PENDING_STEP = (
     "insert into pending_step (change, position, root, temp, temp_folder, mode, data) "
     "values (?, ?, ?, ?, ?, ?, ?)"
@@ -104,6 +106,8 @@ class Ledger:
         self._boot = boot_id()
         # Whether this process has looked for changes that an earlier boot left unfinished
         self._has_looked_through = False
+        # Whether an earlier version of memoranda kept its records in files here
+        self._has_former_files = False
         # (root, path) of the folders that the table `temp_folder` has already
         self._temp_folders: set[tuple[str, str]] = set()
         self.queue = ChangeQueue()
@@ -129,7 +133,8 @@ class Ledger:
         self.review_rows = ReviewRows(self.database, str(self.layout.private))
         self.paused_rows = PausedRows(self.database)
         self.lock = HomeLock(self.layout.private, self._entered)
-        if self.unfinished() or self.layout.has_former_files():
+        self._has_former_files = self.layout.has_former_files()
+        if self.unfinished() or self._has_former_files:
             self.try_to_recover()
         for folder in (self.layout.root, self.layout.private, self.layout.vectors):
             remove_left(folder, HOME_TEMP)
@@ -390,7 +395,7 @@ class Ledger:
 
     def _place_temps(self, steps: Sequence[Step]) -> None:
         """Set where the temporary files of steps will be, and record their folders."""
-        place_temps(steps, temp_mark(self.history.last + 1))
+        place_temps(steps, temp_mark())
         self._record_temp_folders(steps)
 
     def _apply_all(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
@@ -507,7 +512,7 @@ class Ledger:
 
         If others changed the rows that a change sets, its `error` becomes a Conflict instead.
         """
-        number = self.history.last
+        number = self._number_before(changes)
         batch = number + 1
         is_durable = not all(_is_safe_in_file(planned) for planned in changes)
         with self.database.transaction(durable=is_durable) as connection:
@@ -520,6 +525,10 @@ class Ledger:
                     connection.execute("rollback to one_change")
                     planned.error = error
                 connection.execute("release one_change")
+
+    def _number_before(self, changes: Sequence[PlannedChange]) -> int:
+        """Return the number that the numbers of these new changes follow."""
+        return self.history.last
 
     def _record_change(
         self, connection: Connection, planned: PlannedChange, number: int, batch: int
@@ -631,10 +640,8 @@ class Ledger:
 
         has_died: whether the process that held the lock last died with it.
         """
-        is_same_file = self.database.is_here()
-        self.database.refresh()
-        if not is_same_file:
-            # The new file has none of the rows
+        is_other_file = self.database.refresh()
+        if is_other_file:
             self._temp_folders.clear()
         if not self.database.is_writable:
             return
@@ -644,8 +651,9 @@ class Ledger:
             self._recover()
         elif not self._has_looked_through:
             self._look_through()
-        if not self._has_looked_through and self.layout.has_former_files():
+        if self._has_former_files:
             self._take_over()
+            self._has_former_files = False
         self._has_looked_through = True
 
     def _take_over(self) -> None:
@@ -954,13 +962,12 @@ def _is_in_ledger(step: Step) -> bool:
     return not step.is_passing and step.data is not None and len(step.data) < LARGE
 
 
-def temp_mark(number: int) -> str:
-    """Return the beginning of the names of a batch's temporary files.
+def temp_mark() -> str:
+    """Return the beginning of the names of a change's temporary files.
 
-    It has the prefix, the process, the number of the first change and a random mark, as in
-    `.tmp-4711-17-9f86d081` for change 17.
+    It has the prefix, the process and a random mark, as in `.tmp-4711-9f86d0817c2b`.
     """
-    return f"{TEMP_PREFIX}{os.getpid()}-{number}-{os.urandom(4).hex()}"
+    return f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}"
 
 
 def place_temps(steps: Sequence[Step], mark: str, first: int = 0) -> None:

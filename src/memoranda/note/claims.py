@@ -607,6 +607,9 @@ def _liking(text: str) -> Claim | None:
     for name, pair in _words().opposites.items():
         if any(side.fullmatch(match[2]) for side in pair):
             key = subject_key(f"{match[1]} {match[3] or ''}", f"prefer {name}", "name")
+            # Nobody can say who "she" is
+            if not key:
+                return None
             return Claim(key, f"{match[1]} prefers", match[2], 0)
     return None
 

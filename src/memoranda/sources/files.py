@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from memoranda.clock import may_wait, wait_for
+from memoranda.clock import acquires, may_wait, wait_for
 from memoranda.errors import Busy, MemorandaError, NotFound, StorageError
 from memoranda.sources.base import File, Stamp, bounded, sha256
 
@@ -548,7 +548,7 @@ class ThreadLock:
         # Released by the one inside, who passes the lock on to this thread
         if turn is not None:
             try:
-                if not wait_for(lambda: turn.acquire(timeout=_TURN_SECONDS)):
+                if not acquires(turn, _TURN_SECONDS):
                     raise Busy(f"another call of this process ({os.getpid()})")
             except BaseException:
                 with self._counting:

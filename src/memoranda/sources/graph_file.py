@@ -31,7 +31,7 @@ from memoranda.note.model import VALIDITY_KEYS
 from memoranda.sources import graph_lines
 from memoranda.sources.base import File, Listing, PathInfo, Stamp, sha256
 from memoranda.sources.files import reason, stamp_of
-from memoranda.sources.line_change import KeptLines, LineChange
+from memoranda.sources.line_change import KeptLines, LineChange, former_places
 from memoranda.sources.locked_file import Append, FileWrite, LockedFile, Replacement
 from memoranda.sources.step import Step, StepKind
 from memoranda.text.user_path import absolute_path
@@ -748,10 +748,7 @@ def _insert(
     remaining_slots = [
         slot for slot, line in enumerate(source.lines) if line and edit.lines.get(slot) != b""
     ]
-    for inserted_before, (number, line) in enumerate(returning):
-        # The lines inserted before this one are not in the file yet
-        position = number - inserted_before
-        slot = len(source.lines)
-        if position < len(remaining_slots):
-            slot = remaining_slots[position]
+    numbers = [number for number, _ in returning]
+    places = former_places(numbers, remaining_slots, len(source.lines))
+    for slot, (_, line) in zip(places, returning, strict=True):
         edit.inserted.setdefault(slot, []).append(line)

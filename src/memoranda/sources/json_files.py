@@ -240,13 +240,6 @@ class JsonFile:
         changed = [*(self.content.rows[number] for number in sorted(edit.gone)), *edit.coming]
         return [self._folder.name_of(row, self._stem) for row in changed]
 
-    def replace(self, rows: list[Row]) -> None:
-        """Replace the rows of the file, durable on return, without a record in the history.
-
-        This is for counts of recalls, which nobody sees as a change. Raises OSError, ValueError.
-        """
-        self._file.replace(self._open_fd, self._text_of(rows))
-
     @property
     def _open_fd(self) -> int:
         """The descriptor of the file, inside `changing`."""

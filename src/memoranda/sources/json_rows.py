@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from memoranda.clock import parse_stamp
-from memoranda.sources.line_change import KeptLines
+from memoranda.sources.line_change import KeptLines, former_places
 from memoranda.sources.source import NotKept
 
 Row = dict[str, Any]
@@ -142,13 +142,10 @@ class RowUndo:
         returning: (number, row), with the number that the row had when it was removed.
         """
         remaining = [number for number in range(len(self._rows)) if number not in edit.gone]
-        for inserted_before, (number, row) in enumerate(returning):
-            # The rows inserted before this one are not in the file yet
-            position = number - inserted_before
-            next_row = len(self._rows)
-            if position < len(remaining):
-                next_row = remaining[position]
-            edit.inserted.setdefault(next_row, []).append(row)
+        numbers = [number for number, _ in returning]
+        places = former_places(numbers, remaining, len(self._rows))
+        for place, (_, row) in zip(places, returning, strict=True):
+            edit.inserted.setdefault(place, []).append(row)
 
     def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:
         """Return the number of a row of the history in the file, the last of equal ones.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,3 +63,23 @@ class KeptLines(NamedTuple):
             if not (is_meant(old) or is_meant(new))
         ]
         return KeptLines(replaced, [line for line in self.added if not is_meant(line)])
+
+
+def former_places(numbers: Sequence[int], remaining: Sequence[int], end: int) -> list[int]:
+    """Return for each line that returns to a file the present line that it goes before.
+
+    If the first of three lines was removed, `former_places([0], [0, 1], 2)` is `[0]`.
+
+    numbers: the numbers that the lines had when they were removed, in ascending order.
+    remaining: the present numbers of the lines that stay, in ascending order.
+    end: the number for a line that goes after all others.
+    """
+    places: list[int] = []
+    for inserted_before, number in enumerate(numbers):
+        # The lines inserted before this one are not in the file yet
+        position = number - inserted_before
+        if position < len(remaining):
+            places.append(remaining[position])
+        else:
+            places.append(end)
+    return places

@@ -221,8 +221,12 @@ def _is_unwritten(data: bytes) -> bool:
 
 
 def _is_mixture(content: bytes, old: bytes, new: bytes) -> bool:
-    """Whether each byte of `content` is from the old text, from the new text, or zero."""
-    if len(content) > max(len(old), len(new)):
+    """Whether each byte of `content` is from the old text, from the new text, or zero.
+
+    Overwriting makes a file no shorter than both texts: a shorter one was cut by somebody.
+    """
+    lengths = sorted((len(old), len(new)))
+    if not lengths[0] <= len(content) <= lengths[1]:
         return False
     bytes_side_by_side = zip_longest(content, old[: len(content)], new[: len(content)])
     return all(byte in (0, before, after) for byte, before, after in bytes_side_by_side)

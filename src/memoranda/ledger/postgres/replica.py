@@ -19,9 +19,11 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
-from itertools import chain
+from heapq import merge
+from itertools import chain, takewhile
 from pathlib import Path
 from sqlite3 import Connection
+from typing import Any
 from uuid import UUID, uuid4
 
 from memoranda.clock import Clock, waits_at_most
@@ -34,9 +36,9 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.access_rows import AccessRows
-from memoranda.ledger.change import ORIGINS, Change, Touched
+from memoranda.ledger.change import FIRST_OF_MACHINE, ORIGINS, Change, Touched, is_of_machine
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
-from memoranda.ledger.history import History
+from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
 from memoranda.ledger.postgres.space_database import SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow
 from memoranda.ledger.reads import ReadRow, Reads, sum_of
@@ -62,7 +64,7 @@ _README = """This folder is a copy.
 The notes of this memory are in a PostgreSQL database; here are copies of them, a copy of the journal and the index,
 so that reading and searching are fast. Do not edit anything here: changes made by hand reach nobody and are undone.
 Edit by the command (`memory edit`) or your agents. Everything here may be deleted while nothing uses it; it is made
-anew.
+anew. Only the history of JSON files of entries used in place, which no other machine has, would be gone.
 """
 # Seconds an exchange of reads waits for the folder's lock.
 _PATIENCE = 0.25
@@ -319,8 +321,16 @@ class ColdStart:
             self._thread.join()
 
 
+# The numbers that the server hands out, and the numbers for files of this machine.
+_SHARED = range(1, FIRST_OF_MACHINE)
+_OF_MACHINE = range(FIRST_OF_MACHINE, ABOVE_ALL_NUMBERS)
+
+
 class ReplicaHistory(History):
     """A `History` that writes to the database first.
+
+    Changes of files used in place are only in the ledger of this machine, because the files are
+    only here. Their numbers begin with FIRST_OF_MACHINE, and `last` does not count them.
 
     rewritten: called after changes were revised or purged.
     """
@@ -336,9 +346,78 @@ class ReplicaHistory(History):
         self._server = server
         self._rewritten = rewritten
 
+    def _last_below(self, end: int) -> int:
+        return super()._last_below(min(end, FIRST_OF_MACHINE))
+
+    @property
+    def last_of_machine(self) -> int:
+        """The number of the latest change of a file of this machine.
+
+        Without such a change, it is the number before the first.
+        """
+        return max(super()._last_below(ABOVE_ALL_NUMBERS), FIRST_OF_MACHINE - 1)
+
+    @property
+    def latest_numbers(self) -> tuple[int, ...]:
+        if is_of_machine(self.last_of_machine):
+            return self.last, self.last_of_machine
+        return (self.last,)
+
+    def _read_back(
+        self, sql: str, values: tuple[Any, ...], before: int | None = None
+    ) -> Iterator[Change]:
+        """Yield the changes of a query, newest first. Time orders the two series of numbers."""
+        if not is_of_machine(self.last_of_machine):
+            return super()._read_back(sql, values, before)
+        shared_end, machine_end = self._ends(before)
+        shared = super()._read_back(sql, values, shared_end)
+        of_machine = takewhile(
+            lambda change: is_of_machine(change.number),
+            super()._read_back(sql, values, machine_end),
+        )
+        return merge(of_machine, shared, key=lambda change: change.time, reverse=True)
+
+    def _ends(self, before: int | None) -> tuple[int, int]:
+        """Return the end of each series of numbers for the changes before a change.
+
+        The first end is of the shared changes, the second of the changes of this machine.
+
+        before: the number of the change. None for all changes.
+        """
+        if before is None:
+            return _SHARED.stop, _OF_MACHINE.stop
+        if before in _OF_MACHINE:
+            return self._end_at(_SHARED, self._time_of(_OF_MACHINE, before)), before
+        return before, self._end_at(_OF_MACHINE, self._time_of(_SHARED, before))
+
+    def _time_of(self, series: range, number: int) -> str:
+        """Return the time of a change, or of the next lower number that the series has; "" if none."""
+        sql = "select time from change where number between ? and ? order by number desc limit 1"
+        row = self.database.row(sql, (series[0], number))
+        if row is None:
+            return ""
+        time_of_change: str = row["time"]
+        return time_of_change
+
+    def _end_at(self, series: range, moment: str) -> int:
+        """Return the number that the changes of a series before a time (ISO 8601, UTC) are below."""
+        sql = "select max(number) as last from change where time < ? and number between ? and ?"
+        row = self.database.row(sql, (moment, series[0], series[-1]))
+        assert row is not None
+        return (row["last"] or 0) + 1
+
+    def last_before(self, time: str) -> int:
+        numbers = {series: self._end_at(series, time) - 1 for series in (_SHARED, _OF_MACHINE)}
+        latest = max(numbers, key=lambda series: self._time_of(series, numbers[series]))
+        return numbers[latest]
+
     def replace_all(self, changes: Iterable[Change]) -> None:
-        """Replace the whole history by the database's, and drop texts that it does not refer to."""
-        super().replace_all(changes)
+        """Replace the shared history by the database's, and drop texts that nothing refers to."""
+        with self.database.transaction(durable=False) as connection:
+            connection.execute("delete from change where number < ?", (FIRST_OF_MACHINE,))
+            connection.execute("delete from step where change < ?", (FIRST_OF_MACHINE,))
+            connection.execute("delete from origin")
+            self.record(connection, changes)
         self.drop_texts()
 
     def drop_texts(self) -> None:
@@ -376,7 +455,10 @@ class ReplicaHistory(History):
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
         """Replace changes for all replicas (see `History.revise`)."""
-        changes = list(revised.values())
+        changes = [change for change in revised.values() if not is_of_machine(change.number)]
+        if not changes and not lost:
+            super().revise(revised, lost)
+            return
         for origins in self._origins():
             origins.files = [
                 touched
@@ -402,8 +484,9 @@ class ReplicaHistory(History):
             self.record(connection, revised)
 
     def count(self) -> int:
-        """Return how many changes this replica has."""
-        row = self.database.row("select count(*) as count from change")
+        """Return how many changes of the database this replica has."""
+        sql = "select count(*) as count from change where number < ?"
+        row = self.database.row(sql, (FIRST_OF_MACHINE,))
         assert row is not None
         return int(row["count"])
 
@@ -416,7 +499,8 @@ class ReplicaHistory(History):
             moment = min((touched.by or {}).get("time", "") for touched in places)
             project = places[0].project
             revised.append(Change(0, moment, ORIGINS, project, "", None, None, places))
-        self._server.revise(revised, numbers)
+        shared_numbers = [number for number in numbers if not is_of_machine(number)]
+        self._server.revise(revised, shared_numbers)
         super()._forget(numbers, origins)
         self._rewritten()
 

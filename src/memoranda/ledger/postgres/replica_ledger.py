@@ -51,7 +51,6 @@ from memoranda.sources.files import (
     put_derived,
     read_file,
     reason,
-    refusal,
     storing,
     sync_folder,
     write_file,
@@ -361,7 +360,7 @@ class ReplicaLedger(Ledger):
         rows: the files at those places.
         """
         if self.history.last:
-            last_change = next(self.history.changes(), None)
+            last_change = self.history.change(self.history.last)
             if not changes or changes[0] != last_change:
                 return False
             changes = changes[1:]
@@ -434,7 +433,7 @@ class ReplicaLedger(Ledger):
         revised = [change for change in snapshot.revised(epoch) if change.number <= before]
         self.history.follow_revised(revised, oldest)
         changes = list(snapshot.changes(before))
-        last_change = next(self.history.changes(), None)
+        last_change = self.history.change(self.history.last)
         if not changes or changes[0] != last_change:
             return False
         self.history.append_all(changes[1:])
@@ -500,8 +499,8 @@ class ReplicaLedger(Ledger):
         Errors may also be DatabaseAway, and OutcomeUnknown when the connection was lost in the
         commit and nobody can be asked; then the next call sees what came of it.
         """
-        if any(planned.lines is not None for planned in changes):
-            self._write_lines(changes)
+        if _are_of_machine(changes):
+            super().make(changes)
             return
         execution = Execution(holds_truth=self.holds_truth)
         try:
@@ -517,29 +516,18 @@ class ReplicaLedger(Ledger):
         finally:
             execution.close()
 
-    def _write_lines(self, changes: Sequence[PlannedChange]) -> None:
-        """Change JSON files of entries, without a record in the history.
-
-        The files belong to this machine, but the history is shared by all.
-        """
-        for planned in changes:
-            lines = planned.lines
-            assert lines is not None
-            try:
-                planned.check()
-                lines.write.prepare()
-                lines.write.run()
-            except OSError as error:
-                lines.write.cancel()
-                planned.error = refusal(planned.about, error)
-            except MemorandaError as error:
-                lines.write.cancel()
-                planned.error = error
+    def _number_before(self, changes: Sequence[PlannedChange]) -> int:
+        if _are_of_machine(changes):
+            return self.history.last_of_machine
+        return self.history.last
 
     def _prepare(
         self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
     ) -> None:
         """Write the new bytes beside the files; whether they are as read, the database knows."""
+        if planned.lines is not None:
+            super()._prepare(execution, planned, folders)
+            return
         planned.check()
         steps = [*missing_folders(planned.steps, folders), *planned.steps]
         planned.steps = steps
@@ -549,7 +537,10 @@ class ReplicaLedger(Ledger):
         folders |= {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
 
     def _record(self, changes: Sequence[PlannedChange]) -> None:
-        """Commit changes in the database."""
+        """Commit changes in the database. Changes of files of this machine stay in its ledger."""
+        if _are_of_machine(changes):
+            super()._record(changes)
+            return
         number = self.history.last
         folded = dict[str, ReadRow]()
         for planned in changes:
@@ -620,6 +611,14 @@ class ReplicaLedger(Ledger):
                         self._folder.put(row)
                 else:
                     self._folder.remove(project, path)
+
+
+def _are_of_machine(changes: Sequence[PlannedChange]) -> bool:
+    """Whether these changes are of files used in place, which only this machine has.
+
+    Such a change is never made together with changes of notes.
+    """
+    return any(planned.lines is not None for planned in changes)
 
 
 def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) -> None:

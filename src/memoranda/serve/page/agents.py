@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from math import ceil
 from typing import Any
@@ -16,16 +16,17 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.clock import parse_stamp, stamp
-from memoranda.documents.listed import Listed
+from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.doctor import examine
 from memoranda.engine.overview import Writer, figures, writers, written_today
 from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.errors import InvalidInput
 from memoranda.ledger.change import Change
-from memoranda.serve.page.change_rows import Row, RowWriter, is_machinery, is_upkeep, word_of
+from memoranda.serve.page.change_rows import RowWriter, is_machinery, word_of
 from memoranda.serve.page.shell import PRESENT
 from memoranda.serve.page.visit import HOME, Visit
+from memoranda.serve.page.writers import is_upkeep
 
 # Days of which a card shows the changes.
 _DAYS = 30
@@ -36,6 +37,7 @@ _SPANS = {
     "1 day": timedelta(days=1),
     "1 week": timedelta(weeks=1),
 }
+_FIRST_SPAN = "1 hour"
 # Changes of an agent that its card describes.
 _CHANGES_ON_CARD = 2
 # Changes of a session on one page.
@@ -65,7 +67,7 @@ class AgentCard:
     words: Counter[str] = field(default_factory=Counter)
     sessions: set[str] = field(default_factory=set)
     days: list[int] = field(default_factory=lambda: [0] * _DAYS)
-    latest: list[Row] = field(default_factory=list)
+    latest: list[Document] = field(default_factory=list)
     last: str = ""
     is_present: bool = False
     is_paused: bool = False
@@ -87,7 +89,6 @@ def show(visit: Visit) -> Response:
         agents=_cards(visit),
         tokens=[(token, token.is_valid(now)) for token in state.server.access.tokens()],
         seen=state.server.seen,
-        spans=list(_SPANS),
     )
 
 
@@ -168,32 +169,48 @@ def pause(visit: Visit) -> Response:
 
 
 def undo_since(visit: Visit) -> Response:
-    """Undo everything that an agent did in the last hour, day or week, as one change.
+    """Show what an agent did since a moment. A POST undoes all of it as one change.
 
-    Without the field `sure`, ask whether to do so.
+    The moment is the field `since`, a time of the reader's clock, or `span` before now.
     """
     memory = visit.memory
     name = visit.text("agent")
-    span = visit.text("span")
-    if span not in _SPANS:
-        raise InvalidInput(f"`span` must be one of {', '.join(_SPANS)}")
-    since = visit.now - _SPANS[span]
-    if visit.text("sure") != "yes":
-        changes = [
-            change
-            for change in memory.log(limit=0, agent=name, since=since)
-            if change.undoes is None
-        ]
-        writer = RowWriter(memory, changes[:_MAX_LISTED_UNDOS])
-        return visit.html(
-            "undo_since.html",
-            agent=name,
-            span=span,
-            rows=[writer.row(change) for change in changes[:_MAX_LISTED_UNDOS]],
-            total=len(changes),
-        )
-    memory.undo_changes_of(name, since)
-    return visit.back(f"{HOME}/agents")
+    if not name:
+        raise InvalidInput("Say which agent.")
+    if visit.is_post:
+        memory.undo_changes_of(name, _since(visit))
+        return visit.back(f"{HOME}/agents")
+    since = _since(visit)
+    changes = [
+        change for change in memory.log(limit=0, agent=name, since=since) if change.undoes is None
+    ]
+    writer = RowWriter(memory, changes[:_MAX_LISTED_UNDOS])
+    return visit.html(
+        "undo_since.html",
+        agent=name,
+        spans=list(_SPANS),
+        span="" if visit.text("since") else visit.text("span") or _FIRST_SPAN,
+        since=since.astimezone(memory.settings.reading_zone),
+        rows=[writer.row(change) for change in changes[:_MAX_LISTED_UNDOS]],
+        total=len(changes),
+    )
+
+
+def _since(visit: Visit) -> datetime:
+    """Return the moment since which changes are undone. Raises InvalidInput."""
+    text = visit.text("since")
+    if not text:
+        span = visit.text("span") or _FIRST_SPAN
+        if span not in _SPANS:
+            raise InvalidInput(f"`span` must be one of {', '.join(_SPANS)}")
+        return visit.now - _SPANS[span]
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f'"{text[:50]}" is no time such as 2026-11-28T09:30') from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=visit.memory.settings.reading_zone)
+    return moment.astimezone(UTC)
 
 
 def session(visit: Visit) -> Response:
@@ -221,7 +238,7 @@ def session(visit: Visit) -> Response:
         session=key,
         changes=changes,
         listed=Listed.part(rows, len(changes), offset),
-        may_undo=any(not row.refusal and row.undone_by is None for row in rows),
+        may_undo=any(not row["refusal"] and row["undone_by"] is None for row in rows),
         address=visit.here,
     )
 

@@ -65,24 +65,37 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
 
     Reminders without a time come last.
     """
+    now = memory.clock()
+    rows = [
+        reminder_row(memory, info, reminder)
+        for info, reminder in reminders.listed(memory, fired=True)
+    ]
+    return sorted(rows, key=lambda row: (row.when is None, row.when or now, row.info.id))
+
+
+def reminder_row(
+    memory: MemorySession, info: NoteInfo, reminder: Reminder | None = None
+) -> ReminderRow:
+    """Return one reminder.
+
+    reminder: its state. None if it is still to be read from the note.
+    """
+    if reminder is None:
+        reminder = Reminder.of(info.header)
     zone = memory.settings.reading_zone
     now = memory.clock()
-    today = now.astimezone(zone).date()
-    rows = []
-    for info, reminder in reminders.listed(memory, fired=True):
-        is_open = not reminder.is_done and (reminder.has_fired or reminder.is_due(now))
-        due = reminder.shown_due if is_open else reminder.due
-        when = due and due.astimezone(zone)
-        # A reminder later today counts as due today.
-        state = _state(reminder, due, is_open, now)
-        if state == "later" and when and when.date() == today:
-            state = "due"
-        put_off = None
-        if reminder.snoozed and reminder.snoozed != due:
-            put_off = reminder.snoozed.astimezone(zone)
-        text = content_of(memory, info).strip()
-        rows.append(ReminderRow(info, text, when, state, reminder.repeat, put_off))
-    return sorted(rows, key=lambda row: (row.when is None, row.when or now, row.info.id))
+    is_open = not reminder.is_done and (reminder.has_fired or reminder.is_due(now))
+    due = reminder.shown_due if is_open else reminder.due
+    when = due and due.astimezone(zone)
+    # A reminder later today counts as due today.
+    state = _state(reminder, due, is_open, now)
+    if state == "later" and when and when.date() == now.astimezone(zone).date():
+        state = "due"
+    put_off = None
+    if reminder.snoozed and reminder.snoozed != due:
+        put_off = reminder.snoozed.astimezone(zone)
+    text = content_of(memory, info).strip()
+    return ReminderRow(info, text, when, state, reminder.repeat, put_off)
 
 
 def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetime) -> str:
@@ -117,7 +130,7 @@ def show(visit: Visit) -> Response:
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None
     month = _month(visit.fields.get("month") or (chosen or today).isoformat())
-    weeks = Calendar().monthdatescalendar(month.year, month.month)
+    weeks = Calendar(visit.first_weekday).monthdatescalendar(month.year, month.month)
     rows = reminder_rows(memory)
     shown_day = chosen or today
     of_day = _notes_of(memory, shown_day, visit.number("offset", 0))
@@ -187,7 +200,7 @@ def _agenda_part(row: ReminderRow, today: date) -> str:
 
 
 def change(visit: Visit) -> Response | dict[str, Any]:
-    """Mark a reminder as done, or put it off, as the field `action` says."""
+    """Mark a reminder as done, put it off, or give it another time, as the field `action` says."""
     fields = visit.fields
     memory = visit.memory
     if fields.get("action") == "done":
@@ -196,8 +209,10 @@ def change(visit: Visit) -> Response | dict[str, Any]:
         info = reminders.snooze(
             memory, fields.get("ref", ""), fields.get("when") or fields.get("until") or SNOOZES[0]
         )
+    elif fields.get("action") == "due":
+        info = reminders.reschedule(memory, fields.get("ref", ""), visit.text("when"))
     else:
-        raise InvalidInput('invalid action (one of "done", "snooze")')
+        raise InvalidInput('invalid action (one of "done", "snooze", "due")')
     if not visit.is_api:
         return visit.back()
     return {"id": info.id} | {

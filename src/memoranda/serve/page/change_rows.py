@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 
+from memoranda import documents
 from memoranda.documents import differences
 from memoranda.documents.differences import GAP, Difference, Line
+from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision, undone_by_change
 from memoranda.engine.refusals import refused_undos
@@ -59,35 +60,6 @@ _WORD_OF = {
 
 # Verbs of machinery: changes that nobody needs to know about, unless they ask.
 _MACHINERY = frozenset(("fire", "review", "ask", "snooze", "done", "expire"))
-# Verbs of upkeep when the daemon, or a run of a job, did them.
-_JOBS = frozenset(("classify", "upgrade", "consolidate", "decay", "remind", "merge", "link"))
-
-
-@dataclass
-class Row:
-    """One change as a person reads it.
-
-    word: LEARNED, CHANGED or FORGOT.
-    lines: the new text, or the changes word by word.
-    properties: the changed keys of the header.
-    others: how many other notes it changed.
-    refusal: the reason why it cannot be undone. "" if it can.
-    undone_by: the number of the change that undid it.
-    undoes: the number of the change that it undid.
-    """
-
-    number: int
-    time: str
-    word: str
-    verb: str
-    title: str
-    url: str
-    lines: list[Line] = field(default_factory=list)
-    properties: list[differences.PropertyChange] = field(default_factory=list)
-    others: int = 0
-    refusal: str = ""
-    undone_by: int | None = None
-    undoes: int | None = None
 
 
 def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
@@ -119,26 +91,32 @@ class RowWriter:
         self._revisions = memory.revisions_of(changes, limit=1)
         self._places: dict[tuple[str, str], NoteInfo | None] = {}
 
-    def row(self, change: Change) -> Row:
-        """Make the row of a change."""
+    def row(self, change: Change) -> Document:
+        """Make the row of a change: its document, and what a person reads of it.
+
+        word: LEARNED, CHANGED or FORGOT.
+        title, url: of the note that it is about.
+        lines: the new text, or the changes word by word.
+        properties: the changed keys of the header.
+        others: how many other notes it changed.
+        refusal: the reason why it cannot be undone. "" if it can.
+        undone_by: the number of the change that undid it. None if it counts.
+        undoes: the number of the change that it undid, or None.
+        """
         # The change of its first file says enough for a row.
         revision = next(iter(self._revisions.get(change.number, [])), None)
         info = self._note(change)
-        row = Row(
-            change.number,
-            change.time,
-            word_of(change),
-            change.verb,
-            self._title(change, info, revision),
-            self._address(change, info),
-            others=max(0, sum(1 for _ in change.texts()) - 1),
-            refusal=self._refusals.get(change.number, ""),
-            undone_by=self._undone.get(change.number),
-            undoes=change.undoes,
-        )
-        if revision is not None:
-            _describe(row, revision)
-        return row
+        title = self._title(change, info, revision)
+        row = {
+            "word": word_of(change),
+            "title": title,
+            "url": self._address(change, info),
+            "others": max(0, sum(1 for _ in change.texts()) - 1),
+            "refusal": self._refusals.get(change.number, ""),
+            "undone_by": self._undone.get(change.number),
+            "undoes": change.undoes,
+        }
+        return documents.change(change) | row | _description(title, revision)
 
     def _note(self, change: Change) -> NoteInfo | None:
         """Return the note that a change is about, at its present place.
@@ -187,25 +165,18 @@ def is_machinery(run: Sequence[Change]) -> bool:
     )
 
 
-def is_upkeep(run: Sequence[Change]) -> bool:
-    """Whether a job of upkeep made this run, and nobody asked for it."""
-    first = run[0]
-    if first.undoes is not None:
-        return False
-    return first.run is not None or (first.face == "daemon" and first.verb in _JOBS)
+def _description(title: str, revision: Revision | None) -> Document:
+    """Return the lines and properties that a change gave its first note.
 
-
-def _describe(row: Row, revision: Revision) -> None:
-    """Add the lines and properties that a change gave its first note to the row."""
-    if revision.before is None and revision.after is not None:
-        row.lines = _beginning(revision.after, row.title)
-        return
-    if revision.after is None and revision.before is not None:
-        row.lines = _beginning(revision.before, row.title)
-        return
+    title: the title of the note, which a line need not repeat.
+    """
+    if revision is None:
+        return {"lines": [], "properties": []}
+    if revision.before is None or revision.after is None:
+        text = revision.after or revision.before or ""
+        return {"lines": _beginning(text, title), "properties": []}
     difference = differences.of_revision(revision, _LINES_EXAMINED)
-    row.properties = difference.properties
-    row.lines = snippet(difference)
+    return {"lines": snippet(difference), "properties": difference.properties}
 
 
 def _beginning(text: str, title: str) -> list[Line]:

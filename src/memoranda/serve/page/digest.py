@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from memoranda.clock import parse_stamp
 from memoranda.documents import differences
+from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision, last_number_before
 from memoranda.engine.refusals import can_undo_run, refused_undos
@@ -27,23 +28,25 @@ from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.query import Query
-from memoranda.serve.page.calendar import reminder_rows
+from memoranda.serve.page.calendar import SNOOZES, reminder_rows
 from memoranda.serve.page.change_rows import (
     CHANGED,
     FORGOT,
     LEARNED,
-    Row,
     RowWriter,
     is_machinery,
-    is_upkeep,
     word_of,
 )
 from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.writers import is_upkeep, program_of
 
 CHANGES = 60
 """Changes, or runs of a job, that one page shows."""
 # Days that the page offers as buttons.
 _DAYS = 7
+# The weeks that the page offers as buttons: how many weeks ago each began, and its heading.
+_WEEKS = {"this": (0, "This week"), "last": (1, "Last week")}
+_DAYS_OF_WEEK = 7
 # Rows of a session that are shown above "more".
 _ROWS_SHOWN = 5
 # Changes of today that are counted for the summary.
@@ -56,16 +59,19 @@ _USED_LOOKED_UP = 4 * _LISTED
 
 @dataclass
 class Group:
-    """The changes of one agent in one session on one day, the latest first."""
+    """The changes of one agent in one session on one day, the latest first.
+
+    program: the program or interface that it used, in words to translate.
+    """
 
     agent: str | None
-    client: str
+    program: str
     session: str
     time: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Document] = field(default_factory=list)
 
     @property
-    def shown(self) -> list[Row]:
+    def shown(self) -> list[Document]:
         """The rows that are shown without unfolding."""
         # A "more" for a single row would take as much room as the row.
         if len(self.rows) <= _ROWS_SHOWN + 1:
@@ -73,7 +79,7 @@ class Group:
         return self.rows[:_ROWS_SHOWN]
 
     @property
-    def folded(self) -> list[Row]:
+    def folded(self) -> list[Document]:
         """The rows behind `more`."""
         return self.rows[len(self.shown) :]
 
@@ -102,7 +108,7 @@ class Tidying:
     """
 
     run: int | None
-    rows: list[Row]
+    rows: list[Document]
     may_undo: bool
 
 
@@ -142,12 +148,13 @@ class Summary:
 def show(visit: Visit) -> Response:
     """Show the newest changes.
 
-    The fields `before` (a number), `day` and `agent` limit them.
+    The fields `before` (a number), `day`, `week` and `agent` limit them.
     """
     memory = visit.memory
     # Read before the changes, so that changes made meanwhile are announced to the page.
     since = memory.journal_stamp()
-    runs, is_whole = _runs(visit)
+    span = _chosen_span(visit)
+    runs, is_whole = _runs(visit, span)
     if not runs and not visit.fields and not memory.stats().total:
         from memoranda.serve.page import first_run
 
@@ -156,14 +163,16 @@ def show(visit: Visit) -> Response:
     return visit.html(
         "today.html",
         days=days,
-        summary=_summary(memory),
+        summary=_summary(memory, span),
+        span=span,
         suspicious=len(suspicious_notes(memory)),
         due=[row for row in reminder_rows(memory) if row.state in ("overdue", "due")],
+        snoozes=SNOOZES,
         listed=_LISTED,
         chips=_chips(visit),
+        weeks={name: heading for name, (_, heading) in _WEEKS.items()},
         agents=_agents(visit),
         chosen_agent=visit.text("agent"),
-        chosen_day=visit.text("day"),
         with_machinery=bool(visit.text("all")),
         earlier=0 if is_whole else next_page(runs),
         before=visit.number("before", 0),
@@ -173,18 +182,55 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _runs(visit: Visit) -> tuple[list[list[Change]], bool]:
+@dataclass
+class Span:
+    """The days to which the page is limited.
+
+    begin, end: midnights in the reader's time zone. `end` is not included.
+    week: the name of the week in _WEEKS. "" for a single day.
+    heading: the heading of the week in English. "" for a single day.
+    """
+
+    begin: datetime
+    end: datetime
+    week: str = ""
+    heading: str = ""
+
+
+def _chosen_span(visit: Visit) -> Span | None:
+    """Return the day or week that the request chooses. None for all days. Raises InvalidInput."""
+    memory = visit.memory
+    text = visit.text("day")
+    if text:
+        day = _day(text)
+        return Span(_midnight(memory, day), _midnight(memory, day + timedelta(days=1)))
+    week = visit.text("week")
+    if not week:
+        return None
+    if week not in _WEEKS:
+        raise InvalidInput(f"`week` must be one of {', '.join(_WEEKS)}")
+    weeks_ago, heading = _WEEKS[week]
+    today = _today(memory)
+    days_of_this_week = (today.weekday() - visit.first_weekday) % _DAYS_OF_WEEK
+    first_day = today - timedelta(days=days_of_this_week, weeks=weeks_ago)
+    return Span(
+        _midnight(memory, first_day),
+        _midnight(memory, first_day + timedelta(weeks=1)),
+        week,
+        heading,
+    )
+
+
+def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
     """Return the changes to show, grouped by run, and whether there are no earlier ones."""
     memory = visit.memory
     before = visit.number("before", 0)
-    # The changes of a day follow each other in the log, so a day is a range of their numbers.
     since = None
-    day = visit.text("day")
-    if day:
-        begin = start_of_day(memory, day)
-        since = begin
-        end = last_number_before(memory, begin + timedelta(days=1)) + 1
-        before = min(before, end) if before else end
+    # The changes of a day follow each other in the log, so a day is a range of their numbers.
+    if span is not None:
+        since = span.begin
+        end = last_number_before(memory, span.end) + 1
+        before = before or end
     runs = memory.log_by_run(
         None,
         limit=CHANGES,
@@ -203,10 +249,20 @@ def start_of_day(memory: MemorySession, day: str) -> datetime:
 
     day: `2026-11-28`.
     """
+    return _midnight(memory, _day(day))
+
+
+def _day(text: str) -> date:
+    """Return the day of a text such as `2026-11-28`. Raises InvalidInput."""
     try:
-        moment = datetime.combine(datetime.fromisoformat(day).date(), time())
+        return datetime.fromisoformat(text).date()
     except ValueError:
-        raise InvalidInput(f'invalid day "{day[:50]}"; a day is YYYY-MM-DD') from None
+        raise InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD') from None
+
+
+def _midnight(memory: MemorySession, day: date) -> datetime:
+    """Return the midnight at which a day begins in the reader's time zone. Raises InvalidInput."""
+    moment = datetime.combine(day, time())
     return moment.replace(tzinfo=memory.settings.reading_zone).astimezone(memory.clock().tzinfo)
 
 
@@ -259,19 +315,19 @@ def _add_tidying(memory: MemorySession, day: Day, run: Sequence[Change], writer:
 def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
     """Add changes to a day: to its last group, or to a new one for another agent or session."""
     latest = run[0]
-    author = latest.by or {}
-    client = author.get("client") or latest.face or ""
-    session = author.get("session") or ""
+    session = (latest.by or {}).get("session") or ""
     group = day.groups[-1] if day.groups else None
     if group is None or (group.agent, group.session) != (latest.agent, session):
-        group = Group(latest.agent, client, session, latest.time)
+        group = Group(latest.agent, program_of(latest), session, latest.time)
         day.groups.append(group)
     group.rows += [writer.row(change) for change in run]
 
 
-def _summary(memory: MemorySession) -> Summary:
-    """Summarize today or, if nothing happened today, the last seven days."""
-    midnight = start_of_day(memory, _today(memory).isoformat())
+def _summary(memory: MemorySession, span: Span | None) -> Summary:
+    """Summarize the chosen days, or today. If nothing happened today, summarize seven days."""
+    if span is not None:
+        return _summary_since(memory, span.begin, last_number_before(memory, span.end) + 1)
+    midnight = _midnight(memory, _today(memory))
     today = _summary_since(memory, midnight)
     if today.learned or today.changed or today.forgot:
         return today
@@ -280,11 +336,14 @@ def _summary(memory: MemorySession) -> Summary:
     return week
 
 
-def _summary_since(memory: MemorySession, since: datetime) -> Summary:
-    """Count the changes since a moment, without upkeep, machinery and undos."""
+def _summary_since(memory: MemorySession, since: datetime, before: int | None = None) -> Summary:
+    """Count the changes since a moment, without upkeep, machinery and undos.
+
+    before: only changes with lower numbers. None means all.
+    """
     summary = Summary(since)
     note_counts = Counter[str]()
-    for change in memory.log(limit=_MAX_COUNTED_CHANGES, since=since):
+    for change in memory.log(limit=_MAX_COUNTED_CHANGES, since=since, before=before):
         if is_machinery([change]) or is_upkeep([change]) or change.undoes is not None:
             continue
         word = word_of(change)

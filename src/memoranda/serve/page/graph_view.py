@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,12 +19,20 @@ from memoranda.engine.contents import places_passing
 from memoranda.engine.link_walk import neighbourhood, relations
 from memoranda.index.rows import NoteInfo, NotePlace, day_of
 from memoranda.query import Query
+from memoranda.serve.page import graph_panel
+from memoranda.serve.page.graph_choice import (
+    Pairs,
+    group_of,
+    groups_by_row,
+    notes_that_matter,
+)
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
+from memoranda.serve.page.wording import translated
 
 FIRST_SHOWN = 150
-"""Notes that are shown at first of the notes with most links."""
+"""Notes that are shown at first of a whole memory."""
 SHOWN = 300
 """Notes that are shown if the field `limit` is not sent."""
 MOST = 3000
@@ -35,7 +42,7 @@ HITS = 60
 WHOLE = 400
 """The largest number of notes that are shown without grouping them to clusters."""
 BY_LINKS = "links"
-"""The value of the field `by` for the notes with most links instead of clusters."""
+"""The value of the field `by` for the notes that matter instead of clusters."""
 _MAX_TITLE_CHARACTERS = 120
 _FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive")
 # The fields of the form of filters. It is open if one of them has a value.
@@ -43,14 +50,16 @@ _FORM_FIELDS = ("q", "project", "type", "limit")
 # Fields that make the request a search, even without words.
 _SEARCH_FIELDS = ("tag", "agent", "from", "until")
 
-Pairs = set[tuple[int, int, str]]
-"""Links: the index row of the note with the link, the row of its target, and the kind of link."""
-
 
 def show(visit: Visit) -> Response:
-    """Show the page with the graph, or its notes as a list if the field `part` is "list"."""
+    """Show the page with the graph.
+
+    The field `part` asks for its notes as a "list", or for the "panel" of one note.
+    """
     memory = visit.memory
     fields = visit.fields
+    if fields.get("part") == "panel":
+        return graph_panel.show(visit)
     query_fields = {
         name: fields[name]
         for name in (*_FIELDS, "note", "cluster", "depth", "limit", "type", "by")
@@ -85,7 +94,8 @@ def drawing(visit: Visit) -> dict[str, Any]:
     """Return the nodes and links that the script draws.
 
     The keys are `nodes`, `links` (from and to the `id` of a node), `total` (how many notes there
-    are), and `clusters` (whether the nodes are clusters).
+    are), `clusters` (whether the nodes are clusters), and of a whole memory `groups`: the title and
+    the number of notes of each group, by the `cluster` of its nodes.
     """
     memory = visit.memory
     fields = visit.fields
@@ -109,14 +119,57 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
         if clusters is not None:
             return clusters
     pairs = _relations_among(memory, places)
-    if fields.get("by") == BY_LINKS and not fields.get("limit"):
+    if fields.get("by") != BY_LINKS:
+        rows_shown = set(_most_linked(places, pairs, limit))
+        infos = _infos_in(memory, all_places, rows_shown)
+        return _notes(visit, infos, pairs, set(), limit, len(places))
+    if not fields.get("limit"):
         limit = FIRST_SHOWN
-    rows_shown = set(_most_linked(places, pairs, limit))
-    ids = tuple(place.id for place in all_places if place.row in rows_shown)
+    groups = groups_by_row(places, pairs)
+    memories = {place.row for place in all_places if place.phase and place.category}
+    rows_shown = set(notes_that_matter(groups, memories, pairs, limit))
+    infos = _infos_in(memory, all_places, rows_shown)
+    drawn = _notes(visit, infos, pairs, set(), limit, len(places), groups)
+    return drawn | {"groups": _titled_groups(visit.language, all_places, groups)}
+
+
+def _infos_in(
+    memory: MemorySession, all_places: Iterable[NotePlace], rows: Collection[int]
+) -> list[NoteInfo]:
+    """Return the notes in these index rows."""
+    ids = tuple(place.id for place in all_places if place.row in rows)
     listed, _ = memory.list(Query(ids=ids), limit=0)
     # Several rows may have the same id: copies of a note.
-    infos = [info for info in listed if info.row in rows_shown]
-    return _notes(infos, pairs, set(), limit, len(places), fields, memory.settings.zone)
+    return [info for info in listed if info.row in rows]
+
+
+def _titled_groups(
+    language: str, all_places: Iterable[NotePlace], groups: Mapping[int, str]
+) -> dict[str, dict[str, Any]]:
+    """Return the title and the number of notes of each group, by the group's name.
+
+    groups: the group of each note, by index row.
+    """
+    titled: dict[str, dict[str, Any]] = {}
+    for place in all_places:
+        name = groups.get(place.row)
+        if name is None:
+            continue
+        if name not in titled:
+            titled[name] = {"title": _title_of(language, name, place), "notes": 0}
+        titled[name]["notes"] += 1
+    return titled
+
+
+def _title_of(language: str, group: str, place: NotePlace) -> str:
+    """Return the title of a group, of which `place` is one note.
+
+    It is a category, a folder with its project, or a project of which the greater groups are apart.
+    """
+    is_of_memories = place.category and place.phase
+    if not is_of_memories:
+        return group.removeprefix(".")
+    return translated(language, str(place.category) if "/" in group else "other memories")
 
 
 def _relations_among(memory: MemorySession, rows: Collection[int]) -> Pairs:
@@ -192,18 +245,17 @@ def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0)
     project = visit.fields.get("project")
     notes_shown = [note for note in notes if not project or note.project == project]
     start = {info.row for info in infos}
-    zone = visit.memory.settings.zone
-    return _notes(notes_shown, pairs, start, limit, max(total, len(notes)), visit.fields, zone)
+    return _notes(visit, notes_shown, pairs, start, limit, max(total, len(notes)))
 
 
 def _notes(
+    visit: Visit,
     infos: Sequence[NoteInfo],
     pairs: Pairs,
     start: set[int],
     limit: int,
     total: int,
-    fields: Mapping[str, str],
-    zone: tzinfo | None,
+    groups: Mapping[int, str] | None = None,
 ) -> dict[str, Any]:
     """Return the drawing of notes and the links between them.
 
@@ -211,9 +263,10 @@ def _notes(
         the notes with most links are drawn.
     limit: how many notes are drawn.
     total: how many notes there are.
-    zone: the time zone for the day of a note.
+    groups: the group of each note, by index row. None: by its folder or category.
     """
-    pairs = _pairs_among(pairs, {info.row for info in infos}, fields.get("type", ""))
+    pairs = _pairs_among(pairs, {info.row for info in infos}, visit.fields.get("type", ""))
+    zone = visit.memory.settings.zone
     link_counts = _link_counts(pairs)
 
     def sort_key(info: NoteInfo) -> tuple[bool, int, str]:
@@ -228,7 +281,7 @@ def _notes(
             "title": info.title[:_MAX_TITLE_CHARACTERS],
             "url": note_url(info.project, info.path),
             "size": link_counts[info.row],
-            "cluster": "/".join(_place(info.project, info.path, info.category, info.phase)[:2]),
+            "cluster": (groups or {}).get(info.row) or _group_of_note(info),
             "start": info.row in start,
             "date": day_of(info, zone),
             "project": info.project,
@@ -340,6 +393,10 @@ def _links_between(
         second = max(source_cluster, target_cluster)
         between[(first, second)] += 1
     return between
+
+
+def _group_of_note(info: NoteInfo) -> str:
+    return group_of(_place(info.project, info.path, info.category, info.phase))
 
 
 def _place(project: str, path: str, category: str | None, phase: str | None) -> list[str]:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
 from starlette.responses import Response
 
 from memoranda.engine.doctor import examine, repair
@@ -11,6 +17,8 @@ from memoranda.jobs.job import last_dream
 from memoranda.jobs.lifecycle import IDLE
 from memoranda.serve.page.visit import Visit
 
+# A file of the documentation, which is not on the page.
+_DOCUMENT = re.compile(r" \(docs/[\w.-]+\)")
 # The sentences for the steps of upkeep that change something. Other steps only examine.
 _STEP_SENTENCES = {
     "expire": "Removed what had ended",
@@ -39,6 +47,7 @@ def show(visit: Visit) -> Response:
         sync=memory.sync(),
         highest=max((number for _, number in size.weeks), default=0) or 1,
         embedding=embedding,
+        trouble=_DOCUMENT.sub("", embedding.trouble),
         vectors=embedding.counts(),
         unreadable=memory.unreadable,
         warnings=memory.warnings,
@@ -54,4 +63,12 @@ def doctor(visit: Visit) -> Response:
     findings = examine(visit.memory)
     if visit.is_post:
         repair(visit.memory, findings)
-    return visit.part_or_page("findings.html", "doctor.html", findings=findings)
+    return visit.part_or_page(
+        "findings.html", "doctor.html", findings=findings, remedies=_remedies()
+    )
+
+
+@cache
+def _remedies() -> Mapping[str, str]:
+    """Return what a person can do about a finding, by its code. Others need nothing to be done."""
+    return json.loads(files(__package__).joinpath("texts", "remedies.json").read_text("utf-8"))

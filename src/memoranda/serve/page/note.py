@@ -8,45 +8,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from urllib.parse import quote
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from memoranda.documents import differences
 from memoranda.engine import MemorySession
 from memoranda.engine.attachments import conventions_of
-from memoranda.engine.history import Revision
-from memoranda.engine.refusals import refused_undos
 from memoranda.engine.telling import Telling
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.whereabouts import where_now
 from memoranda.errors import Ambiguous, Conflict, MemorandaError, NotFound
 from memoranda.index.rows import Edge, NoteInfo
-from memoranda.ledger.change import Change
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     CATEGORIES,
     CATEGORY_PROJECT,
     INBOX,
     MEMORY_PROJECTS,
+    REMINDERS,
     Note,
 )
-from memoranda.serve.page import editing, note_actions, used
-from memoranda.serve.page.change_rows import undone_in
+from memoranda.serve.page import editing, note_actions, note_history, used
+from memoranda.serve.page.calendar import SNOOZES, reminder_row
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
-from memoranda.serve.page.paging import part
+from memoranda.serve.page.people import found_of, notes_called
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.review import panes_of, say_the_same
 from memoranda.serve.page.visit import HOME, Visit
 
 # Links listed in each direction.
 _MAX_LINKS = 100
 # Links of a direction that are shown above "more".
 _LINKS_SHOWN = 12
-# Changes on one page of a note's history.
-_CHANGES_PER_PAGE = 30
 _AMBIGUOUS = "ambiguous"
 # Before a note is erased, notes with the same words are named: at most this many.
 _MAX_NAMED = 8
@@ -65,10 +60,7 @@ def find(visit: Visit) -> Response:
     try:
         info = visit.memory.find(ref)
     except Ambiguous as error:
-        infos = []
-        for candidate in error.candidates[:_MAX_NAMESAKES]:
-            with suppress(MemorandaError):
-                infos.append(visit.memory.find(candidate))
+        infos = found_of(visit.memory, error.candidates[:_MAX_NAMESAKES])
         return visit.html("choose.html", 300, ref=ref, infos=infos, total=error.total)
     return RedirectResponse(note_url(info.project, info.path), 303)
 
@@ -87,7 +79,7 @@ def show(visit: Visit) -> Response:
     if visit.is_post:
         return _changed(visit)
     if part_name == "history":
-        return _history(visit)
+        return note_history.show(visit, _place(visit))
     try:
         info = visit.memory.find(_place(visit))
     except NotFound:
@@ -138,6 +130,8 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         has_until=note.project in MEMORY_PROJECTS or not memory.holds_entities(note.project),
         folder=note.path.rpartition("/")[0],
         ref=f"{note.project}/{note.path}",
+        reminder=reminder_row(memory, info) if info.category == REMINDERS else None,
+        snoozes=SNOOZES,
         claim=Telling.CLAIM.value,
         category_project=CATEGORY_PROJECT,
         openings=_openings(visit, note),
@@ -210,7 +204,7 @@ def _elsewhere(visit: Visit) -> Response:
         if visit.fields.get("done"):
             address += f"?done={quote(visit.fields['done'])}"
         return RedirectResponse(address, 302)
-    return _history(visit, is_gone=True)
+    return note_history.show(visit, _place(visit), is_gone=True)
 
 
 def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
@@ -219,66 +213,6 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
     disposition = f"attachment; filename*=UTF-8''{name}" if is_download else "inline"
     headers = {"Content-Security-Policy": "sandbox", "Content-Disposition": disposition}
     return PlainTextResponse(visit.memory.file(info).data, headers=headers)
-
-
-def _history(visit: Visit, is_gone: bool = False) -> Response:
-    """Show the history of the note at this address.
-
-    Raises NotFound if a note that `is_gone` has no history either.
-    """
-    memory = visit.memory
-    project, path = _place(visit)
-    offset = visit.number("offset", 0)
-    # One more than is shown, to know whether there are more.
-    newest_changes = memory.log(f"{project}/{path}", limit=offset + _CHANGES_PER_PAGE + 1)
-    listed = part(newest_changes[offset:], offset, _CHANGES_PER_PAGE)
-    changes: list[Change] = listed.rows
-    if is_gone and not changes:
-        raise NotFound(path, project)
-    place = (project, path)
-    differences_by_number = {
-        number: _differences(revisions, place)
-        for number, revisions in memory.revisions_of(changes).items()
-    }
-    return visit.part_or_page(
-        "history.html",
-        "gone.html",
-        404 if is_gone else 200,
-        listed=listed,
-        undone=undone_in(changes),
-        refusals=refused_undos(memory, [change.number for change in changes]),
-        differences=differences_by_number,
-        restorable={change.number for change in changes if _has_text_before(change, place)},
-        project=project,
-        path=path,
-        is_gone=is_gone,
-    )
-
-
-def _differences(
-    revisions: Sequence[Revision], place: tuple[str, str]
-) -> list[differences.Difference]:
-    """Return the differences that a change made to the note at a place."""
-    return [
-        differences.of_revision(revision) for revision in revisions if _is_about(revision, place)
-    ]
-
-
-def _is_about(revision: Revision, place: tuple[str, str]) -> bool:
-    """Whether a revision is of the note at a place, or moved a note there."""
-    touched = revision.touched
-    return place in ((touched.project, touched.path), (touched.project, touched.to))
-
-
-def _has_text_before(change: Change, place: tuple[str, str]) -> bool:
-    """Whether the history has the text that a change replaced."""
-    return any(
-        (touched.project, touched.path) == place
-        and touched.old
-        and touched.kept
-        and touched.do != "move"
-        for touched in change.files
-    )
 
 
 def _changed(visit: Visit) -> Response:
@@ -301,6 +235,8 @@ def _changed(visit: Visit) -> Response:
         info = moved
     if action == "erase":
         return _erase(visit, info)
+    if action == "merge" and visit.fields.get("sure") != "yes":
+        return _merge_form(visit, info)
     try:
         new_place = note_actions.act(visit, info)
     except Conflict:
@@ -311,6 +247,31 @@ def _changed(visit: Visit) -> Response:
         note_url(new_place.project, new_place.path) if new_place else HOME
     )
     return visit.back(target)
+
+
+def _merge_form(visit: Visit, info: NoteInfo) -> Response:
+    """Ask whether to merge the note that the field `other` names into a note.
+
+    Shows both with their differences. If several notes have the name, shows a choice.
+    """
+    memory = visit.memory
+    named = notes_called(memory, visit.text("other"))
+    infos = [candidate for candidate in named if candidate.row != info.row]
+    if len(infos) > 1:
+        return visit.html("merge_which.html", note=info, infos=infos)
+    if infos:
+        other_note = infos[0]
+    else:
+        # It is named by its path or id.
+        other_note = note_actions.other_of_merge(visit, info)
+    notes = [memory.read(note, count=False) for note in (info, other_note)]
+    return visit.html(
+        "merge.html",
+        note=info,
+        other=other_note,
+        panes=panes_of(notes),
+        is_same=say_the_same(notes),
+    )
 
 
 def _erase(visit: Visit, info: NoteInfo) -> Response:

@@ -86,9 +86,7 @@ def _set_until(visit: Visit, info: NoteInfo) -> None:
 def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
     """Merge the note that the field `other` names into this one. Returns this one."""
     memory = visit.memory
-    other_note = memory.find(visit.fields["other"], looseness=Looseness.CASE)
-    if other_note.row == info.row:
-        raise InvalidInput("A note cannot be merged into itself. Name another one.")
+    other_note = other_of_merge(visit, info)
     text = memory.read(other_note, count=False).content.strip()
     are_memories = info.project == other_note.project == CATEGORY_PROJECT
     if not are_memories:
@@ -101,6 +99,17 @@ def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
     added_text = "" if text in own_text else f"\n{text}\n"
     Upkeep(memory).merge(info, other_note, added_text)
     return info
+
+
+def other_of_merge(visit: Visit, info: NoteInfo) -> NoteInfo:
+    """Return the note that the field `other` names, to be merged into a note.
+
+    Raises InvalidInput if it is that note itself, NotFound, and Ambiguous.
+    """
+    other_note = visit.memory.find(visit.fields["other"].strip(), looseness=Looseness.CASE)
+    if other_note.row == info.row:
+        raise InvalidInput("A note cannot be merged into itself. Name another one.")
+    return other_note
 
 
 def _delete(visit: Visit, info: NoteInfo) -> None:

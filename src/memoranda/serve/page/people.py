@@ -1,12 +1,13 @@
 """Shows people and projects by name, everything about one name, and the facts about the owner.
 
-A note is a person or a project by its type, or because it is in a folder such as `people`.
+A note is a person or a project by its type, or because it is in a folder such as `people`. Notes of
+one name in several projects are one name here, and one page tells all of them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
 from memoranda.errors import Ambiguous, InvalidInput, MemorandaError
 from memoranda.index.rows import Edge, Hit, NoteInfo, NotePlace
-from memoranda.note.model import REMINDERS
+from memoranda.note.model import REMINDERS, Observation
 from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.visit import HOME, Visit
@@ -51,6 +52,9 @@ _MAX_MEMORIES = 20
 _MAX_HITS = 60
 # Links of a name that are counted, and that its page lists.
 _MAX_LINKS = 100
+# Notes of one name that its page tells, and facts of each that it shows.
+_MAX_NAMESAKES = 20
+_MAX_FACTS_OF_NAME = 60
 # Facts of the owner's profile.
 _MAX_FACTS = 200
 WHOLE_LINES = "preference lines"
@@ -58,41 +62,68 @@ WHOLE_LINES = "preference lines"
 
 
 @dataclass
+class Part:
+    """Everything that one of the notes of a name says.
+
+    place: the project and folder of the note, such as `notes/people`.
+    facts: the facts in the note.
+    incoming, outgoing: the links of the note.
+    """
+
+    info: NoteInfo
+    place: str
+    facts: list[Observation]
+    incoming: list[Edge]
+    outgoing: list[Edge]
+
+
+@dataclass
 class About:
     """Everything about one name.
 
-    info: the note of that name. None unless exactly one exists.
-    namesakes: the projects and paths of the notes of that name, if there are several.
-    facts: the facts in the note.
-    incoming, outgoing: the links of the note.
+    parts: the notes of that name, in all projects.
+    incoming, outgoing: the links of these notes.
     telling: the passages of other notes with the name, by kind: `memories`, `notes`, `reminders`.
     total: how many passages have the name.
     """
 
     name: str
-    info: NoteInfo | None = None
-    namesakes: Sequence[str] = ()
-    facts: list[str] = field(default_factory=list)
-    incoming: list[Edge] = field(default_factory=list)
-    outgoing: list[Edge] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     telling: dict[str, list[Hit]] = field(default_factory=dict)
     total: int = 0
 
+    @property
+    def incoming(self) -> list[Edge]:
+        """The links to the notes of the name."""
+        return [edge for part in self.parts for edge in part.incoming]
+
+    @property
+    def outgoing(self) -> list[Edge]:
+        """The links of the notes of the name to others."""
+        return [edge for part in self.parts for edge in part.outgoing]
+
 
 def count_people(memory: MemorySession) -> int:
-    """Return how many notes are about a person: by their type, or by their folder."""
+    """Return how many people notes are about: by their type, or by their folder."""
     return len(_named(memory, "people"))
 
 
-def _named(memory: MemorySession, kind: str) -> list[NotePlace]:
-    """Return the places of all notes of a kind, in the order of their titles."""
+def _named(memory: MemorySession, kind: str) -> list[list[NotePlace]]:
+    """Return the places of all notes of a kind by their name, in the order of their titles.
+
+    Names that differ only in case are one name.
+    """
     types, folders = _KINDS[kind]
-    places = places_passing(memory, Query(types=types, archived=False))
+    queries = [Query(types=types, archived=False)]
     for project, folder in folders_named(memory, folders):
-        places += places_passing(memory, Query(projects=(project,), folder=folder))
+        queries.append(Query(projects=(project,), folder=folder))
     # Only memories have a phase. A memory is a sentence about a person, so its title is not a name.
-    by_row = {place.row: place for place in places if place.phase is None}
-    return sorted(by_row.values(), key=lambda place: (place.title.casefold(), place.row))
+    places = [place for place in places_passing(memory, *queries) if place.phase is None]
+    in_order = sorted(places, key=lambda place: (place.title.casefold(), place.row))
+    by_name: dict[str, list[NotePlace]] = {}
+    for place in in_order:
+        by_name.setdefault(place.title.casefold(), []).append(place)
+    return list(by_name.values())
 
 
 def show(visit: Visit) -> Response:
@@ -129,56 +160,87 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
     words: a text that the names contain. "": all names.
     offset: how many names are before this part.
     """
-    places = _named(memory, kind)
+    names = _named(memory, kind)
     if words:
         folded_words = fold(words)
-        places = [place for place in places if folded_words in fold(place.title)]
-    ids = tuple(place.id for place in places[offset : offset + max_names])
-    listed, _ = memory.list(Query(ids=ids), limit=0)
-    by_id = {info.id: info for info in listed}
-    infos = [by_id[identity] for identity in ids if identity in by_id]
+        names = [places for places in names if folded_words in fold(places[0].title)]
+    names_shown = names[offset : offset + max_names]
+    ids = tuple(place.id for places in names_shown for place in places)
+    infos, _ = memory.list(Query(ids=ids), limit=0)
     links = count_incoming(memory, infos, _MAX_LINKS)
-    titles = Counter(place.title for place in places)
-    rows = [
-        documents.reference(info)
-        | {"links": links[info.row], "is_namesake": titles[info.title] > 1}
-        for info in infos
-    ]
-    return Listed.part(rows, len(places), offset)
+    row_by_id = {info.id: info.row for info in infos}
+    rows = []
+    for places in names_shown:
+        note_rows = [row_by_id[place.id] for place in places if place.id in row_by_id]
+        rows.append(
+            {
+                "title": places[0].title,
+                "projects": list(dict.fromkeys(place.project for place in places)),
+                "links": min(_MAX_LINKS, sum(links[row] for row in note_rows)),
+            }
+        )
+    return Listed.part(rows, len(names), offset)
 
 
 def about(visit: Visit) -> Response:
-    """Show everything about the name in the field `name`.
-
-    The field `ref` names one of several notes of that name.
-    """
+    """Show everything about the name in the field `name`."""
     name = visit.text("name")
     if not name:
         raise InvalidInput("Say a name.")
-    return visit.html("about.html", about=_about(visit.memory, name, visit.text("ref") or name))
+    return visit.html("about.html", about=_about(visit.memory, name), most_facts=_MAX_FACTS_OF_NAME)
 
 
-def _about(memory: MemorySession, name: str, ref: str) -> About:
-    """Collect everything about a name."""
-    page = About(name)
+def notes_called(memory: MemorySession, name: str) -> list[NoteInfo]:
+    """Return the notes of a name in all projects, at most _MAX_NAMESAKES."""
+    infos: dict[int, NoteInfo] = {}
+    for project in memory.projects:
+        for info in _called_in(memory, name, project.name):
+            infos.setdefault(info.row, info)
+    return list(infos.values())[:_MAX_NAMESAKES]
+
+
+def _called_in(memory: MemorySession, name: str, project: str) -> list[NoteInfo]:
+    """Return the notes of a name in one project."""
     try:
-        page.info = memory.find(ref, looseness=Looseness.CASE)
+        return [memory.find(name, project, looseness=Looseness.CASE)]
     except Ambiguous as error:
-        page.namesakes = error.candidates[:_MAX_HITS]
+        return found_of(memory, error.candidates[:_MAX_NAMESAKES])
     except MemorandaError:
         # Passages may have a name that no note has.
-        pass
-    if page.info is not None:
-        observations = memory.observations(page.info)
-        page.facts = [observation.content for observation in observations]
-        page.incoming = memory.incoming(page.info, _MAX_LINKS)
-        page.outgoing = [edge for edge in memory.outgoing(page.info) if edge.note][:_MAX_LINKS]
+        return []
+
+
+def found_of(memory: MemorySession, refs: Sequence[str]) -> list[NoteInfo]:
+    """Return the notes that some references name, without those that are gone."""
+    infos = []
+    for ref in refs:
+        with suppress(MemorandaError):
+            infos.append(memory.find(ref))
+    return infos
+
+
+def _part(memory: MemorySession, info: NoteInfo) -> Part:
+    """Collect everything that one note of a name says."""
+    return Part(
+        info,
+        f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0],
+        list(memory.observations(info)),
+        memory.incoming(info, _MAX_LINKS),
+        [edge for edge in memory.outgoing(info) if edge.note][:_MAX_LINKS],
+    )
+
+
+def _about(memory: MemorySession, name: str) -> About:
+    """Collect everything about a name."""
+    page = About(name)
+    page.parts = [_part(memory, info) for info in notes_called(memory, name)]
+    own_rows = {part.info.row for part in page.parts}
     # A name is searched as a phrase, so that its words must be together.
     phrase = name.replace('"', " ")
     hits = memory.search(Query(text=f'"{phrase}"', archived=False), limit=_MAX_HITS)
     page.total = hits.total
     for hit in hits:
-        if page.info is not None and hit.note.row == page.info.row:
+        if hit.note.row in own_rows:
             continue
         page.telling.setdefault(_kind(hit.note), []).append(hit)
     return page

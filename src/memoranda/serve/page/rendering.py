@@ -11,14 +11,12 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 from urllib.parse import quote
-from zlib import crc32
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from memoranda.index.rows import NoteInfo
-from memoranda.note.model import Note
 from memoranda.serve.page import note_text
+from memoranda.serve.page.repetition import repetition
 from memoranda.serve.page.static_files import static_url
 from memoranda.serve.page.wording import (
     COLON,
@@ -37,19 +35,16 @@ from memoranda.serve.page.wording import (
     short_day,
     translated,
 )
+from memoranda.serve.page.writers import (
+    colour_of,
+    initial_of,
+    is_upkeep,
+    program_of,
+    via,
+    writer_of,
+    writing_agent,
+)
 from memoranda.text.unicode import flat, visible
-
-# The beginning of the provenance of a note that an agent wrote: `agent:claude`.
-_AGENT = "agent:"
-_OWNER = "owner"
-# The client of what the owner changes on the page.
-_PAGE = "page"
-# The source of a memory that names none.
-_BY_HAND = "manual"
-# The words for authors that are not agents.
-_AUTHORS = {"owner": "You", "file": "a file", "import": "an import", "web": "a web page"}
-# Colours of the avatars of agents, in the style sheet.
-_COLOURS = 8
 
 
 def note_url(project: str, path: str) -> str:
@@ -65,45 +60,6 @@ def first_line(text: str, max_characters: int = 160) -> str:
             is_short = len(words) <= max_characters
             return words if is_short else f"{words[: max_characters - 1]}…"
     return ""
-
-
-def colour_of(agent: str | None) -> str:
-    """Return the CSS class for the colour of an agent's avatar: `c3`, or `me` for the owner (None).
-
-    The colour depends on the name alone, so it is the same on every page and machine.
-    """
-    if agent is None:
-        return "me"
-    # The second byte of this checksum gives different colours to the most used agents.
-    return f"c{(crc32(agent.encode('utf-8', 'replace')) >> 8) % _COLOURS}"
-
-
-def initial_of(agent: str | None) -> str:
-    """Return the letters in an agent's avatar: two of a Latin name, otherwise one."""
-    name = (agent or "").lstrip("<>[]()")
-    is_latin = name[:2].isascii()
-    if is_latin:
-        return name[:2].capitalize()
-    return name[:1]
-
-
-def writer_of(info: NoteInfo | Note) -> str:
-    """Return the writer of a note for people: an agent's name, or a word to be translated."""
-    provenance = info.provenance
-    # Upkeep acts as the owner. A text that it merged from texts of agents has only their trust.
-    # So has an agent's text that the owner edited on the page, but there the owner is the writer.
-    is_owner_with_agents_text = provenance.who == _OWNER and provenance.trust != _OWNER
-    if is_owner_with_agents_text and provenance.client != _PAGE:
-        if info.source and info.source != _BY_HAND:
-            return info.source
-        return "an agent"
-    return _AUTHORS.get(provenance.who, provenance.who.removeprefix(_AGENT))
-
-
-def writing_agent(info: NoteInfo | Note) -> str | None:
-    """Return the agent whose avatar a note has. None means the owner."""
-    writer = writer_of(info)
-    return None if writer == _AUTHORS[_OWNER] else writer
 
 
 def shown_size(size: int) -> str:
@@ -146,9 +102,16 @@ def _environment() -> Environment:
         "sentence": lambda text: text[:1].upper() + text[1:],
         "writer": writer_of,
         "writing_agent": writing_agent,
+        "via": via,
+        "program": program_of,
+        "is_upkeep": lambda change: is_upkeep([change]),
         "bytes": shown_size,
     }
     return environment
+
+
+MAIN = '<main id="main" tabindex="-1">'
+"""The tag in base.html at which the frame of a page ends and its own content begins."""
 
 
 @cache
@@ -165,13 +128,30 @@ def render(template: str, language: str, **values: Any) -> str:
     values: the values that the template uses. `zone` is the time zone of its times, `now` the
         present moment.
     """
+    return _environment().get_template(template).render(values | _tools(language, values))
+
+
+def render_frame(template: str, language: str, **values: Any) -> str:
+    """Render a template up to MAIN, which is included: what is the same for any content."""
+    pieces = []
+    for piece in _environment().get_template(template).generate(values | _tools(language, values)):
+        pieces.append(piece)
+        if MAIN in piece:
+            break
+    frame, _, _ = "".join(pieces).partition(MAIN)
+    return frame + MAIN
+
+
+def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the functions and filters that depend on the language and the reader's clock."""
     zone = values.get("zone")
     now = values.get("now") or datetime.now(UTC)
-    tools: Mapping[str, Any] = {
+    return {
         "_": partial(translated, language),
         "_n": partial(counted, language),
         "did": partial(done, language),
         "names": partial(joined_names, language),
+        "repetition": partial(repetition, language),
         "lang": language,
         "colon": COLON[language],
         "time": lambda at: local_time(at, zone),
@@ -180,10 +160,10 @@ def render(template: str, language: str, **values: Any) -> str:
         "brief": lambda at: brief_time(language, at, now, zone),
         "ago": lambda at: relative_time(language, at, now, zone),
         "late": lambda at: lateness(language, at, now, zone),
+        "weekday": lambda at: translated(language, f"{at.astimezone(zone):%a}"),
         "long_day": lambda at: long_day(language, at, zone),
         "short_day": lambda date: short_day(language, date, now.year),
         "date_words": lambda date: date_words(language, date),
         "month_words": lambda date: month_words(language, date),
         "heading_of_day": lambda at: heading_of_day(language, at, now, zone),
     }
-    return _environment().get_template(template).render(**(values | dict(tools)))

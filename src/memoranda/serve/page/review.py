@@ -18,13 +18,15 @@ from starlette.responses import Response
 
 from memoranda import documents
 from memoranda.documents.differences import Line, sides
-from memoranda.engine.review import ReviewItem
+from memoranda.engine.review import DELETE, ReviewItem
 from memoranda.engine.suspicion import KEEP
-from memoranda.engine.telling import author
 from memoranda.errors import Ambiguous, NotFound
+from memoranda.jobs.dedup import has_same_content
 from memoranda.note.model import CATEGORIES, INBOX, Note
 from memoranda.serve.page.questions import open_questions, take_out
 from memoranda.serve.page.visit import HOME, Visit
+from memoranda.serve.page.wording import translated
+from memoranda.serve.page.writers import writer_of
 from memoranda.text.word_diff import SAME, Part
 
 REVIEW = f"{HOME}/review"
@@ -41,12 +43,19 @@ TITLES = {
     "contradiction": "Which of these holds?",
     "claim": "Is this so?",
     "burst": "Keep what was written in a hurry?",
+    "lesson": "Remember what a session showed?",
     "merge": "Do these say the same?",
     "category": "Which category?",
     "archive": "Still needed?",
 }
 """The question of each kind, for the list."""
 _SUSPICIOUS = "suspicious"
+_MERGE = "merge"
+# The answer that keeps both notes.
+_APART = "n"
+# Kinds of questions of which no answer is recommended: it would delete a note, end a statement,
+# archive a note or open a folder, and whether that is right is only a guess.
+_WITHOUT_MAIN_ANSWER = frozenset((_SUSPICIOUS, "contradiction", "archive", "project"))
 # A text quoted in a question.
 _QUOTED = re.compile(r'"(.+?)"(?=[\s?,.)]|$)')
 # Characters of the subject of a question in the list.
@@ -75,20 +84,29 @@ class Choice:
     letter: the letter to send.
     label: the words that say what it does.
     key: the key of the keyboard for it.
+    is_main: whether it is recommended.
+    is_dangerous: whether it deletes a note.
     """
 
     letter: str
     label: str
     key: str
+    is_main: bool = False
     is_dangerous: bool = False
 
 
 @dataclass
 class Question:
-    """An open question with the notes that it is about and the possible answers."""
+    """An open question with the notes that it is about and the possible answers.
+
+    reasons: why a suspicious note is held back.
+    is_of_two_things: whether the two notes of a merge differ in a word that counts.
+    """
 
     item: ReviewItem
     title: str
+    reasons: list[str] = field(default_factory=list)
+    is_of_two_things: bool = False
     panes: list[Pane] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
 
@@ -174,10 +192,36 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
         for ref in item.refs[:2]:
             with suppress(NotFound, Ambiguous):
                 notes.append(visit.memory.read(ref.partition(":")[0], count=False))
-    return Question(item, TITLES[item.kind], _panes(notes), _choices(item))
+    is_of_two_things = item.kind == _MERGE and not say_the_same(notes)
+    return Question(
+        item,
+        TITLES[item.kind],
+        _reasons(visit, item, notes),
+        is_of_two_things,
+        panes_of(notes),
+        _choices(item, is_of_two_things),
+    )
 
 
-def _panes(notes: Sequence[Note]) -> list[Pane]:
+def say_the_same(notes: Sequence[Note]) -> bool:
+    """Whether two notes belong to the same project and differ in no word that counts."""
+    if len(notes) < 2:
+        return False
+    note, other_note = notes
+    is_same_place = (note.project, note.scope) == (other_note.project, other_note.scope)
+    return is_same_place and has_same_content(note.content, other_note.content)
+
+
+def _reasons(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[str]:
+    """Return why a suspicious note is held back, in the reader's words. Empty for other questions."""
+    if item.kind != _SUSPICIOUS or not notes:
+        return []
+    gate = visit.memory.engine.gate
+    ids = gate.suspicious(notes[0].text)
+    return [translated(visit.language, rule.why) for rule in gate.rules() if rule.id in ids]
+
+
+def panes_of(notes: Sequence[Note]) -> list[Pane]:
     """Return a pane for each note: one, or two with their differences marked."""
     texts = [note.content.strip("\n")[:_MAX_PANE_CHARACTERS] for note in notes]
     if len(notes) == 2 and notes[0].id != notes[1].id:
@@ -189,7 +233,7 @@ def _panes(notes: Sequence[Note]) -> list[Pane]:
         Pane(
             note,
             _by_lines(parts),
-            author(note.provenance),
+            writer_of(note),
             len(note.content) > _MAX_PANE_CHARACTERS,
         )
         for note, parts in zip(notes, marked, strict=True)
@@ -210,14 +254,21 @@ def _without_empty(line: Line) -> Line:
     return [part for part in line if part.text]
 
 
-def _choices(item: ReviewItem) -> list[Choice]:
-    """Return the possible answers. For a suspicious note, deleting it comes first."""
+def _choices(item: ReviewItem, is_of_two_things: bool) -> list[Choice]:
+    """Return the possible answers, with the safe one recommended.
+
+    For a suspicious note, deleting it comes first. For two notes that differ, keeping both does.
+    """
     # KEEP is `k`, but the keys `j` and `k` move between the questions.
     keys = {KEEP: "y"}
     choices = [Choice(letter, label, keys.get(letter, letter)) for letter, label in item.choices]
     if item.kind == _SUSPICIOUS:
         choices.sort(key=lambda choice: choice.letter == KEEP)
-        choices[0].is_dangerous = True
+    if is_of_two_things:
+        choices.sort(key=lambda choice: choice.letter != _APART)
+    for choice in choices:
+        choice.is_dangerous = choice.letter == DELETE
+    choices[0].is_main = item.kind not in _WITHOUT_MAIN_ANSWER
     return choices
 
 

@@ -86,7 +86,7 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/reminder": (POST, calendar.change),
     f"{HOME}/agents": (GET, agents.show),
     f"{HOME}/agents/pause": (POST, agents.pause),
-    f"{HOME}/agents/undo": (POST, agents.undo_since),
+    f"{HOME}/agents/undo": (BOTH, agents.undo_since),
     f"{HOME}/session": (BOTH, agents.session),
     f"{HOME}/agents/revoke": (POST, agents.revoke),
     f"{HOME}/used": (GET, used.show),
@@ -100,6 +100,14 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/leave": (POST, leave),
 }
 """The addresses of the page, each with its methods and its view. They need the owner's cookie."""
+FRAMES = {
+    HOME: "today.html",
+    f"{HOME}/search": "search.html",
+    f"{HOME}/people": "people.html",
+    f"{HOME}/calendar": "calendar.html",
+    f"{HOME}/health": "health.html",
+}
+"""The templates of the pages that take a while, whose frame is sent at once."""
 API: dict[str, tuple[tuple[str, ...], View]] = {
     "/changes": (GET, api.changes),
     "/change/{change}": (GET, api.change),
@@ -132,7 +140,9 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         Mount(STATIC, PageFiles()),
         *(_route(path, answer, GET) for path, answer in answers.items()),
         *(
-            _route(path, partial(viewed, server, visitors, view), methods)
+            _route(
+                path, partial(viewed, server, visitors, view, template=FRAMES.get(path)), methods
+            )
             for path, (methods, view) in views.items()
         ),
     ]

@@ -1,26 +1,30 @@
 """Shows the page of notes: the hits of a search, or all notes, the last changed first.
 
-A hit shows its passage with the words of the query marked, and the shares of its score: how much
-each feature, such as the title or the links, added to it.
+A hit shows its passage with the words of the query marked, and why it was found: the shares of its
+score, which `memory search --explain` names, in plain words.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from starlette.responses import Response
 
 from memoranda import documents
-from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
 from memoranda.index.rows import Hit
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.query import Query, day, parse
+from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.writers import writer_of, writing_agent
 from memoranda.transcripts.search import TraceHit
 from memoranda.transcripts.tier import find_traces
 
@@ -44,33 +48,24 @@ _MAX_PASSAGES = 10
 
 
 @dataclass
-class Share:
-    """The part that one feature added to a score.
+class Reason:
+    """One reason why a hit is where it is, which is one share of its score.
 
-    start, width: where its bar begins and how wide it is, in percent of the whole bar.
+    name: the name of the share, as `memory search --explain` and docs/ranking.md call it.
+    sentence: the reason in plain words, in English. `{words}` in it are the words that were found.
+    words: words of the query that the note has.
+    value: the share itself.
+    percent: the share in percent of the whole score.
+    start, width: where its part of the bar begins and how wide it is, in percent of the bar.
     """
 
     name: str
+    sentence: str
+    words: str
     value: float
+    percent: int
     start: float
     width: float
-
-
-@dataclass
-class ShownHit:
-    """A hit with everything that the page shows of it.
-
-    title: the title in pieces: whether a piece is a word of the query, and its text.
-    pieces: the passage in such pieces. Empty if the passage only repeats the title.
-    shares: the shares of its score.
-    reasons: why it was found, without the reasons that the shares show as numbers.
-    """
-
-    hit: Hit
-    title: list[tuple[bool, str]]
-    pieces: list[tuple[bool, str]]
-    shares: list[Share] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
 
 
 def query_of(memory: MemorySession, fields: Mapping[str, str]) -> Query:
@@ -107,12 +102,14 @@ def show(visit: Visit) -> Response:
     fields = dict(visit.fields)
     offset = visit.number("offset", 0)
     hits = memory.search(query_of(memory, fields), limit=HITS, offset=offset, explain=True)
-    rows: list[Any] = [shown(hit) for hit in hits]
+    listed = documents.hits(hits, offset)
+    for row, hit in zip(listed, hits, strict=True):
+        row |= shown(hit)
     values: dict[str, Any] = {
         "hits": hits,
         "fields": fields,
         "offset": offset,
-        "listed": Listed.part(rows, hits.total, offset, is_lower_bound=hits.is_lower_bound),
+        "listed": listed,
         "passages": _in_transcripts(visit),
         "is_plain": not fields.get("q", "").strip(),
         "is_filtered": any(fields.get(name) for name in FILTERS),
@@ -177,19 +174,31 @@ def as_json(visit: Visit) -> dict[str, Any]:
     }
 
 
-def shown(hit: Hit) -> ShownHit:
-    """Return a hit with everything that the page shows of it."""
+def shown(hit: Hit) -> dict[str, Any]:
+    """Return what the page shows of a hit besides its document.
+
+    title_pieces, pieces: the title and the passage in pieces: whether a piece is a word of the
+        query, and its text. `pieces` is empty if the passage only repeats the title.
+    reasons: the shares of its score in plain words. `remarks`: what else was noted about it.
+    """
+    info = hit.note
+    words = _query_words(hit)
     # A reason such as `links 0.12` is shown as a share. (No text starts with an empty tuple.)
-    share_names = tuple(f"{name} " for name in hit.shares)
-    reasons = [reason for reason in hit.why if not reason.startswith(share_names)]
-    passage = readable_passage(hit.passage, hit.note.title)
-    return ShownHit(
-        hit,
-        _pieces(hit, hit.note.title[:_MAX_TITLE_CHARACTERS]),
-        _pieces(hit, passage),
-        _shares(hit.shares),
-        reasons,
-    )
+    beginnings = ("title: ", "words: ", *(f"{name} " for name in hit.shares))
+    return {
+        "url": note_url(info.project, info.path),
+        "writer": writer_of(info),
+        "agent": writing_agent(info),
+        "category": info.category,
+        "updated": info.updated or info.changed,
+        "about": info.date,
+        "is_archived": info.project.startswith("."),
+        "is_from_elsewhere": info.source is not None and info.source not in info.provenance.who,
+        "title_pieces": _pieces(words, info.title[:_MAX_TITLE_CHARACTERS]),
+        "pieces": _pieces(words, readable_passage(hit.passage, info.title)),
+        "reasons": _reasons(hit.shares, ", ".join(words)),
+        "remarks": [remark for remark in hit.why if not remark.startswith(beginnings)],
+    }
 
 
 def readable_passage(passage: str, title: str) -> str:
@@ -210,36 +219,63 @@ def readable_passage(passage: str, title: str) -> str:
     return line
 
 
-def _pieces(hit: Hit, text: str) -> list[tuple[bool, str]]:
-    """Split a text at the words of the query: (whether a piece is such a word, the piece).
-
-    For the word "plan", `The plan holds` gives `The `, `plan` (True) and ` holds`.
-    """
-    query_words: set[str] = set()
+def _query_words(hit: Hit) -> list[str]:
+    """Return the words of the query that the note has, as the reasons of the hit name them."""
+    words: dict[str, None] = {}
     for reason in hit.why:
         match = _WORDS.match(reason)
         if match:
-            query_words.update(word for word in match[1].split(", ") if word)
-    if not query_words:
+            words.update(dict.fromkeys(word for word in match[1].split(", ") if word))
+    return list(words)
+
+
+def _pieces(words: Sequence[str], text: str) -> list[tuple[bool, str]]:
+    """Split a text at words: (whether a piece is such a word, the piece).
+
+    For the word "plan", `The plan holds` gives `The `, `plan` (True) and ` holds`.
+    """
+    if not words:
         return [(False, text)] if text else []
-    longest_first = sorted(query_words, key=len, reverse=True)
+    longest_first = sorted(words, key=len, reverse=True)
     pattern = "|".join(re.escape(word) for word in longest_first)
     parts = re.split(f"(?i)({pattern})", text)
     # `re.split` puts what the group matched at every second place.
     return [(bool(number % 2), part) for number, part in enumerate(parts) if part]
 
 
-def _shares(shares: Mapping[str, float]) -> list[Share]:
-    """Return the shares of a score as parts of one bar, the largest first.
+def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
+    """Return the shares of a score as reasons, the largest first, and as parts of one bar.
 
     The positive shares fill the bar. A negative one has no width.
+
+    words: the words of the query that the note has.
     """
     positive_sum = sum(value for value in shares.values() if value > 0) or 1.0
-    bars = []
+    score = sum(shares.values()) or 1.0
+    reasons = []
     start = 0.0
     for name, value in sorted(shares.items(), key=lambda item: -item[1]):
         width = 100 * max(0.0, value) / positive_sum
-        if value:
-            bars.append(Share(name.replace("_", " "), value, round(start, 1), round(width, 1)))
+        percent = round(100 * value / score)
+        if percent:
+            sentence = _sentence(name, value)
+            reasons.append(
+                Reason(name, sentence, words, value, percent, round(start, 1), round(width, 1))
+            )
         start += width
-    return bars
+    return reasons
+
+
+def _sentence(name: str, value: float) -> str:
+    """Return the sentence for a share of a score: for `same_title`, that the words are the title."""
+    sentences = _sentences().get(name, {})
+    lowering = sentences.get("lowers")
+    if value < 0 and lowering:
+        return lowering
+    return sentences.get("raises") or name.replace("_", " ")
+
+
+@cache
+def _sentences() -> Mapping[str, Mapping[str, str]]:
+    """Return the sentences of all shares, by the name of the share."""
+    return json.loads(files(__package__).joinpath("texts", "reasons.json").read_text("utf-8"))

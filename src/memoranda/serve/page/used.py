@@ -17,6 +17,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.query import Query
 from memoranda.serve.page.paging import part
 from memoranda.serve.page.search import writers
+from memoranda.serve.page.told import told
 from memoranda.serve.page.visit import Visit
 
 # Calls on one page, and the notes that are named for each.
@@ -135,6 +136,6 @@ def ask(visit: Visit) -> Response:
         agents=agents or [_DEFAULT_AGENT],
         agent=agent,
         prompt=prompt,
-        at_start=at_start,
-        for_prompt=for_prompt,
+        tellings={"prompt": for_prompt, "start": at_start},
+        told=told,
     )

@@ -12,6 +12,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -26,8 +27,9 @@ from memoranda.ledger.change import ERASE, Change
 from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
-from memoranda.serve.page.rendering import render
-from memoranda.serve.page.wording import language_of, translated
+from memoranda.serve.page.framing import framed
+from memoranda.serve.page.rendering import render, render_frame
+from memoranda.serve.page.wording import first_weekday_of, language_of, translated
 
 if TYPE_CHECKING:
     from memoranda.serve.sessions import McpSession
@@ -112,6 +114,11 @@ class Visit:
         return language_of(self.request)
 
     @property
+    def first_weekday(self) -> int:
+        """The day on which the reader's weeks begin: 0 for Monday, 6 for Sunday."""
+        return first_weekday_of(self.request)
+
+    @property
     def here(self) -> str:
         """The path and query of the request, without the field DONE."""
         return without(str(self.request.url.path), self.request.url.query, (DONE,))
@@ -146,16 +153,23 @@ class Visit:
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         """Render a template with `values` as the answer."""
-        values |= {
+        values |= self._values() | {"toast": self._toast()}
+        return HTMLResponse(render(template, self.language, **values), status)
+
+    def frame(self, template: str) -> str:
+        """Render the part of a page before its content."""
+        return render_frame(template, self.language, **self._values())
+
+    def _values(self) -> dict[str, Any]:
+        """Return the values that every page uses."""
+        return {
             "visit": self,
             "csrf": self.csrf,
             "zone": self.memory.settings.reading_zone,
             "now": self.now,
             "here": self.here,
-            "toast": self._toast(),
             "rail": getattr(self.request.app.state, "rail", None),
         }
-        return HTMLResponse(render(template, self.language, **values), status)
 
     def back(self, to: str | None = None, *, is_final: bool = False) -> Response:
         """Redirect to an address of the page after a form was carried out.
@@ -261,11 +275,17 @@ class PageEndpoint:
 
 
 async def viewed(
-    server: HttpServer, visitors: PageVisitors, view: View, request: Request
+    server: HttpServer,
+    visitors: PageVisitors,
+    view: View,
+    request: Request,
+    template: str | None = None,
 ) -> Response:
     """Find out who sends a request, and answer it by a view.
 
     Raises RequestRefused, MemorandaError, TimeoutError.
+
+    template: the template of the page, if its frame may be sent before the view has answered.
     """
     if is_foreign(request):
         raise RequestRefused(403, "This request comes from another site.")
@@ -287,7 +307,7 @@ async def viewed(
         _check_lengths(fields)
     agent_name = request.headers.get("user-agent", "").partition("/")[0]
 
-    def work(memory: MemorySession) -> Response:
+    def visit_of(memory: MemorySession) -> Visit:
         if is_owner:
             session = digest(f"session {secret}")[:8]
             memory = memory.as_caller(None, "page", client="page", session=session)
@@ -295,9 +315,14 @@ async def viewed(
             memory.only_reads = request.method != "POST"
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
-        return _answer_of(view, Visit(request, memory, fields, csrf))
+        return Visit(request, memory, fields, csrf)
 
-    return await server.run(call, work)
+    answer = server.run(call, lambda memory: _answer_of(view, visit_of(memory)))
+    is_page = request.method == "GET" and PART_HEADER not in request.headers
+    if template is None or not is_page:
+        return await answer
+    frame = partial(server.run, call, lambda memory: visit_of(memory).frame(template))
+    return await framed(answer, frame)
 
 
 def _answer_of(view: View, visit: Visit) -> Response:

@@ -23,6 +23,14 @@ COLON = {"en": ": ", "zh": "："}
 """The sign between a name and its value."""
 LANGUAGE_COOKIE = "memoranda-language"
 _WEEK = 7
+_SATURDAY = 5
+_SUNDAY = 6
+# The regions whose weeks do not begin on Monday (CLDR, supplemental data).
+_REGIONS_BY_FIRST_DAY = {
+    _SATURDAY: "AF BH DJ DZ EG IQ IR JO KW LY OM QA SD SY",
+    _SUNDAY: "AG AS BD BR BS BT BW BZ CA CO DM DO ET GT GU HK HN ID IL IN JM JP KE KH KR LA MH MM "
+    "MO MT MX MZ NI NP PA PE PH PK PR PT PY SA SG SV TH TT TW UM US VE VI WS YE ZA ZW",
+}
 
 
 def language_of(request: Request) -> str:
@@ -41,6 +49,19 @@ def language_of(request: Request) -> str:
         if name in LANGUAGES:
             return name
     return "en"
+
+
+def first_weekday_of(request: Request) -> int:
+    """Return the day on which weeks begin for the reader: 0 for Monday, 6 for Sunday.
+
+    The region of the browser's first language decides: 6 for `en-US`. Without a region it is 0.
+    """
+    language = request.headers.get("accept-language", "").partition(",")[0].partition(";")[0]
+    _, _, region = language.strip().upper().rpartition("-")
+    for weekday, regions in _REGIONS_BY_FIRST_DAY.items():
+        if region in regions.split():
+            return weekday
+    return 0
 
 
 @cache
@@ -82,14 +103,15 @@ def joined_names(language: str, names: Sequence[str], max_names: int = 3) -> str
     return translated(language, " and ").join((beginning, items[-1]))
 
 
-def counted(language: str, singular: str, plural: str, number: int) -> str:
+def counted(language: str, singular: str, plural: str, number: int, **values: Any) -> str:
     """Return the text for a number of things in a language.
 
-    `singular` is for one thing. In `plural`, `{n}` is replaced by the number: "{n} days late".
+    `singular` is for one thing. In `plural`, `{n}` is replaced by the number: "{n} days late". The
+    value `name=…` replaces `{name}` in both.
     """
     if number == 1:
-        return translated(language, singular)
-    return translated(language, plural, n=f"{number:,}")
+        return translated(language, singular, **values)
+    return translated(language, plural, n=f"{number:,}", **values)
 
 
 def moment_of(at: str | datetime | None) -> datetime | None:

@@ -1,347 +1,571 @@
-// Draws the graph of a <canvas data-source>: d3-force finds the places, this draws them and answers mouse, touch, keys.
-"use strict";
-(() => {
-  const canvas = document.querySelector("canvas[data-source]");
-  if (!canvas) return;
-  const pen = canvas.getContext("2d"), panel = canvas.parentElement.querySelector(".panel"), time = canvas.parentElement.querySelector(".time");
-  const calm = matchMedia("(prefers-reduced-motion: reduce)"), dark = matchMedia("(prefers-color-scheme: dark)");
-  const view = { x: 0, y: 0, k: 1 };
-  let nodes = [], links = [], colours = {}, near = new Map(), here = null, touched = false, isClusters = false, wide = 0, high = 0;
+// Draws the graph of a <canvas data-source>, and answers mouse, touch and keys.
+import { forces } from "./force.js";
 
-  const radius = (node) => isClusters ? 6 + Math.sqrt(node.size) * 0.9 : Math.min(4 + Math.sqrt(node.size) * 1.6, 18) + (node.start ? 3 : 0);
-  // The largest clusters have a colour of their own, the others share the last one.
-  const PALETTE = ["#4c86b0", "#d08a3a", "#6b9e5b", "#a86a9d", "#c4635b", "#8f8b52", "#5aa0a0", "#8a8f98"];
-  let ranks = new Map();
-  const rankOf = (cluster) => Math.min(ranks.get(cluster) ?? PALETTE.length, PALETTE.length - 1);
-  // The notes with by far the most links are named in bold, and always.
-  const HUBS = 24;
-  function findHubs() {
-    const sizes = nodes.map((node) => node.size).sort((a, b) => b - a);
-    const least = Math.max(sizes[HUBS] ?? 0, 2 * (sizes[Math.floor(sizes.length / 2)] ?? 0), 3);
-    for (const node of nodes) node.isHub = isClusters || node.start || node.size > least;
+const canvas = document.querySelector("canvas[data-source]");
+const figure = canvas.closest("figure");
+const panel = figure.querySelector(".panel div");
+const time = figure.querySelector(".time");
+const pen = canvas.getContext("2d");
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const view = { x: 0, y: 0, k: 1 };
+// The largest groups have a colour and a zone of their own, the others share the last.
+const PALETTE = ["#4c86b0", "#d08a3a", "#6b9e5b", "#a86a9d", "#c4635b", "#8f8b52", "#5aa0a0", "#7a78c2", "#b8862f", "#c06f96", "#5f9479", "#8a8f98"];
+const LAST = PALETTE.length - 1;
+// Notes that are always named: of the whole, and of each zone.
+const HUBS = 24;
+const HUBS_OF_ZONE = 2;
+// A relation is written at its line if not more lines than this have it.
+const NAMED_LINES = 4;
+let nodes = [];
+let links = [];
+let near = new Map();
+let ranks = new Map();
+let groups = {};
+let zones = [];
+let colours = {};
+let here = null;
+let isTouched = false;
+let isClusters = false;
+let wide = 0;
+let high = 0;
+let boxes = [];
+let step = () => {};
+
+// --- what is drawn
+
+const sizeOf = (node) => isClusters ? 6 + Math.sqrt(node.size) * 0.9 : Math.min(4 + Math.sqrt(node.size) * 1.6, 18) + (node.start ? 3 : 0);
+const rankOf = (cluster) => Math.min(ranks.get(cluster) ?? LAST, LAST);
+const titleOf = (name) => groups[name]?.title ?? name;
+
+function rankGroups() {
+  const counts = new Map();
+  for (const node of nodes) counts.set(node.cluster, (counts.get(node.cluster) || 0) + 1);
+  const order = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  ranks = new Map(order.map(([name], rank) => [name, rank]));
+}
+
+function markHubs() {
+  const inOrder = [...nodes].sort((a, b) => b.size - a.size);
+  const least = Math.max(inOrder[HUBS]?.size ?? 0, 2 * (inOrder[nodes.length >> 1]?.size ?? 0), 3);
+  const named = new Map();
+  for (const node of inOrder) {
+    const number = named.get(node.zone) ?? 0;
+    named.set(node.zone, number + 1);
+    const isFirst = zones.length ? number < HUBS_OF_ZONE && node.size > 2 : node.size > least;
+    node.isHub = isClusters || node.start || isFirst;
   }
+}
 
-  function rankClusters() {
-    const counts = new Map();
-    for (const node of nodes) counts.set(node.cluster, (counts.get(node.cluster) || 0) + 1);
-    ranks = new Map([...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name], rank) => [name, rank]));
+// A whole memory has a zone for each group, so that what is alike is no cloud in which all else drowns.
+// The group with the most links to others is in the middle; zones fill the canvas as it is.
+function findZones() {
+  const byRank = new Map();
+  for (const node of nodes) {
+    const rank = rankOf(node.cluster);
+    if (!byRank.has(rank)) byRank.set(rank, { rank, nodes: [], size: 0 });
+    node.zone = byRank.get(rank);
+    node.zone.nodes.push(node);
+    node.zone.size += node.size;
   }
-
-  // Notes written after the time chosen are not there yet.
-  let until = "";
-  const isThere = (node) => !until || !node.date || node.date <= until;
-
-  function theme() {
-    const style = getComputedStyle(canvas);
-    colours = { text: style.color, soft: getComputedStyle(canvas.parentElement.querySelector("figcaption")).color, ground: style.backgroundColor, line: style.borderTopColor, mark: style.outlineColor };
-    for (const node of nodes) node.colour = PALETTE[rankOf(node.cluster)];
+  zones = [...byRank.values()].sort((a, b) => b.size - a.size);
+  const shape = Math.sqrt(wide / high || 1);
+  for (const zone of zones) {
+    const isRest = zone.rank === LAST && ranks.size > PALETTE.length;
+    zone.title = isRest ? "…" : titleOf(zone.nodes[0].cluster);
+    zone.radius = 34 + 21 * Math.sqrt(zone.nodes.length);
+    zone.home = { x: 0, y: 0, sideways: 0.09 / shape, upwards: 0.09 * shape };
   }
+  const settleZones = forces(zones, [], { push: 0, reach: 0 });
+  for (let round = 0; round < 300; round++) settleZones(round < 200 ? 1 : 0);
+}
 
-  function size() {
-    const scale = devicePixelRatio || 1;
-    wide = canvas.clientWidth; high = canvas.clientHeight;
-    canvas.width = wide * scale; canvas.height = high * scale;
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    touched ? draw() : fit();
+function placeNodes() {
+  const isMany = nodes.length > 600;
+  const apart = isMany ? 24 : isClusters ? 90 : 46;
+  for (const node of nodes) {
+    const isLinked = near.get(node).size > 0;
+    node.radius = sizeOf(node) + 5;
+    node.home = node.zone
+      ? { x: node.zone.x, y: node.zone.y, sideways: 0.14, upwards: 0.14 }
+      : { x: 0, y: 0, sideways: isLinked ? 0.04 : 0.12, upwards: isLinked ? 0.07 : 0.16 };
   }
-
-  function fit() {
-    if (!nodes.length || !wide) return;
-    const edge = wide < 500 ? 40 : 70;
-    const [[left, right], [top, bottom]] = [middle("x"), middle("y")];
-    view.k = Math.min((wide - 2 * edge) / (right - left || 1), (high - edge) / (bottom - top || 1), 1.6);
-    view.x = wide / 2 - view.k * (left + right) / 2;
-    view.y = high / 2 - view.k * (top + bottom) / 2;
-    draw();
+  for (const link of links) {
+    link.length = apart + link.source.radius + link.target.radius;
+    link.strength = link.source.zone === link.target.zone ? (zones.length ? 0.3 : 1) : 0.01;
   }
+  const push = isMany ? 50 : zones.length ? 90 : 260;
+  step = forces(nodes, links, { push, reach: zones.length ? 180 : 600 });
+}
 
-  // Where most of what is linked lies: a few notes far out do not make all others small.
-  function middle(axis) {
-    const linked = nodes.filter((node) => near.get(node).size || node.start);
-    const counted = (linked.length >= 8 ? linked : nodes).map((node) => node[axis]).sort((a, b) => a - b);
-    const spare = counted.length > 100 ? Math.floor(counted.length * 0.01) : 0;
-    return [counted[spare], counted[counted.length - 1 - spare]];
+function theme() {
+  const style = getComputedStyle(canvas);
+  const soft = getComputedStyle(figure.querySelector("figcaption")).color;
+  colours = { text: style.color, soft, ground: style.backgroundColor, line: style.borderTopColor, mark: style.outlineColor };
+  for (const node of nodes) node.colour = PALETTE[rankOf(node.cluster)];
+}
+
+function size() {
+  const scale = devicePixelRatio || 1;
+  wide = canvas.clientWidth;
+  high = canvas.clientHeight;
+  canvas.width = wide * scale;
+  canvas.height = high * scale;
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  show();
+}
+
+const show = () => isTouched ? draw() : fit();
+
+function fit() {
+  if (!nodes.length || !wide) return;
+  const edge = wide < 500 ? 16 : zones.length ? 24 : 70;
+  const [left, right] = extent("x");
+  const [top, bottom] = extent("y");
+  view.k = Math.min((wide - 2 * edge) / (right - left || 1), (high - 2 * edge) / (bottom - top || 1), 1.6);
+  view.x = wide / 2 - view.k * (left + right) / 2;
+  view.y = high / 2 - view.k * (top + bottom) / 2;
+  draw();
+}
+
+// Where most of what is linked is: a few notes far out do not make all others small.
+function extent(axis) {
+  if (zones.length) return [Math.min(...zones.map((zone) => zone[axis] - zone.radius)), Math.max(...zones.map((zone) => zone[axis] + zone.radius))];
+  const linked = nodes.filter((node) => near.get(node).size || node.start);
+  const counted = (linked.length >= 8 ? linked : nodes).map((node) => node[axis]).sort((a, b) => a - b);
+  const spare = counted.length > 100 ? Math.floor(counted.length * 0.01) : 0;
+  return [counted[spare], counted[counted.length - 1 - spare]];
+}
+
+const at = (node) => [node.x * view.k + view.x, node.y * view.k + view.y];
+const shown = (node) => sizeOf(node) * Math.min(Math.max(view.k, 0.35), 1.4);
+
+// Notes written after the time chosen are not there yet.
+let until = "";
+const isThere = (node) => !until || !node.date || node.date <= until;
+
+function draw() {
+  pen.clearRect(0, 0, wide, high);
+  for (const zone of zones) drawZone(zone);
+  const lit = here && near.get(here);
+  const litLinks = [];
+  for (const link of links) {
+    if (!isThere(link.source) || !isThere(link.target)) continue;
+    const isLit = here && (link.source === here || link.target === here);
+    const isAcross = link.source.zone !== link.target.zone;
+    pen.strokeStyle = isLit ? colours.mark : colours.line;
+    pen.globalAlpha = here && !isLit ? 0.35 : isAcross && !isLit ? 0.6 : 1;
+    pen.lineWidth = isLit ? 1.8 : Math.min(1 + Math.log2(link.weight || 1) * 0.6, 6);
+    pen.beginPath();
+    pen.moveTo(...at(link.source));
+    pen.lineTo(...at(link.target));
+    pen.stroke();
+    if (isLit) litLinks.push(link);
   }
+  for (const node of nodes) drawNode(node, lit);
+  pen.globalAlpha = 1;
+  writeLabels(lit, litLinks);
+}
 
-  const at = (node) => [node.x * view.k + view.x, node.y * view.k + view.y];
-  const shown = (node) => radius(node) * Math.min(Math.max(view.k, 0.35), 1.4);
+function drawZone(zone) {
+  pen.globalAlpha = 0.08;
+  pen.fillStyle = PALETTE[zone.rank];
+  pen.beginPath();
+  pen.arc(...at(zone), zone.radius * view.k, 0, 7);
+  pen.fill();
+  pen.globalAlpha = 1;
+}
 
-  function draw() {
-    pen.clearRect(0, 0, wide, high);
-    const lit = here && near.get(here);
-    const names = [];
-    for (const link of links) {
-      if (!isThere(link.source) || !isThere(link.target)) continue;
-      const [a, b] = [at(link.source), at(link.target)];
-      const isLit = here && (link.source === here || link.target === here);
-      pen.strokeStyle = isLit ? colours.mark : colours.line;
-      pen.globalAlpha = here && !isLit ? 0.35 : 1;
-      pen.lineWidth = isLit ? 1.8 : Math.min(1 + Math.log2(link.weight || 1) * 0.6, 6);
-      pen.beginPath(); pen.moveTo(...a); pen.lineTo(...b); pen.stroke();
-      if (isLit && link.type && link.type !== "links_to" && links.length < 4000) names.push([link.type.replaceAll("_", " "), (a[0] + b[0]) / 2, (a[1] + b[1]) / 2]);
-    }
-    for (const node of nodes) {
-      if (!isThere(node)) continue;
-      const [x, y] = at(node);
-      pen.globalAlpha = lit && node !== here && !lit.has(node) ? 0.35 : 1;
-      pen.fillStyle = node.colour;
-      pen.beginPath(); pen.arc(x, y, shown(node), 0, 7); pen.fill();
-      if (node.start || node === here) { pen.strokeStyle = node === here ? colours.text : colours.mark; pen.lineWidth = 2.5; pen.stroke(); }
-    }
-    pen.globalAlpha = 1;
-    labels(lit, names);
+function drawNode(node, lit) {
+  if (!isThere(node)) return;
+  pen.globalAlpha = lit && node !== here && !lit.has(node) ? 0.35 : 1;
+  pen.fillStyle = node.colour;
+  pen.beginPath();
+  pen.arc(...at(node), shown(node), 0, 7);
+  pen.fill();
+  if (!node.start && node !== here) return;
+  pen.strokeStyle = node === here ? colours.text : colours.mark;
+  pen.lineWidth = 2.5;
+  pen.stroke();
+}
+
+// --- labels, where there is room: zones, what is pointed at, then what has most links
+
+function roomOnCanvas() {
+  const cell = 24;
+  const taken = new Map();
+  function* keys([x, y, w, h]) {
+    for (let i = Math.floor(x / cell); i <= (x + w) / cell; i++) for (let j = Math.floor(y / cell); j <= (y + h) / cell; j++) yield i * 5000 + j;
   }
-
-  // Where labels are, for tests.
-  let boxes = [];
-
-  // Labels where there is room: those of what is pointed at first, then of what has most links.
-  function labels(lit, names) {
-    const taken = new Map(), cell = 24;
-    const free = (x, y, w, h, take, overCircles) => {
-      for (let i = Math.floor(x / cell); i <= (x + w) / cell; i++)
-        for (let j = Math.floor(y / cell); j <= (y + h) / cell; j++) {
-          const inCell = taken.get(i * 5000 + j) || [];
-          if (!take && inCell.some(([a, b, c, d, isCircle]) => !(isCircle && overCircles) && x < a + c && a < x + w && y < b + d && b < y + h)) return false;
-          if (take) taken.set(i * 5000 + j, [...inCell, [x, y, w, h, take === "circle"]]);
+  return {
+    take(box, isCircle = false) {
+      for (const key of keys(box)) taken.set(key, [...(taken.get(key) ?? []), { box, isCircle }]);
+    },
+    isFree(box, mayCoverCircles = false) {
+      const [x, y, w, h] = box;
+      for (const key of keys(box)) {
+        for (const { box: [a, b, c, d], isCircle } of taken.get(key) ?? []) {
+          if (!(isCircle && mayCoverCircles) && x < a + c && a < x + w && y < b + d && b < y + h) return false;
         }
+      }
       return true;
-    };
-    for (const node of nodes) {
-      if (!isThere(node)) continue;
-      const [x, y] = at(node), r = shown(node) * 0.8;
-      if (x > 0 && y > 0 && x < wide && y < high) free(x - r, y - r, 2 * r, 2 * r, "circle");
-    }
-    const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : 0) + node.size;
-    pen.textAlign = "center";
-    boxes = [];
-    // So many labels of hubs may cover circles: more would hide what is alike in one cloud.
-    let left = lit ? 160 : 60, over = 6;
-    for (const node of [...nodes].sort((a, b) => rank(b) - rank(a))) {
-      const [x, y] = at(node), strong = node === here || node.isHub;
-      if (x < 0 || y < 0 || x > wide || y > high || !isThere(node)) continue;
-      if (here && node !== here && !lit.has(node) && !node.start) continue;
-      pen.font = `${strong ? "600 13px" : "12px"} system-ui, "Noto Sans CJK SC", sans-serif`;
-      const most = node === here ? 60 : 28;
-      const text = node.title.length > most ? node.title.slice(0, most - 1) + "…" : node.title;
-      const w = pen.measureText(text).width + 4, r = shown(node) + 2;
-      const places = [[x - w / 2, y + r], [x - w / 2, y - r - 15], [x + r, y - 8], [x - r - w, y - 8]]
-        .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), b]);
-      const place = places.find(([a, b]) => free(a, b, w, 15)) ?? (strong && !isClusters && over-- > 0 && places.find(([a, b]) => free(a, b, w, 15, false, true)));
-      if (!place) continue;
-      free(...place, w, 15, true);
-      boxes.push([...place, w, 15]);
-      write(text, place[0] + w / 2, place[1] + 11, strong || lit ? colours.text : colours.soft);
-      if (--left <= 0) break;
-    }
-    pen.font = "11px system-ui, sans-serif";
-    for (const [text, x, y] of names) {
-      const w = pen.measureText(text).width + 4;
-      if (!free(x - w / 2, y - 11, w, 14)) continue;
-      free(x - w / 2, y - 11, w, 14, true);
-      write(text, x, y, colours.text);
-    }
-  }
+    },
+  };
+}
 
-  function write(text, x, y, colour) {
-    pen.lineJoin = "round"; pen.lineWidth = 3.5; pen.strokeStyle = colours.ground; pen.fillStyle = colour;
-    pen.strokeText(text, x, y); pen.fillText(text, x, y);
+function writeLabels(lit, litLinks) {
+  const room = roomOnCanvas();
+  boxes = [];
+  pen.textAlign = "center";
+  for (const zone of zones) nameZone(zone, room);
+  const inView = nodes.filter((node) => isThere(node) && isInView(at(node)));
+  for (const node of inView) {
+    const [x, y] = at(node);
+    const r = shown(node) * 0.8;
+    room.take([x - r, y - r, 2 * r, 2 * r], true);
   }
+  const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : node.isHub ? 1e5 : 0) + node.size;
+  const named = lit ? inView.filter((node) => node === here || lit.has(node) || node.start) : inView;
+  // So many labels of hubs may cover circles: more would hide what is below.
+  let left = lit ? 160 : wide < 500 ? 16 : 60;
+  let over = zones.length ? 0 : wide < 500 ? 3 : 6;
+  for (const node of named.sort((a, b) => rank(b) - rank(a))) {
+    if (left <= 0) break;
+    const mayCover = node.isHub && !isClusters && over > 0;
+    const way = nameNode(node, room, lit, mayCover);
+    left -= way ? 1 : 0;
+    over -= way === "over" ? 1 : 0;
+  }
+  nameRelations(litLinks, room);
+}
 
-  function point(node) {
-    if (node === here) return;
-    here = node;
-    canvas.classList.toggle("over", !!node);
+const isInView = ([x, y]) => x >= 0 && y >= 0 && x <= wide && y <= high;
+
+function nameZone(zone, room) {
+  pen.font = '600 13px system-ui, "Noto Sans CJK SC", sans-serif';
+  const [x, y] = at(zone);
+  const w = pen.measureText(zone.title).width + 4;
+  const left = Math.min(Math.max(x - w / 2, 0), wide - w);
+  // At the upper edge, at the lower, or in the middle.
+  const tops = [y - zone.radius * view.k + 2, y + zone.radius * view.k - 18, y - 8];
+  const top = tops.find((place) => place >= 0 && place + 16 <= high && room.isFree([left, place, w, 16]));
+  if (top === undefined) return;
+  const box = [left, top, w, 16];
+  room.take(box);
+  boxes.push(box);
+  write(zone.title, left + w / 2, top + 12, PALETTE[zone.rank]);
+}
+
+function nameNode(node, room, lit, mayCover) {
+  const [x, y] = at(node);
+  const isStrong = node === here || node.isHub;
+  pen.font = `${isStrong ? "600 13px" : "12px"} system-ui, "Noto Sans CJK SC", sans-serif`;
+  const most = node === here ? 60 : 28;
+  const text = node.title.length > most ? `${node.title.slice(0, most - 1)}…` : node.title;
+  const w = pen.measureText(text).width + 4;
+  const r = shown(node) + 2;
+  const places = [[x - w / 2, y + r], [x - w / 2, y - r - 15], [x + r, y - 8], [x - r - w, y - 8]]
+    .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), Math.min(Math.max(b, 0), high - 15), w, 15]);
+  const free = places.find((place) => room.isFree(place));
+  const box = free ?? (mayCover ? places.find((place) => room.isFree(place, true)) : undefined);
+  if (!box) return "";
+  room.take(box);
+  boxes.push(box);
+  write(text, box[0] + w / 2, box[1] + 11, isStrong || lit ? colours.text : colours.soft);
+  return free ? "free" : "over";
+}
+
+// What is alike at every line is said once, beside the graph.
+function nameRelations(litLinks, room) {
+  const counts = new Map();
+  for (const { type } of litLinks) counts.set(type, (counts.get(type) ?? 0) + 1);
+  pen.font = "11px system-ui, sans-serif";
+  for (const { source, target, type } of litLinks) {
+    if (!type || type === "links_to" || counts.get(type) > NAMED_LINES) continue;
+    const [a, b] = [at(source), at(target)];
+    const text = type.replaceAll("_", " ");
+    const w = pen.measureText(text).width + 4;
+    const box = [(a[0] + b[0] - w) / 2, (a[1] + b[1]) / 2 - 11, w, 14];
+    if (!room.isFree(box)) continue;
+    room.take(box);
+    write(text, box[0] + w / 2, box[1] + 11, colours.text);
+  }
+}
+
+function write(text, x, y, colour) {
+  pen.lineJoin = "round";
+  pen.lineWidth = 3.5;
+  pen.strokeStyle = colours.ground;
+  pen.fillStyle = colour;
+  pen.strokeText(text, x, y);
+  pen.fillText(text, x, y);
+}
+
+// --- choosing a note
+
+function point(node) {
+  if (node === here) return;
+  here = node;
+  canvas.classList.toggle("over", Boolean(node));
+  draw();
+}
+
+function placeOf(event) {
+  const box = canvas.getBoundingClientRect();
+  return [event.clientX - box.left, event.clientY - box.top];
+}
+
+function under([x, y], slack = 6) {
+  let best = null;
+  let least = slack;
+  for (const node of nodes) {
+    if (!isThere(node)) continue;
+    const [a, b] = at(node);
+    const far = Math.hypot(a - x, b - y) - shown(node);
+    if (far < least) [best, least] = [node, far];
+  }
+  return best;
+}
+
+const open = (node) => { if (node) location.href = node.url; };
+const choose = (node) => isClusters ? open(node) : tell(node);
+
+function tell(node) {
+  point(node);
+  if (!isClusters) describe(node);
+}
+
+// At most one question is under way; of several notes the last counts.
+let asked = null;
+let isAsking = false;
+async function describe(node) {
+  asked = node;
+  if (isAsking) return;
+  isAsking = true;
+  while (asked) {
+    const ref = decodeURIComponent(asked.url.replace("/page/note/", ""));
+    asked = null;
+    const answer = await fetch(`/page/graph?part=panel&note=${encodeURIComponent(ref)}`).catch(() => null);
+    if (answer?.ok && !asked) panel.innerHTML = await answer.text();
+  }
+  isAsking = false;
+}
+
+// A note of the panel that is drawn is shown there.
+panel.addEventListener("click", (event) => {
+  const link = event.target.closest("li a");
+  const node = link && nodes.find(({ url }) => new URL(url, location).pathname === new URL(link.href).pathname);
+  if (!node || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  tell(node);
+});
+
+// --- the time slider walks through the days on which notes were written
+
+function showTime() {
+  const days = [...new Set(nodes.map((node) => node.date).filter(Boolean))].sort();
+  if (days.length < 3) return;
+  const slider = time.querySelector("input");
+  const output = time.querySelector("output");
+  slider.max = days.length - 1;
+  slider.value = slider.max;
+  output.textContent = days[slider.max];
+  slider.addEventListener("input", () => {
+    until = slider.value === slider.max ? "" : days[slider.value];
+    output.textContent = days[slider.value];
     draw();
-  }
-
-  const placed = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
-  function under([x, y], slack = 6) {
-    let best = null, least = Infinity;
-    for (const node of nodes) {
-      if (!isThere(node)) continue;
-      const [a, b] = at(node), far = Math.hypot(a - x, b - y) - shown(node);
-      if (far < slack && far < least) { best = node; least = far; }
-    }
-    return best;
-  }
-  const open = (node) => { if (node) location.href = node.url; };
-
-  // A click shows a note beside the graph; a cluster opens.
-  function choose(node) {
-    if (isClusters) return open(node);
-    tell(node);
-  }
-  function tell(node) {
-    point(node);
-    if (isClusters) return;
-    panel.hidden = false;
-    panel.querySelector("h2").textContent = node.title;
-    panel.querySelector("p").textContent = [node.cluster, node.date].filter(Boolean).join(" · ");
-    panel.querySelector(".open").href = node.url;
-    panel.querySelector(".around").href = `/page/graph?note=${encodeURIComponent(decodeURIComponent(node.url.replace("/page/note/", "")))}`;
-    panel.querySelector("ul").replaceChildren(...[...near.get(node)].slice(0, 30).map((other) => {
-      const item = document.createElement("li"), button = item.appendChild(document.createElement("button"));
-      button.type = "button"; button.textContent = other.title;
-      button.addEventListener("click", () => choose(other));
-      return item;
-    }));
-    uncover(node);
-  }
-
-  // Moves the graph aside where the panel is over the note or its neighbours.
-  function uncover(node) {
-    if (getComputedStyle(panel).position !== "absolute") return;
-    const right = Math.max(...[node, ...near.get(node)].filter(isThere).map((other) => at(other)[0] + 60));
-    const by = Math.min(right - (wide - panel.offsetWidth - 24), at(node)[0] - 80);
-    if (by <= 0) return;
-    view.x -= by; touched = true; draw();
-  }
-
-  // The slider walks through the days on which notes were written.
-  function tellTime() {
-    const days = [...new Set(nodes.map((node) => node.date).filter(Boolean))].sort();
-    if (days.length < 3) return;
-    const slider = time.querySelector("input");
-    slider.max = days.length - 1; slider.value = days.length - 1;
-    time.querySelector("output").textContent = days[days.length - 1];
-    slider.addEventListener("input", () => {
-      const last = Number(slider.value) === days.length - 1;
-      until = last ? "" : days[slider.value];
-      time.querySelector("output").textContent = days[slider.value];
-      draw();
-    });
-    time.hidden = false;
-  }
-  function zoom(by, x = wide / 2, y = high / 2) {
-    const k = Math.min(Math.max(view.k * by, 0.03), 8);
-    view.x = x - (x - view.x) * k / view.k; view.y = y - (y - view.y) * k / view.k; view.k = k;
-    touched = true; draw();
-  }
-
-  function listen(moving) {
-    const fingers = new Map();
-    let held = null, moved = 0;
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.setPointerCapture(event.pointerId);
-      fingers.set(event.pointerId, placed(event));
-      held = under(placed(event), event.pointerType === "touch" ? 14 : 6); moved = 0;
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      const now = placed(event), before = fingers.get(event.pointerId);
-      if (!before) return point(under(now));
-      fingers.set(event.pointerId, now);
-      const [dx, dy] = [now[0] - before[0], now[1] - before[1]];
-      moved += Math.abs(dx) + Math.abs(dy);
-      if (fingers.size === 2) {
-        const other = [...fingers].find(([id]) => id !== event.pointerId)[1];
-        zoom(Math.hypot(now[0] - other[0], now[1] - other[1]) / (Math.hypot(before[0] - other[0], before[1] - other[1]) || 1), ...other);
-      } else if (held && moved > 4) {
-        held.fx = (now[0] - view.x) / view.k; held.fy = (now[1] - view.y) / view.k;
-        touched = true; moving.alpha(Math.max(moving.alpha(), 0.15)).restart();
-      } else if (moved > 4) { view.x += dx; view.y += dy; touched = true; draw(); }
-    });
-    const up = (event) => {
-      if (!fingers.delete(event.pointerId)) return;
-      if (event.type === "pointerup" && moved <= 4 && held) choose(held);
-      if (held) held.fx = held.fy = null;
-      held = null;
-    };
-    canvas.addEventListener("pointerup", up);
-    canvas.addEventListener("pointercancel", up);
-    canvas.addEventListener("pointerleave", () => { if (!fingers.size) point(null); });
-    canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoom(Math.exp(-event.deltaY * 0.0015), ...placed(event)); }, { passive: false });
-    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    canvas.addEventListener("keydown", (event) => {
-      if (event.key in ways) walk(...ways[event.key]);
-      else if (event.key === "Enter") open(here);
-      else if (event.key === "+" || event.key === "=") zoom(1.3);
-      else if (event.key === "-") zoom(1 / 1.3);
-      else if (event.key === "0") { touched = false; fit(); }
-      else if (event.key === "Escape") { point(null); panel.hidden = true; }
-      else return;
-      event.preventDefault();
-    });
-  }
-
-  // The caption, the list, and the relations one can choose.
-  function describe(found) {
-    const words = canvas.dataset, many = found.nodes.length, figure = canvas.parentElement;
-    canvas.hidden = !many;
-    const said = !many ? words.none : found.clusters ? words.clusters : many < found.total ? words.some : words.all;
-    const total = found.total.toLocaleString("en") + (found.total_is_lower_bound ? "+" : "");
-    figure.querySelector("figcaption span").textContent = said.replace("{n}", total).replace("{m}", many);
-    figure.querySelector("details ul").append(...found.nodes.map((node) => {
-      const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
-      link.href = node.url; link.textContent = node.title;
-      return item;
-    }));
-    const choice = document.querySelector("select[name=type]");
-    for (const type of new Set(found.links.map((each) => each.type)))
-      if (choice && type && ![...choice.options].some((each) => each.value === type)) choice.add(new Option(type, type));
-  }
-
-  // What the colours mean: the largest clusters.
-  function legend() {
-    const list = canvas.parentElement.querySelector(".legend");
-    if (ranks.size < 2) return;
-    for (const [name, rank] of [...ranks].slice(0, PALETTE.length)) {
-      const item = list.appendChild(document.createElement("li")), dot = item.appendChild(document.createElement("i"));
-      dot.className = `i${rank}`;
-      item.append(rank === PALETTE.length - 1 && ranks.size > PALETTE.length ? "…" : name);
-    }
-    list.hidden = false;
-  }
-
-  // The nearest node in that direction; first of all the one it begins with.
-  function walk(dx, dy) {
-    if (!here) return tell(nodes[0]);
-    let best = null, least = Infinity;
-    for (const node of nodes) {
-      const x = node.x - here.x, y = node.y - here.y, along = x * dx + y * dy;
-      if (along <= 0) continue;
-      const far = along + 2.5 * Math.abs(x * dy + y * dx);
-      if (far < least) { best = node; least = far; }
-    }
-    if (best) tell(best);
-  }
-
-  // A few milliseconds at a time: the page answers meanwhile, and can be left.
-  function settle(moving, left, then) {
-    for (const end = performance.now() + 12; left > 0 && performance.now() < end; left--) moving.tick();
-    left > 0 ? setTimeout(settle, 0, moving, left, then) : then();
-  }
-
-  fetch(canvas.dataset.source, { headers: { Accept: "application/json" } }).then((answer) => answer.json()).then((found) => {
-    if (!found.nodes) return;
-    describe(found);
-    nodes = found.nodes; isClusters = found.clusters;
-    const known = new Map(nodes.map((each) => [each.id, each]));
-    links = found.links.map((each) => ({ source: known.get(each.from), target: known.get(each.to), type: each.type, weight: each.weight }));
-    near = new Map(nodes.map((each) => [each, new Set()]));
-    for (const { source, target } of links) { near.get(source).add(target); near.get(target).add(source); }
-    const many = nodes.length > 600, apart = many ? 24 : isClusters ? 90 : 46;
-    const moving = d3.forceSimulation(nodes).stop()
-      .force("links", d3.forceLink(links).distance((each) => apart + radius(each.source) + radius(each.target)))
-      .force("apart", d3.forceManyBody().strength(many ? -50 : -260).distanceMax(600).theta(many ? 1.2 : 0.9))
-      .force("touch", d3.forceCollide((each) => radius(each) + 5))
-      .force("x", d3.forceX().strength((each) => near.get(each).size ? 0.04 : 0.12))
-      .force("y", d3.forceY().strength((each) => near.get(each).size ? 0.07 : 0.16));
-    moving.on("tick", () => touched ? draw() : fit());
-    moving.on("end", () => { canvas.dataset.drawn = nodes.length; });
-    rankClusters();
-    findHubs();
-    theme();
-    if (!isClusters) tellTime();
-    settle(moving, (many ? 40 : 120) + (calm.matches ? 150 : 0), () => {
-      size();
-      if (calm.matches) canvas.dataset.drawn = nodes.length;
-      else moving.alpha(0.3).alphaDecay(0.05).restart();
-      listen(moving);
-      legend();
-      new ResizeObserver(size).observe(canvas);
-      dark.addEventListener("change", () => { theme(); draw(); });
-    });
-    canvas.graph = { view, boxes: () => boxes, at: (title) => { const node = nodes.find((each) => each.title === title); return node && at(node); } };
   });
-})();
+  time.hidden = false;
+}
+
+// --- mouse, touch, keys
+
+function zoom(by, x = wide / 2, y = high / 2) {
+  const k = Math.min(Math.max(view.k * by, 0.03), 8);
+  view.x = x - (x - view.x) * k / view.k;
+  view.y = y - (y - view.y) * k / view.k;
+  view.k = k;
+  isTouched = true;
+  draw();
+}
+
+let heat = 0;
+let isMoving = false;
+function warm(to) {
+  heat = Math.max(heat, to);
+  if (isMoving) return;
+  isMoving = true;
+  requestAnimationFrame(move);
+}
+
+function move() {
+  step(heat);
+  heat *= 0.95;
+  show();
+  isMoving = heat > 0.005;
+  if (isMoving) requestAnimationFrame(move);
+}
+
+function listen() {
+  const fingers = new Map();
+  let held = null;
+  let moved = 0;
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    fingers.set(event.pointerId, placeOf(event));
+    held = under(placeOf(event), event.pointerType === "touch" ? 14 : 6);
+    moved = 0;
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const now = placeOf(event);
+    const before = fingers.get(event.pointerId);
+    if (!before) return point(under(now));
+    fingers.set(event.pointerId, now);
+    const [dx, dy] = [now[0] - before[0], now[1] - before[1]];
+    moved += Math.abs(dx) + Math.abs(dy);
+    if (fingers.size === 2) return pinch(event.pointerId, now, before);
+    if (moved <= 4) return;
+    isTouched = true;
+    if (held) {
+      held.held = { x: (now[0] - view.x) / view.k, y: (now[1] - view.y) / view.k };
+      return warm(0.15);
+    }
+    view.x += dx;
+    view.y += dy;
+    draw();
+  });
+  function pinch(finger, now, before) {
+    const other = [...fingers].find(([id]) => id !== finger)[1];
+    const spread = ([x, y]) => Math.hypot(x - other[0], y - other[1]) || 1;
+    zoom(spread(now) / spread(before), ...other);
+  }
+  function up(event) {
+    if (!fingers.delete(event.pointerId)) return;
+    if (event.type === "pointerup" && moved <= 4 && held) choose(held);
+    if (held) held.held = null;
+    held = null;
+  }
+  canvas.addEventListener("pointerup", up);
+  canvas.addEventListener("pointercancel", up);
+  canvas.addEventListener("pointerleave", () => { if (!fingers.size) point(null); });
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    zoom(Math.exp(-event.deltaY * 0.0015), ...placeOf(event));
+  }, { passive: false });
+  canvas.addEventListener("keydown", pressed);
+}
+
+const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+function pressed(event) {
+  if (event.key in WAYS) walk(...WAYS[event.key]);
+  else if (event.key === "Enter") open(here);
+  else if (event.key === "+" || event.key === "=") zoom(1.3);
+  else if (event.key === "-") zoom(1 / 1.3);
+  else if (event.key === "0") { isTouched = false; fit(); }
+  else if (event.key === "Escape") point(null);
+  else return;
+  event.preventDefault();
+}
+
+// The nearest node in that direction; first of all the one it begins with.
+function walk(dx, dy) {
+  if (!here) return tell(nodes[0]);
+  let best = null;
+  let least = Infinity;
+  for (const node of nodes) {
+    const [x, y] = [node.x - here.x, node.y - here.y];
+    const along = x * dx + y * dy;
+    const far = along + 2.5 * Math.abs(x * dy + y * dx);
+    if (along > 0 && far < least) [best, least] = [node, far];
+  }
+  if (best) tell(best);
+}
+
+// --- beside the graph
+
+function writeCaption(found) {
+  const words = canvas.dataset;
+  const many = found.nodes.length;
+  const caption = !many ? words.none : found.clusters ? words.clusters : many < found.total ? words.some : words.all;
+  const total = found.total.toLocaleString("en") + (found.total_is_lower_bound ? "+" : "");
+  figure.querySelector("figcaption span").textContent = caption.replace("{n}", total).replace("{m}", many);
+  figure.querySelector("details ul").append(...found.nodes.map((node) => listItem(node.url, node.title)));
+  const choice = document.querySelector("select[name=type]");
+  for (const type of new Set(found.links.map((link) => link.type))) {
+    if (choice && type && ![...choice.options].some((option) => option.value === type)) choice.add(new Option(type.replaceAll("_", " "), type));
+  }
+}
+
+function listItem(address, ...content) {
+  const item = document.createElement("li");
+  const link = item.appendChild(document.createElement(address ? "a" : "span"));
+  if (address) link.href = address;
+  link.append(...content);
+  return item;
+}
+
+// What the colours mean, and how many notes each has.
+function writeLegend() {
+  if (ranks.size < 2) return;
+  const list = figure.querySelector(".legend");
+  for (const [name, rank] of [...ranks].slice(0, PALETTE.length)) {
+    const isRest = rank === LAST && ranks.size > PALETTE.length;
+    const dot = document.createElement("i");
+    dot.style.color = PALETTE[rank];
+    const count = groups[name]?.notes;
+    const address = count && !isRest ? `/page/graph?cluster=${encodeURIComponent(name)}` : "";
+    const number = document.createElement("b");
+    number.textContent = count && !isRest ? count.toLocaleString("en") : "";
+    list.append(listItem(address, dot, isRest ? "…" : titleOf(name), number));
+  }
+  list.hidden = false;
+}
+
+// A few milliseconds at a time: the page answers meanwhile, and can be left.
+function settle(left, then) {
+  for (const end = performance.now() + 12; left > 0 && performance.now() < end; left--) {
+    heat = Math.max(heat * 0.98, 0.01);
+    step(heat);
+  }
+  if (left > 0) setTimeout(settle, 0, left, then);
+  else then();
+}
+
+function start(found) {
+  ({ nodes, groups = {}, clusters: isClusters } = found);
+  const known = new Map(nodes.map((node) => [node.id, node]));
+  links = found.links.map(({ from, to, type, weight }) => ({ source: known.get(from), target: known.get(to), type, weight }));
+  near = new Map(nodes.map((node) => [node, new Set()]));
+  for (const { source, target } of links) {
+    near.get(source).add(target);
+    near.get(target).add(source);
+  }
+  writeCaption(found);
+  canvas.hidden = !nodes.length;
+  [wide, high] = [canvas.clientWidth, canvas.clientHeight];
+  rankGroups();
+  if (found.groups && ranks.size > 2) findZones();
+  markHubs();
+  placeNodes();
+  theme();
+  heat = 1;
+  settle(nodes.length > 600 ? 120 : 260, begin);
+}
+
+function begin() {
+  size();
+  canvas.dataset.drawn = nodes.length;
+  listen();
+  writeLegend();
+  if (!isClusters) showTime();
+  const first = nodes.find((node) => node.start);
+  if (first && nodes.filter((node) => node.start).length === 1) describe(first);
+  new ResizeObserver(size).observe(canvas);
+  dark.addEventListener("change", () => { theme(); draw(); });
+}
+
+canvas.graph = { view, boxes: () => boxes, at: (title) => { const node = nodes.find((other) => other.title === title); return node && at(node); } };
+// The page itself is painted first.
+if (!document.hidden) await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
+const answer = await fetch(canvas.dataset.source, { headers: { Accept: "application/json" } });
+const found = await answer.json();
+if (found.nodes) start(found);

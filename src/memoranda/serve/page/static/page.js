@@ -17,7 +17,7 @@ function tidyAddress() {
   history.replaceState(null, "", clean);
 }
 
-// A menu closes when somebody clicks elsewhere, or at Escape.
+// A menu closes after a choice, when somebody clicks elsewhere, or at Escape.
 function closeMenus(event) {
   for (const menu of document.querySelectorAll("main details.menu[open]")) {
     const isInside = menu.contains(event.target);
@@ -25,6 +25,12 @@ function closeMenus(event) {
     menu.open = false;
     if (isInside) menu.querySelector("summary").focus();
   }
+}
+
+// What comes later takes no time from the page itself. A page that nobody sees is never painted.
+function afterPaint(work) {
+  if (document.hidden) work();
+  else requestAnimationFrame(() => setTimeout(work));
 }
 
 function startAgain() {
@@ -35,10 +41,12 @@ function startAgain() {
 onReturn(startAgain, () => !isBegun(document));
 document.addEventListener("click", walkInside);
 document.addEventListener("submit", submitted);
-document.addEventListener("change", (event) => {
-  if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-submit]")) target.form.requestSubmit();
+  if (target.matches("[data-all]")) for (const box of target.form.querySelectorAll("[name=ref]")) box.checked = target.checked;
 });
-document.addEventListener("click", closeMenus);
+document.addEventListener("toggle", (event) => fill(event.target), true);
+for (const type of ["click", "submit"]) document.addEventListener(type, closeMenus);
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(event); });
 addEventListener("beforeunload", keepsUnsaved);
 for (const form of document.querySelectorAll("form[data-typed], form[data-understood]")) followTyping(form);
@@ -48,7 +56,7 @@ if (toast?.textContent.trim()) announce(toast.innerHTML);
 listenToKeys();
 openPalette();
 tidyAddress();
-startAgain();
 begin();
+afterPaint(startAgain);
 // Keys work from now on
 document.body.dataset.ready = "";

@@ -1,8 +1,10 @@
 // The palette: Ctrl+K or / opens it; words find notes and commands, arrows choose, Enter goes.
+// On a page with a search field of its own, / is for that. Words stay as they were typed.
 import { PART, get } from "./connection.js";
 import { typed } from "./forms.js";
 
 const MOST_COMMANDS = 4;
+const WORDS = "palette";
 const palette = document.getElementById("palette");
 const input = palette.querySelector("input");
 const list = palette.querySelector("ul");
@@ -24,6 +26,7 @@ function matching(words) {
 
 async function look() {
   const words = input.value.trim();
+  sessionStorage.setItem(WORDS, words);
   if (!words) return showCommands();
   const answer = await get(`/page/palette?q=${encodeURIComponent(words)}`, PART);
   if (!answer?.ok) return;
@@ -41,11 +44,17 @@ function showCommands() {
 
 const settled = typed(input, look);
 
+function take(field) {
+  field.focus();
+  field.select();
+}
+
 function open() {
-  input.value = "";
+  input.value = sessionStorage.getItem(WORDS) ?? "";
   showCommands();
   palette.showModal();
-  input.focus();
+  take(input);
+  if (input.value) look();
 }
 
 function move(by) {
@@ -69,10 +78,15 @@ function pressed(event) {
   event.preventDefault();
 }
 
-function asksForIt(event) {
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") return true;
+const ownField = () => [...document.querySelectorAll("main input[type=search]")].find((field) => field.checkVisibility());
+
+// What a key opens: the palette, the search field of the page, or nothing.
+function opening(event) {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") return open;
   const isWriting = event.target.closest?.("input:not([type=checkbox]), textarea, select");
-  return event.key === "/" && !isWriting && !document.querySelector("dialog[open]");
+  if (event.key !== "/" || isWriting || document.querySelector("dialog[open]")) return null;
+  const field = ownField();
+  return field ? () => take(field) : open;
 }
 
 export function openPalette() {
@@ -84,8 +98,9 @@ export function openPalette() {
     open();
   });
   document.addEventListener("keydown", (event) => {
-    if (!asksForIt(event)) return;
+    const work = opening(event);
+    if (!work) return;
     event.preventDefault();
-    if (!palette.open) open();
+    if (!palette.open) work();
   });
 }

@@ -32,10 +32,12 @@ function whileLast() {
 
 export const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 
-// --- parts: an element with data-part=ADDRESS is filled with what that address answers
+// --- parts: an element with data-part=ADDRESS is filled with what that address answers, and inside
+// of closed details once somebody opens them
 
 export async function fill(root) {
   for (const place of root.querySelectorAll("[data-part]:not([data-filled])")) {
+    if (place.closest("details:not([open])")) continue;
     const address = place.dataset.part;
     const answer = await get(address, PART);
     if (!answer?.ok) continue;

@@ -1,0 +1,113 @@
+"""Chooses the notes that a graph of a whole memory shows.
+
+Nobody can read a graph of all notes. The notes with the most links are not the ones to show either:
+upkeep links memories that say nearly the same, so hundreds of alike notes link to each other. Links
+between groups say more, each group gets room of its own, and of alike memories one is enough.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import sqrt
+
+Pairs = set[tuple[int, int, str]]
+"""Links: the index row of the note with the link, the row of its target, and the kind of link."""
+
+MOST_GROUPS = 11
+"""Groups of a graph: as many colours as people can tell apart."""
+# A link inside of a group counts so much of a link to another group.
+_INSIDE = 0.25
+# Notes that a group has at least, and its notes without any link at most.
+_LEAST = 3
+# A memory that is linked with so many memories already chosen is like them.
+_ALIKE = 2
+
+
+def group_of(place: Sequence[str]) -> str:
+    """Return the group of a place: the project with the first folder or the category."""
+    return "/".join(place[:2])
+
+
+def groups_by_row(places: Mapping[int, Sequence[str]], pairs: Pairs) -> dict[int, str]:
+    """Return the group of each note, by index row: at most about MOST_GROUPS groups.
+
+    Those that matter least are joined to the group of their project.
+    """
+    groups = {row: group_of(place) for row, place in places.items()}
+    matter: dict[str, float] = defaultdict(float)
+    importance = _importance(groups, pairs)
+    for row, name in groups.items():
+        matter[name] += importance[row]
+    in_order = sorted(matter, key=lambda name: (-matter[name], name))
+    joined = set(in_order[MOST_GROUPS - 1 :]) if len(in_order) > MOST_GROUPS else set()
+    return {row: name.partition("/")[0] if name in joined else name for row, name in groups.items()}
+
+
+def notes_that_matter(
+    groups: Mapping[int, str], memories: Collection[int], pairs: Pairs, limit: int
+) -> list[int]:
+    """Return the rows of the notes to show, at most `limit`, those that matter most first.
+
+    groups: the group of each note, by index row.
+    memories: the rows of memories, which upkeep links where they are alike.
+    """
+    if len(groups) <= limit:
+        return list(groups)
+    rows_by_group: dict[str, list[int]] = defaultdict(list)
+    for row, name in groups.items():
+        rows_by_group[name].append(row)
+    importance = _importance(groups, pairs)
+    alike = _alike(groups, memories, pairs)
+    whole = sum(sqrt(len(rows)) for rows in rows_by_group.values())
+    chosen: list[int] = []
+    for rows in rows_by_group.values():
+        room = max(_LEAST, round(limit * sqrt(len(rows)) / whole))
+        rows.sort(key=lambda row: (-importance[row], row))
+        chosen += _first_different(rows, alike, importance, room)
+    chosen.sort(key=lambda row: (-importance[row], row))
+    return chosen[:limit]
+
+
+def _importance(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
+    """Return how much each note matters: the number of its links, by where they lead."""
+    importance: dict[int, float] = defaultdict(float)
+    for source, target, _ in pairs:
+        is_inside = groups.get(source) == groups.get(target)
+        weight = _INSIDE if is_inside else 1.0
+        importance[source] += weight
+        importance[target] += weight
+    return importance
+
+
+def _alike(
+    groups: Mapping[int, str], memories: Collection[int], pairs: Pairs
+) -> Mapping[int, set[int]]:
+    """Return the memories of the same group with which each memory is linked."""
+    alike: dict[int, set[int]] = defaultdict(set)
+    for source, target, _ in pairs:
+        are_memories = source in memories and target in memories
+        if are_memories and groups.get(source) == groups.get(target):
+            alike[source].add(target)
+            alike[target].add(source)
+    return alike
+
+
+def _first_different(
+    rows: Iterable[int],
+    alike: Mapping[int, set[int]],
+    importance: Mapping[int, float],
+    room: int,
+) -> list[int]:
+    """Return the first rows that say something else than those before them, at most `room`."""
+    chosen: list[int] = []
+    unlinked = 0
+    for row in rows:
+        is_unlinked = not importance.get(row)
+        if len(chosen) >= room or (is_unlinked and unlinked >= _LEAST):
+            break
+        if len(alike.get(row, set()).intersection(chosen)) >= _ALIKE:
+            continue
+        chosen.append(row)
+        unlinked += is_unlinked
+    return chosen

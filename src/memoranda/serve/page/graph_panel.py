@@ -1,0 +1,75 @@
+"""Shows the panel beside a graph: the note that was clicked, in a few words and with its links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.responses import Response
+
+from memoranda.engine.contents import content_of
+from memoranda.index.rows import Edge, NoteInfo
+from memoranda.note.grammar import LINKS_TO
+from memoranda.serve.page.search import readable_passage
+from memoranda.serve.page.visit import Visit
+
+# Characters of the note's text, and of the text that is examined for them.
+_MAX_CHARACTERS = 260
+_EXAMINED = 1200
+# Links in one direction that are read, and notes of one relation that are named.
+_MAX_LINKS = 300
+_NAMED = 5
+
+
+@dataclass
+class RelatedNotes:
+    """The notes to which a note has one relation, or which have it to the note.
+
+    name: the relation. "" for ordinary links.
+    is_incoming: whether the other notes have the relation.
+    notes: the first of them. `more`: how many others there are.
+    """
+
+    name: str
+    is_incoming: bool
+    notes: list[NoteInfo] = field(default_factory=list)
+    more: int = 0
+
+
+def show(visit: Visit) -> Response:
+    """Show the panel of the note in the field `note`."""
+    memory = visit.memory
+    info = memory.find(visit.text("note"))
+    text = content_of(memory, info)[:_EXAMINED]
+    edges = [*memory.outgoing(info)[:_MAX_LINKS], *memory.incoming(info, limit=_MAX_LINKS)]
+    values: dict[str, Any] = {
+        "info": info,
+        "text": readable_passage(text, info.title)[:_MAX_CHARACTERS],
+        "relations": related_notes(edges),
+    }
+    return visit.html("graph_panel.html", **values)
+
+
+def related_notes(edges: Iterable[Edge]) -> list[RelatedNotes]:
+    """Return the links by relation and direction, the relations with a name and few notes first."""
+    relations: dict[tuple[bool, str], RelatedNotes] = {}
+    rows: dict[tuple[bool, str], set[int]] = {}
+    for edge in edges:
+        if edge.note is None:
+            continue
+        name = "" if edge.type == LINKS_TO else edge.type.replace("_", " ")
+        key = (edge.direction == "in", name)
+        related = relations.setdefault(key, RelatedNotes(name, key[0]))
+        seen = rows.setdefault(key, set())
+        if edge.note.row in seen:
+            continue
+        seen.add(edge.note.row)
+        if len(related.notes) < _NAMED:
+            related.notes.append(edge.note)
+        else:
+            related.more += 1
+    return sorted(
+        relations.values(),
+        key=lambda related: (not related.name, related.is_incoming, len(related.notes)),
+    )

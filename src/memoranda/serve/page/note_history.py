@@ -1,0 +1,149 @@
+"""Shows the history of a note, also from before it was moved, sorted into a category or archived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from starlette.responses import Response
+
+from memoranda import documents
+from memoranda.documents import differences
+from memoranda.documents.differences import Difference
+from memoranda.documents.listed import Document
+from memoranda.engine import MemorySession
+from memoranda.engine.history import Revision
+from memoranda.engine.refusals import refused_undos
+from memoranda.engine.whereabouts import Place, PlacedChange, history_through_moves
+from memoranda.errors import NotFound
+from memoranda.ledger.change import Change
+from memoranda.serve.page.change_rows import undone_in
+from memoranda.serve.page.paging import part
+from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.writers import is_upkeep
+
+# Changes on one page of the history.
+_CHANGES_PER_PAGE = 30
+
+
+def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
+    """Show the history of the note at a place.
+
+    Raises NotFound if a note that `is_gone` has no history either.
+    """
+    offset = visit.number("offset", 0)
+    project, path = place
+    # One more than is shown, to know whether there are more.
+    newest_steps = history_through_moves(
+        visit.memory, project, path, limit=offset + _CHANGES_PER_PAGE + 1
+    )
+    listed = part(newest_steps[offset:], offset, _CHANGES_PER_PAGE)
+    if is_gone and not listed.rows:
+        raise NotFound(path, project)
+    listed = replace(listed, rows=_rows(visit.memory, listed.rows, place))
+    return visit.part_or_page(
+        "history.html",
+        "gone.html",
+        404 if is_gone else 200,
+        listed=listed,
+        project=project,
+        path=path,
+        is_gone=is_gone,
+    )
+
+
+def _rows(memory: MemorySession, steps: Sequence[PlacedChange], place: Place) -> list[Document]:
+    """Return the rows for some changes of the note that is, or was last, at a place.
+
+    A row is the document of a change, and:
+
+    is_upkeep: whether a job of upkeep made it.
+    moved_from, moved_to: the folders between which the change moved the note. "" if it did not.
+    differences: what it changed in the note.
+    is_undone: whether a later change took it back.
+    may_undo: whether it can be taken back now.
+    may_restore: whether the text before it can be restored.
+    undoes: the number of the change that it undid, or None.
+    """
+    changes = [step.change for step in steps]
+    undone = undone_in(changes)
+    refusals = refused_undos(memory, [change.number for change in changes])
+    revisions = memory.revisions_of(changes)
+    rows = []
+    for step in steps:
+        change = step.change
+        moved_from, moved_to = _folders_of_move(step)
+        row = {
+            "is_upkeep": is_upkeep([change]),
+            "moved_from": moved_from,
+            "moved_to": moved_to,
+            "differences": _differences(step, revisions[change.number]),
+            "is_undone": change.number in undone,
+            "may_undo": change.number not in undone and change.number not in refusals,
+            # The text of an earlier place would be restored at that place.
+            "may_restore": step.place == place and _has_text_before(change, place),
+            "undoes": change.undoes,
+        }
+        rows.append(documents.change(change) | row)
+    return rows
+
+
+def _folders_of_move(step: PlacedChange) -> tuple[str, str]:
+    """Return the names of the places between which a change moved the note. Both "" if none.
+
+    These are the folders, or the files if only the name of the file changed.
+    """
+    if step.place_before is None:
+        return "", ""
+    old_folder = _folder(step.place_before)
+    new_folder = _folder(step.place)
+    if old_folder != new_folder:
+        return old_folder, new_folder
+    return step.place_before[1], step.place[1]
+
+
+def _folder(place: Place) -> str:
+    """Return the project and the folder of a place: `notes/people`."""
+    project, path = place
+    return f"{project.lstrip('.')}/{path}".rpartition("/")[0]
+
+
+def _differences(step: PlacedChange, revisions: Sequence[Revision]) -> list[Difference]:
+    """Return the differences that a change made to the note, also if it moved the note.
+
+    revisions: all revisions of the change.
+    """
+    own_revisions = [revision for revision in revisions if _is_about(revision, step.place)]
+    text_before = _text_removed(step, revisions)
+    if text_before is not None:
+        own_revisions = [replace(revision, before=text_before) for revision in own_revisions]
+    return [differences.of_revision(revision) for revision in own_revisions]
+
+
+def _text_removed(step: PlacedChange, revisions: Sequence[Revision]) -> str | None:
+    """Return the text that a change removed at the former place, to write it at the new one.
+
+    None if the change did not do so.
+    """
+    for revision in revisions:
+        is_removed = revision.after is None and revision.before is not None
+        if is_removed and step.place_before and _is_about(revision, step.place_before):
+            return revision.before
+    return None
+
+
+def _is_about(revision: Revision, place: Place) -> bool:
+    """Whether a revision is of the note at a place, or moved a note there."""
+    touched = revision.touched
+    return place in ((touched.project, touched.path), (touched.project, touched.to))
+
+
+def _has_text_before(change: Change, place: Place) -> bool:
+    """Whether the history has the text that a change replaced."""
+    return any(
+        (touched.project, touched.path) == place
+        and touched.old
+        and touched.kept
+        and touched.do != "move"
+        for touched in change.files
+    )

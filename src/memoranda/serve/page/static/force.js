@@ -1,0 +1,83 @@
+// Finds places for the nodes of a graph, by forces: links pull, all nodes push each other away, each
+// node is drawn to its home, and no two overlap. The same graph always gets the same places.
+
+// Of more nodes than this only those near each other are compared.
+const MANY = 700;
+const NEAR = 90;
+const FRICTION = 0.6;
+const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
+
+// nodes: get x and y. Each has a radius and a home: its place, and how strong it draws to each side.
+// links: with a source, a target, a length and a strength from 0 to 1.
+// push: how strong nodes push each other away. reach: up to which distance.
+export function forces(nodes, links, { push, reach }) {
+  const degrees = new Map(nodes.map((node) => [node, 0]));
+  for (const { source, target } of links) {
+    degrees.set(source, degrees.get(source) + 1);
+    degrees.set(target, degrees.get(target) + 1);
+  }
+  nodes.forEach((node, number) => {
+    const far = 10 * Math.sqrt(number + 0.5);
+    node.x ??= node.home.x + far * Math.cos(number * GOLDEN_ANGLE);
+    node.y ??= node.home.y + far * Math.sin(number * GOLDEN_ANGLE);
+    node.vx = 0;
+    node.vy = 0;
+  });
+  const isMany = nodes.length > MANY;
+  const farthest = isMany ? NEAR : reach;
+
+  function pull({ source, target, length, strength }, heat) {
+    const dx = target.x - source.x || 0.01;
+    const dy = target.y - source.y;
+    const distance = Math.hypot(dx, dy);
+    const [from, to] = [degrees.get(source), degrees.get(target)];
+    const by = ((distance - length) / distance) * heat * strength / Math.min(from, to);
+    const share = from / (from + to);
+    target.vx -= dx * by * share;
+    target.vy -= dy * by * share;
+    source.vx += dx * by * (1 - share);
+    source.vy += dy * by * (1 - share);
+  }
+
+  function repel(one, other, heat) {
+    const dx = one.x - other.x || 0.01;
+    const dy = one.y - other.y || 0.01;
+    const distance = Math.hypot(dx, dy);
+    const least = one.radius + other.radius;
+    if (distance > Math.max(farthest, least)) return;
+    // To be apart counts at any heat.
+    const overlap = distance < least ? (least - distance) / distance / 2 : 0;
+    const by = (distance < farthest ? push * heat / Math.max(distance * distance, 100) : 0) + overlap;
+    one.vx += dx * by;
+    one.vy += dy * by;
+    other.vx -= dx * by;
+    other.vy -= dy * by;
+  }
+
+  function repelAll(heat) {
+    for (let i = 0; i < nodes.length; i++) for (let j = 0; j < i; j++) repel(nodes[i], nodes[j], heat);
+  }
+
+  // Those in the same cell of a grid and in the cells beside it.
+  function repelNear(heat) {
+    const cells = new Map();
+    for (const node of nodes) {
+      const [column, row] = [Math.floor(node.x / NEAR), Math.floor(node.y / NEAR)];
+      for (let c = column - 1; c <= column + 1; c++) for (let r = row - 1; r <= row + 1; r++) for (const other of cells.get(c * 1e4 + r) ?? []) repel(node, other, heat);
+      const key = column * 1e4 + row;
+      cells.has(key) ? cells.get(key).push(node) : cells.set(key, [node]);
+    }
+  }
+
+  return function step(heat) {
+    for (const link of links) pull(link, heat);
+    isMany ? repelNear(heat) : repelAll(heat);
+    for (const node of nodes) {
+      const { x, y, sideways, upwards } = node.home;
+      node.vx = (node.vx + (x - node.x) * sideways * heat) * FRICTION;
+      node.vy = (node.vy + (y - node.y) * upwards * heat) * FRICTION;
+      node.x = node.held?.x ?? node.x + node.vx;
+      node.y = node.held?.y ?? node.y + node.vy;
+    }
+  };
+}

@@ -1,0 +1,213 @@
+"""Entries in JSON files of this machine, beside notes in a database: history, undo and erasing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from memoranda import CannotUndo, Draft
+from memoranda.engine import MemorySession, open_session
+from memoranda.engine.json_entries import JsonEntries, JsonEntryFolder
+from memoranda.ledger.change import FIRST_OF_MACHINE
+from memoranda.sources.locked_file import Replacement
+from memoranda.transfer.whole_home import back_up
+from postgres.conftest import Replica, in_child
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "kept"
+
+
+def entries_of(memory: MemorySession, folder: Path) -> JsonEntries:
+    return JsonEntryFolder(folder).entries(memory.as_caller("claude", "mcp"))
+
+
+def values(folder: Path) -> dict[str, str]:
+    return {row["key"]: row["value"] for row in json.loads((folder / "default.json").read_text())}
+
+
+def verbs(memory: MemorySession) -> list[tuple[str, str]]:
+    return [(change.verb, change.path) for change in memory.log(limit=0)]
+
+
+def test_changes_of_entries_are_in_the_log_between_those_of_notes(
+    replica: Replica, folder: Path
+) -> None:
+    memory = replica()
+    entries = entries_of(memory, folder)
+    memory.write(Draft("one", title="First"))
+    entries.put("default", "name", "Ann")
+    memory.write(Draft("two", title="Second"))
+    entries.put("default", "name", "Zoë")
+    assert verbs(memory) == [
+        ("overwrite", "default.json:name"),
+        ("write", "Second.md"),
+        ("write", "default.json:name"),
+        ("write", "First.md"),
+    ]
+    numbers = [change.number for change in memory.log(limit=0)]
+    assert numbers == [FIRST_OF_MACHINE + 1, 2, FIRST_OF_MACHINE, 1]
+    first_page = memory.log(limit=2)
+    pages = [memory.log_by_run(limit=2, before=number) for number in numbers]
+    assert [change.number for change in first_page] == numbers[:2]
+    assert [[run[0].number for run in page] for page in pages] == [
+        numbers[1:3],
+        numbers[2:4],
+        numbers[3:],
+        [],
+    ]
+
+
+def test_changes_of_entries_go_back_in_any_order(replica: Replica, folder: Path) -> None:
+    memory = replica()
+    entries = entries_of(memory, folder)
+    entries.put("default", "name", "Ann")
+    entries.put("default", "name", "Zoë")
+    memory.write(Draft("two", title="Second"))
+    entries.put("default", "town", "Kyoto")
+    memory.undo(FIRST_OF_MACHINE + 1)
+    assert values(folder) == {"name": "Ann", "town": "Kyoto"}
+    memory.undo()
+    assert values(folder) == {"name": "Ann"}
+    memory.undo()
+    assert verbs(memory)[0] == ("undo", "Second.md")
+    entries.put("default", "name", "Bob")
+    with pytest.raises(CannotUndo, match="changed later"):
+        memory.undo(FIRST_OF_MACHINE)
+
+
+def test_another_machine_sees_and_undoes_only_what_is_shared(
+    replica: Replica, folder: Path
+) -> None:
+    here, there = replica("here"), replica("there")
+    entries_of(here, folder).put("default", "zq4711key", "zq4712value")
+    here.write(Draft("one", title="First"))
+    assert verbs(there) == [("write", "First.md")]
+    there.write(Draft("two", title="Second"))
+    assert len(verbs(here)) == 3
+    texts = there.engine.ledger.database.rows("select data from text")
+    assert all(b"zq47" not in bytes(row["data"]) for row in texts)
+
+
+def test_a_history_that_is_fetched_anew_leaves_that_of_entries(
+    replica: Replica, folder: Path
+) -> None:
+    here, there = replica("here"), replica("there")
+    entries = entries_of(here, folder)
+    entries.put("default", "name", "Ann")
+    entries.put("default", "name", "Zoë")
+    there.write(Draft("zq4711 words", title="First"))
+    there.write(Draft("two", title="Second"))
+    there.erase("notes/first")
+    here.engine.ledger._folder.set_state(None)
+    with here.engine.ledger.lock:
+        here.engine.ledger._bring()
+    assert ("write", "Second.md") in verbs(here)
+    here.undo(FIRST_OF_MACHINE + 1)
+    assert values(folder) == {"name": "Ann"}
+
+
+def test_erasing_an_entry_leaves_nothing_of_it(
+    replica: Replica, folder: Path, tmp_path: Path
+) -> None:
+    memory = replica()
+    entries = entries_of(memory, folder)
+    memory.write(Draft("one", title="First"))
+    entries.put("default", "zq4711key", "zq4712first value")
+    entries.put("default", "other", "stays here")
+    entries.put("default", "zq4711key", "zq4713second value")
+    erased = memory.erase(f"{folder}/default.json:zq4711key")
+    assert (erased.remains, erased.changes) == ((), 2)
+    every = [path for path in tmp_path.rglob("*") if path.is_file()]
+    for word in (b"zq4711", b"zq4712", b"zq4713"):
+        assert [path for path in every if word in path.read_bytes()] == []
+    assert values(folder) == {"other": "stays here"}
+    memory.undo(FIRST_OF_MACHINE + 1)
+    assert values(folder) == {}
+
+
+@pytest.mark.parametrize("moment", ["prepare", "run"])
+def test_a_writer_that_dies_leaves_file_and_history_alike(
+    space: str, replica: Replica, folder: Path, tmp_path: Path, moment: str
+) -> None:
+    memory = replica()
+    entries_of(memory, folder).put("default", "name", "Ann")
+
+    def work() -> None:
+        write = getattr(Replacement, moment)
+
+        def dies(self: Replacement) -> None:
+            write(self)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(Replacement, moment, dies)
+        with open_session(space) as dying:
+            entries_of(dying, folder).put("default", "name", "Zoë")
+
+    memory.close()
+    assert in_child(tmp_path / "cache" / "a", work) == signal.SIGKILL
+    memory = replica()
+    if moment == "prepare":
+        assert (values(folder), len(verbs(memory))) == ({"name": "Ann"}, 1)
+    else:
+        assert (values(folder), len(verbs(memory))) == ({"name": "Zoë"}, 2)
+        memory.undo()
+        assert values(folder) == {"name": "Ann"}
+
+
+def test_a_purge_keeps_the_last_of_both_series(replica: Replica, folder: Path) -> None:
+    memory = replica()
+    entries = entries_of(memory, folder)
+    for value in ("Ann", "Zoë", "Bob"):
+        entries.put("default", "name", value)
+        memory.write(Draft(value, title=value))
+    history = memory.engine.ledger.history
+    with memory.engine.writing():
+        memory.engine.ledger.purge(memory.clock())
+    numbers = [change.number for change in history.changes()]
+    assert sorted(numbers) == [3, FIRST_OF_MACHINE + 2]
+    entries.put("default", "name", "Eve")
+    assert memory.log()[0].number == FIRST_OF_MACHINE + 3
+
+
+def test_a_backup_leaves_out_what_is_of_this_machine(
+    replica: Replica, folder: Path, tmp_path: Path
+) -> None:
+    memory = replica()
+    memory.write(Draft("one", title="First"))
+    entries_of(memory, folder).put("default", "zq4711key", "value")
+    back_up(memory, tmp_path / "backup")
+    with open_session(tmp_path / "backup") as copy:
+        assert verbs(copy) == [("write", "First.md")]
+        copy.write(Draft("two", title="Second"))
+        assert copy.log()[0].number == 2
+
+
+def test_files_in_a_folder_whose_name_is_no_text_have_history(
+    replica: Replica, tmp_path: Path
+) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/kept-\xff"))
+    memory = replica()
+    entries = entries_of(memory, folder)
+    entries.put("default", "name", "Ann")
+    entries.put("default", "name", "Zoë")
+    memory.undo()
+    assert values(folder) == {"name": "Ann"}
+    assert [change.root for change in memory.log()] == [str(folder)] * 3
+
+
+def test_counts_of_recalls_are_folded_into_the_file(replica: Replica, folder: Path) -> None:
+    memory = replica()
+    entry_folder = JsonEntryFolder(folder)
+    entries = entry_folder.entries(memory)
+    entries.put("default", "name", "Ann")
+    entries.count(entries.get("default", "name"))
+    entry_folder.fold()
+    [row] = json.loads((folder / "default.json").read_text())
+    assert row["access_count"] == 1
+    assert len(verbs(memory)) == 1

@@ -1,0 +1,80 @@
+"""Which notes a graph of a whole memory shows, and what its panel says of one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from memoranda import Draft
+from memoranda.serve.page.graph_choice import MOST_GROUPS, groups_by_row, notes_that_matter
+
+pytestmark = pytest.mark.anyio
+
+# Rows of fifty memories that upkeep linked with each other, and of a project that others link to.
+ALIKE = range(50)
+LEDGER = 100
+NOTES_OF_LEDGER = range(101, 131)
+
+
+def test_of_memories_that_are_alike_few_are_shown_and_what_others_link_to_comes_first():
+    cloud = {(a, b, "links_to") for a in ALIKE for b in ALIKE if a < b}
+    to_ledger = {(row, LEDGER, "relates_to") for row in NOTES_OF_LEDGER}
+    groups = dict.fromkeys(ALIKE, "categories/preferences")
+    groups |= dict.fromkeys(NOTES_OF_LEDGER, "notes")
+    groups[LEDGER] = "notes/projects"
+    chosen = notes_that_matter(groups, set(ALIKE), cloud | to_ledger, 40)
+    assert chosen[0] == LEDGER
+    assert len(set(chosen) & set(ALIKE)) == 2
+    assert set(chosen) & set(NOTES_OF_LEDGER)
+
+
+def test_each_group_has_room_however_few_links_it_has():
+    to_first = {(row, 0, "links_to") for row in range(1, 500)}
+    groups = dict.fromkeys(range(500), "notes/large") | dict.fromkeys(range(500, 520), "vault")
+    chosen = notes_that_matter(groups, set(), to_first, 60)
+    assert len(chosen) <= 60
+    assert any(groups[row] == "vault" for row in chosen)
+
+
+def test_groups_that_matter_least_join_their_project():
+    places = {row: ["vault", f"folder {row % 30}", "deep"] for row in range(300)}
+    links = {(row, 0, "links_to") for row in range(0, 300, 30)} - {(0, 0, "links_to")}
+    groups = groups_by_row(places, links)
+    assert groups[0] == "vault/folder 0"
+    assert len(set(groups.values())) <= MOST_GROUPS
+    assert "vault" in groups.values()
+
+
+def test_few_notes_are_all_shown():
+    groups = dict.fromkeys(ALIKE, "categories/preferences")
+    cloud = {(a, b, "links_to") for a in ALIKE for b in ALIKE if a < b}
+    assert notes_that_matter(groups, set(ALIKE), cloud, 150) == list(ALIKE)
+
+
+async def test_the_panel_says_each_relation_once_with_its_notes(web, page):
+    web.memory.write(
+        Draft("Ledger keeps the books.\n\n- led by [[Mara]]\n", project="notes", title="Ledger")
+    )
+    web.memory.write(Draft("She leads.", project="notes", title="Mara"))
+    for number in range(9):
+        web.memory.write(Draft("See [[Ledger]].", project="notes", title=f"Week {number}"))
+    shown = await page.see("/page/graph?part=panel&note=Ledger")
+    assert "Ledger keeps the books." in shown
+    headings = [re.sub("<[^>]*>", "", heading) for heading in re.findall("<h3>.*?</h3>", shown)]
+    assert headings == ["Led by 1", "Links to here 9"]
+    assert "and 4 more" in shown
+    leads = await page.see("/page/graph?part=panel&note=Mara")
+    assert "Led by this" in leads
+
+
+async def test_a_graph_of_all_names_its_groups(web, page):
+    for number in range(3):
+        web.memory.write(Draft(f"I like tea {number}", project="categories", category="habits"))
+    web.memory.write(Draft("x", project="notes", title="Plan", folder="work"))
+    found = (await page.client.get("/api/graph?by=links")).json()
+    assert found["groups"] == {
+        "categories/habits": {"title": "habits", "notes": 3},
+        "notes/work": {"title": "notes/work", "notes": 1},
+    }
+    assert {node["cluster"] for node in found["nodes"]} == found["groups"].keys()

@@ -1,0 +1,89 @@
+"""Reminders on their own page and on Today: when they are due, how they repeat, done, put off."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from memoranda.clock import stamp
+from memoranda.jobs import reminders
+from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.repetition import repetition
+from serve.test_page import memory, plain
+
+pytestmark = pytest.mark.anyio
+
+
+def reminder(web, text, **span):
+    due = {"due_at": stamp(web.now + timedelta(**span))}
+    return memory(web, text, category="reminders", metadata=due)
+
+
+def buttons_for(shown, note):
+    """The actions that a page offers for a reminder."""
+    forms = re.findall(r'action="/page/reminder".*?</form>', shown, re.S)
+    own = [form for form in forms if note.id in form]
+    return {action for form in own for action in re.findall(r'name="action" value="(\w+)"', form)}
+
+
+async def test_the_page_of_a_reminder_says_when_and_has_done_and_put_off(web, page):
+    note = reminder(web, "Water the fern", days=-2, hours=-1)
+    address = note_url(note.project, note.path)
+    shown = await page.see(address)
+    assert "2 days late" in plain(shown)
+    assert buttons_for(shown, note) == {"due", "done", "snooze"}
+    answer = await page.send("/page/reminder", ref=note.id, action="done", back=address)
+    assert answer.headers["location"].startswith(address)
+    shown = await page.see(address)
+    assert buttons_for(shown, note) == {"due", "snooze"}
+    assert re.search(r'class="tag good">done<', shown)
+
+
+async def test_a_reminder_gets_another_time_and_a_repetition_on_its_page(web, page):
+    note = reminder(web, "Water the fern", days=-2)
+    await page.send("/page/reminder", ref=note.id, action="done")
+    address = note_url(note.project, note.path)
+    await page.send(
+        "/page/reminder", ref=note.id, action="due", when="every monday 9:00", back=address
+    )
+    header = web.memory.read(note.id).header
+    assert header["repeat"].startswith("FREQ=WEEKLY")
+    assert "acked_at" not in header
+    assert "every Mon" in plain(await page.see(address))
+    await page.send("/page/reminder", ref=note.id, action="due", when="friday 10:00", back=address)
+    header = web.memory.read(note.id).header
+    assert "repeat" not in header
+    (row,) = [kept for info, kept in reminders.listed(web.memory) if info.id == note.id]
+    assert row.due.hour == 10
+    bad = await page.send("/page/reminder", ref=note.id, action="due", when="whenever")
+    assert bad.status_code == 400
+
+
+async def test_what_is_due_is_done_or_put_off_on_today(web, page):
+    note = reminder(web, "Water the fern", hours=-2)
+    shown = await page.see("/page")
+    assert buttons_for(shown, note) == {"done", "snooze"}
+    answer = await page.send(
+        "/page/reminder", ref=note.id, action="snooze", until="in 1 week", back="/page"
+    )
+    assert answer.headers["location"].startswith("/page")
+    assert note.id not in await page.see("/page")
+
+
+@pytest.mark.parametrize(
+    ("rule", "english", "chinese"),
+    [
+        ("FREQ=WEEKLY;BYDAY=MO,TH;BYHOUR=9;BYMINUTE=0", "every Mon, Thu", "每周一, 周四"),
+        ("FREQ=WEEKLY;INTERVAL=2;BYDAY=FR;BYHOUR=9;BYMINUTE=0", "every 2 weeks, Fri", None),
+        ("FREQ=DAILY;BYHOUR=9;BYMINUTE=0", "every day", "每天"),
+        ("FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=9;BYMINUTE=0", "every month, the last day", None),
+        ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=1;BYHOUR=9;BYMINUTE=0", "every year", "每年"),
+        ("whenever", "repeats", "重复"),
+    ],
+)
+def test_a_rule_is_said_in_words(rule, english, chinese):
+    assert repetition("en", rule) == english
+    if chinese:
+        assert repetition("zh", rule) == chinese

@@ -320,14 +320,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         draft: Draft,
         overwrite: bool,
         checksum: str | None,
-        taken_places: set[str],
+        taken_permalinks: set[str],
     ) -> Step:
         """Add the step that writes a note, new or over an existing one (contract 000b, 7,
         write_note).
 
         overwrite: whether the draft may replace a note.
         checksum: the checksum that the note to replace must have; None for any.
-        taken_places: the permalinks given by this change. The note's permalink is added.
+        taken_permalinks: the permalinks given by this change. The note's permalink is added.
         """
         from memoranda.note import markdown
 
@@ -341,8 +341,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             keep = _kept_keys(info, self.parse(info.project, info.path, file))
         metadata = _metadata_of(draft)
         old = file.data.decode("utf-8", "replace") if file else ""
-        permalink = self.free_permalink(project, path, taken_places)
-        taken_places.add(permalink)
+        permalink = self.free_permalink(project, path, taken_permalinks)
+        taken_permalinks.add(permalink)
         content = draft.text
         tags: Sequence[str] = draft.tags
         keys: set[str] | None = None

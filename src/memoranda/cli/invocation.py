@@ -77,7 +77,10 @@ class Invocation:
             from memoranda.note.project_access import is_agent
 
             if not is_agent(name):
-                hint = "An agent's name is of a-z, 0-9, dots, dashes and underscores."
+                hint = (
+                    "An agent's name is of a-z, 0-9, dots, dashes and underscores, and not owner, "
+                    "manual, import, web or file."
+                )
                 raise InvalidInput(f'invalid agent "{name}"', hint)
         return name and name.lower()
 

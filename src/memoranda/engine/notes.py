@@ -325,14 +325,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         draft: Draft,
         overwrite: bool,
         checksum: str | None,
-        taken_places: set[str],
+        taken_permalinks: set[str],
     ) -> Step:
         """Add the step that writes a note, which may replace another note (contract 000b, 7,
         write_note).
 
         overwrite: whether the draft may replace a note.
         checksum: the checksum that the replaced note must have; None for any checksum.
-        taken_places: the permalinks of the notes that this change has written so far. The permalink
+        taken_permalinks: the permalinks of the notes that this change has written so far. The permalink
             of the new note is added.
         """
         from memoranda.note import markdown
@@ -347,8 +347,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             keep = _kept_keys(info, self.parse(info.project, info.path, file))
         metadata = _metadata_of(draft)
         old = file.data.decode("utf-8", "replace") if file else ""
-        permalink = self.free_permalink(project, path, taken_places)
-        taken_places.add(permalink)
+        permalink = self.free_permalink(project, path, taken_permalinks)
+        taken_permalinks.add(permalink)
         content = draft.text
         tags: Sequence[str] = draft.tags
         keys: set[str] | None = None

@@ -34,6 +34,7 @@ from memoranda.sources.files import make_private, reason, sync_folder, write_fil
 from memoranda.sources.layout import changing_shared
 from memoranda.sources.path_guard import check_size
 from memoranda.text.gate import SECRET, default_rules
+from memoranda.text.unicode import flat
 from memoranda.text.user_path import user_folder, user_path
 
 # Folders of the operating system, which must not become a project.
@@ -157,8 +158,11 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
         shown_path: the folder as the caller wrote it.
 
-        Raises ProjectRefused if the path seems to contain a secret.
+        Raises ProjectRefused if the path seems to contain a secret, or has characters that cannot be
+        seen, so that it would be shown as another path.
         """
+        if flat(f"{name} {root}") != f"{name} {root}":
+            raise ProjectRefused(flat(shown_path), "the path has characters that cannot be seen")
         if default_rules().find(f"{name} {root}", SECRET):
             raise ProjectRefused(shown_path, "the path seems to hold a secret")
         ask(self, name, root, default)

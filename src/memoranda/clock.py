@@ -213,7 +213,7 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
 def acquires(lock: threading.Lock, seconds: float) -> bool:
     """Wait for a lock of this process without pauses. Returns whether it was acquired in time.
 
-    The limit is that of `wait_for`.
+    The limit in all is as in `wait_for`.
 
     seconds: how long one wait may be, so that an order to stop (`waits_until`) is heard in between.
     """

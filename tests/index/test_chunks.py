@@ -9,8 +9,7 @@ import pytest
 
 from index.conftest import Desk
 from memoranda.index import search
-from memoranda.index.features import SHORT
-from memoranda.index.search.chunks import chunk
+from memoranda.index.features import SHORT, chunk, chunk_spans, spans_from_index
 from memoranda.query import Query
 
 SMALL_TALK = [
@@ -165,3 +164,34 @@ def test_list_items_are_passages_and_the_heading_stays_with_the_first() -> None:
     pieces = [text[a:b] for a, b in chunk(text)]
     assert "".join(pieces) == text
     assert [piece.strip() for piece in pieces] == [f"## Facts\n{items[0]}", *items[1:]]
+
+
+def test_chunks_read_from_the_index_are_those_the_text_is_cut_into(shelf: Desk) -> None:
+    shelf.put("list.md", "## Facts\n" + "- an item of the list, one of many\n" * 40)
+    shelf.put("中文.md", "记忆是笔记。" * 200)
+    rows = shelf.db.execute("select text, chunks, speakers from text").fetchall()
+    assert sum(cuts is not None for _, cuts, _ in rows) == 5
+    for text, cuts, speakers in rows:
+        if cuts is not None:
+            assert spans_from_index(cuts, speakers) == chunk_spans(text)
+        else:
+            assert len(text) <= SHORT
+
+
+def test_a_search_finds_the_same_without_the_chunks_of_the_index(shelf: Desk) -> None:
+    question = "Which red canoe did Mel buy at the market?"
+    with_chunks = asked(shelf, question, explain=True)
+    shelf.db.execute("update text set chunks = null, speakers = null")
+    assert asked(shelf, question, explain=True) == with_chunks
+
+
+def test_notes_that_score_alike_have_one_order_on_all_pages(desk: Desk) -> None:
+    desk.put_all({f"{number:02}.md": "The canoe is red and new." for number in range(60)})
+    whole = search.search(desk.db, Query("Is the canoe red and new?"), viewer=None, limit=60)
+    paths = [hit.note.path for hit in whole]
+    assert paths == sorted(paths, reverse=True)
+    for offset in (0, 10, 20, 50):
+        page = search.search(
+            desk.db, Query("Is the canoe red and new?"), viewer=None, limit=10, offset=offset
+        )
+        assert [hit.note.path for hit in page] == paths[offset : offset + 10]

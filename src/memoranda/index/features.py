@@ -7,11 +7,13 @@ and have the same day.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from struct import Struct
 from typing import NamedTuple
 
 from memoranda.clock import microseconds
@@ -40,6 +42,16 @@ _SPEAKER = lazy_pattern(
 )
 # Where a turn begins.
 _TURN = lazy_pattern(rf"^(?={_SPEAKER.pattern})", re.M)
+# A text with at least this many characters and list items is cut at the items.
+_MIN_LIST_CHARACTERS = 200
+_MIN_ITEMS = 3
+# The beginning of a list item.
+_ITEM = lazy_pattern(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
+# A short beginning that ends in a colon: the name of a speaker.
+_NAME_OF_CHUNK = lazy_pattern(r"[^\n:：]{1,80}[:：]")
+# Start, stop and words of a chunk in the index.
+_CUT = Struct("<HHH")
+_MAX_STORED_CHARACTERS = 0xFFFF
 # Titles before a name, which are not the name.
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
 # Words before a colon that are a label.
@@ -152,6 +164,98 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
         if len(names) * 2 <= len(starts) and (starts[-1] - starts[0]) / len(starts) <= 4_000:
             return [(a, b) for a, b in pairwise([0, *starts, len(text)]) if text[a:b].strip()]
     return [(passage.start, passage.end) for passage in passages(text)]
+
+
+class ChunkSpan(NamedTuple):
+    """A chunk of a text: `text[start:stop]`.
+
+    words: about how many words it has, at least 1.
+    speaker: the folded first name of the person who says it, or None.
+    """
+
+    start: int
+    stop: int
+    words: int
+    speaker: str | None
+
+
+class StoredChunks(NamedTuple):
+    """The chunks of a text as the index keeps them: columns of table `text`.
+
+    cuts: start, stop and words of each chunk.
+    speakers: the speakers as a JSON list. None if nobody is named.
+    """
+
+    cuts: bytes
+    speakers: str | None
+
+
+def chunk(text: str) -> list[tuple[int, int]]:
+    """Split a text into turns of a conversation, or into list items and passages of about 200 words.
+
+    Return (start, stop) of each. A short text is one chunk.
+    """
+    if len(text) <= SHORT:
+        return [(0, len(text))]
+    spans: list[tuple[int, int]] = []
+    for start, stop in turns_or_passages(text):
+        if stop - start >= _MIN_LIST_CHARACTERS:
+            starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
+        else:
+            starts = []
+        if len(starts) < _MIN_ITEMS:
+            spans.append((start, stop))
+            continue
+        # Each item includes the text after it. A heading before the list belongs to the first item,
+        # any other text before it is a separate chunk.
+        text_before = text[start : starts[0]].strip()
+        is_heading = text_before.startswith("#") and "\n" not in text_before
+        first_cut = 0 if text_before and not is_heading else 1
+        starts = [start, *starts[first_cut:]]
+        spans += zip(starts, [*starts[1:], stop], strict=True)
+    return spans or [(0, len(text))]
+
+
+def chunk_spans(text: str) -> list[ChunkSpan]:
+    """Return the chunks of a text (`chunk`) with their words and speakers."""
+    spans: list[ChunkSpan] = []
+    for start, stop in chunk(text):
+        match = _NAME_OF_CHUNK.match(text, start)
+        if match:
+            # `speaker_of` needs a word after the colon.
+            speaker = speaker_of(f"{match.group()} x".lstrip())
+        else:
+            speaker = None
+        words = round(word_count(text[start:stop])) or 1
+        spans.append(ChunkSpan(start, stop, words, speaker))
+    return spans
+
+
+def stored_chunks(text: str) -> StoredChunks | None:
+    """Return the chunks of a text for the index, so that a search need not cut it again.
+
+    None for a text of a single chunk, and for one so long that its places need more than 2 bytes.
+    """
+    if not SHORT < len(text) <= _MAX_STORED_CHARACTERS:
+        return None
+    spans = chunk_spans(text)
+    speakers = [span.speaker for span in spans]
+    cuts = b"".join([_CUT.pack(*span[:3]) for span in spans])
+    if not any(speakers):
+        return StoredChunks(cuts, None)
+    return StoredChunks(cuts, json.dumps(speakers, ensure_ascii=False))
+
+
+def spans_from_index(cuts: bytes, speakers: str | None) -> list[ChunkSpan]:
+    """Return the chunks that `stored_chunks` stored."""
+    numbers = _CUT.iter_unpack(cuts)
+    if speakers is None:
+        return [ChunkSpan(start, stop, words, None) for start, stop, words in numbers]
+    names = json.loads(speakers)
+    return [
+        ChunkSpan(start, stop, words, name)
+        for (start, stop, words), name in zip(numbers, names, strict=True)
+    ]
 
 
 def stem_text(texts: Iterable[str], facet: str) -> str:

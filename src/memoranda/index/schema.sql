@@ -109,7 +109,9 @@ create index expired_key on expired (key);
 -- One row per note: the file's text, parted into frontmatter and body, and what is needed to take
 -- the note's words out of the full-text tables again. `header` is JSON, which filters read faster than YAML;
 -- null for notes without one. `fields` are the `key:: value` lines of the text as JSON, null where there are none. A long text has so many `passages`; the first one is in row 65536 * `row` of `passage`.
--- `folds`: folding changes more of it than the case of letters (listing.py).
+-- `folds`: folding changes more of it than the case of letters (listing.py). `chunks`: where it is cut for a search, three
+-- numbers of 2 bytes for each chunk (features.py); null for a text of one chunk and for one with passages. `speakers`: who
+-- says each chunk, as JSON; null where nobody is named.
 create table text (
   row      integer primary key,
   front    text not null,
@@ -120,6 +122,8 @@ create table text (
   facet    text not null,
   passages integer not null,
   folds    integer not null,
+  chunks   blob,
+  speakers text,
   text     text not null
 );
 

@@ -602,6 +602,7 @@ def _provenance_json(provenance: Provenance) -> str | None:
 def _text_row(note: Note, known: _Indexed, extra: Inline) -> Row:
     """Return the row of table `text`: the file's text, and the fields that are searched."""
     body = note.text[note.body_at :]
+    chunks = features.stored_chunks(body) if not known.passages else None
     return {
         "front": note.text[: note.body_at],
         "header": known.header,
@@ -611,6 +612,8 @@ def _text_row(note: Note, known: _Indexed, extra: Inline) -> Row:
         "facet": known.facet,
         "passages": known.passages,
         "folds": folds(body),
+        "chunks": chunks and chunks.cuts,
+        "speakers": chunks and chunks.speakers,
         "text": body,
     }
 

@@ -9,7 +9,6 @@ score of its best chunk, and this chunk is shown.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,14 @@ from itertools import chain
 from operator import or_
 from typing import NamedTuple
 
-from memoranda.index.features import SHORT, first_person, speaker_of, style_of, turns_or_passages
+from memoranda.index.features import (
+    SHORT,
+    ChunkSpan,
+    chunk_spans,
+    first_person,
+    spans_from_index,
+    style_of,
+)
 from memoranda.index.resolve import key
 from memoranda.index.search.feedback import SOURCES, topic_shares
 from memoranda.index.search.queries import NoteText
@@ -35,7 +41,6 @@ from memoranda.index.search.words import (
     snippet,
 )
 from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
-from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import word_count
 
 # How many of the best notes are read for a question.
@@ -53,20 +58,13 @@ _MAX_READ_CHUNKS = 60
 _MAX_NEARNESS_CHUNKS = 20
 # A question with fewer informative words is too short to say that nothing answers it.
 _MIN_QUESTION_WORDS = 3
-# A text with at least this many characters and list items is cut at the items.
-_MIN_LIST_CHARACTERS = 200
-_MIN_ITEMS = 3
-# The chunks of this many long texts are cached, and the styles of this many chunks. Without the
+# The chunks of this many passages are cached, and the styles of this many chunks. Without the
 # caches, `bench/recall.py --notes session` takes half as long again.
 _CACHE_SIZE = 2_000
 # The chunks by the hash of their text, so that the texts need not be kept.
-_known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
+_known_chunks: dict[int, list[ChunkSpan]] = {}
 _style_of = lru_cache(_CACHE_SIZE)(style_of)
 _first_person = lru_cache(_CACHE_SIZE)(first_person)
-# The beginning of a list item.
-_ITEM = lazy_pattern(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
-# A short beginning that ends in a colon: the name of a speaker.
-_SPEAKER = lazy_pattern(r"[^\n:：]{1,80}[:：]")
 
 
 @dataclass(slots=True)
@@ -97,32 +95,6 @@ class Chunk:
     is_relevant: bool = False
     parts: dict[str, float] = field(default_factory=dict)
     named: float = 0.0
-
-
-def chunk(text: str) -> list[tuple[int, int]]:
-    """Split a text into turns of a conversation, or into list items and passages of about 200 words.
-
-    Return (start, stop) of each. A short text is one chunk.
-    """
-    if len(text) <= SHORT:
-        return [(0, len(text))]
-    spans: list[tuple[int, int]] = []
-    for start, stop in turns_or_passages(text):
-        if stop - start >= _MIN_LIST_CHARACTERS:
-            starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
-        else:
-            starts = []
-        if len(starts) < _MIN_ITEMS:
-            spans.append((start, stop))
-            continue
-        # Each item includes the text after it. A heading before the list belongs to the first item,
-        # any other text before it is a separate chunk.
-        text_before = text[start : starts[0]].strip()
-        is_heading = text_before.startswith("#") and "\n" not in text_before
-        first_cut = 0 if text_before and not is_heading else 1
-        starts = [start, *starts[first_cut:]]
-        spans += zip(starts, [*starts[1:], stop], strict=True)
-    return spans or [(0, len(text))]
 
 
 class _Passage(NamedTuple):
@@ -452,6 +424,8 @@ class ChunkReading:
         note = self._features.get(text.row)
         if note is not None and not note.is_long:
             return [Chunk(text.row, 0, len(text.text), note.words, note.speaker)]
+        if text.cuts is not None:
+            return [Chunk(text.row, *span) for span in spans_from_index(text.cuts, text.speakers)]
         pieces: list[Chunk] = []
         size = 0
         for first, last in text.spans:
@@ -707,20 +681,12 @@ def _together(chunks: Sequence[Chunk], bits: int) -> Chunk:
     )
 
 
-def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
-    """Return the chunks of a text: (start, stop, about how many words, speaker or None)."""
+def _sized_chunks(text: str) -> list[ChunkSpan]:
+    """Return the result of `chunk_spans`, kept for the next query."""
     text_hash = hash(text)
     pieces = _known_chunks.get(text_hash)
     if pieces is None:
-        pieces = []
-        for start, stop in chunk(text):
-            match = _SPEAKER.match(text, start)
-            if match:
-                # `speaker_of` needs a word after the colon.
-                speaker = speaker_of(f"{match.group()} x".lstrip())
-            else:
-                speaker = None
-            pieces.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
+        pieces = chunk_spans(text)
         if len(_known_chunks) >= _CACHE_SIZE:
             _known_chunks.clear()
         _known_chunks[text_hash] = pieces

@@ -126,6 +126,8 @@ class NoteText:
     front: its frontmatter.
     text: the text after that.
     spans: (start, stop) of the parts of `text` to read: all of it, or the passages that match.
+    cuts, speakers: the chunks of `text` as the index keeps them (`features.StoredChunks`). None if
+        it has one chunk or passages.
     """
 
     row: int
@@ -136,6 +138,8 @@ class NoteText:
     front: str
     text: str
     spans: list[tuple[int, int]]
+    cuts: bytes | None = None
+    speakers: str | None = None
 
 
 class Features(NamedTuple):
@@ -579,9 +583,11 @@ class SearchContext:
             header,
             text,
             count,
+            cuts,
+            speakers,
         ) in self.db.execute(
             "select n.row, p.name, n.title, n.aliases, n.tags, n.path, t.headings,"
-            " t.front, t.header, t.text, t.passages"
+            " t.front, t.header, t.text, t.passages, t.chunks, t.speakers"
             " from note n join project p on p.id = n.project join text t on t.row = n.row"
             f" where n.row in {_GIVEN}",
             (_json(rows),),
@@ -600,7 +606,9 @@ class SearchContext:
             spans = spans or [(0, len(text))]
             address = f"{project}/{path}\n{property_text(header)}"
             called = "\n".join((*names, headings, *(json.loads(tags) if tags else ())))
-            note_texts.append(NoteText(row, project, names, called, address, front, text, spans))
+            note_texts.append(
+                NoteText(row, project, names, called, address, front, text, spans, cuts, speakers)
+            )
         return note_texts
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:

@@ -354,10 +354,16 @@ class Ranking:
                 rows = self.context.rows_of_days(period.first, period.last, self.table.most)
                 self._add([row for row in rows if row not in self.features])
 
-    @cached_property
-    def _order(self) -> list[int]:
-        """The rows of the scored notes, the best first."""
-        return self.context.best_first(self.scores)
+    def _best_first(self, most: int) -> list[int]:
+        """Return the best scored notes, the best first: `most` of them and those that score alike.
+
+        The order of equal scores is looked up in the index, so notes that score less are left out.
+        """
+        if most >= len(self.scores):
+            return self.context.best_first(self.scores)
+        lowest = nlargest(max(1, most), self.scores.values())[-1]
+        best_scores = {row: score for row, score in self.scores.items() if score >= lowest}
+        return self.context.best_first(best_scores)
 
     @cached_property
     def _match(self) -> str:
@@ -396,8 +402,8 @@ class Ranking:
         Notes with equal scores are sorted by change, the last first, then by permalink. Notes that
         were not scored follow, the newest first.
         """
-        order = self._order
         stop = offset + limit
+        order = self._best_first(stop)
         if stop > len(order):
             unscored_rows = sorted(self._holding - self.features.keys(), reverse=True)
             if self._match:

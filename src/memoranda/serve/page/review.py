@@ -216,9 +216,9 @@ def _reasons(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[str]
     """Return why a suspicious note is held back, in the reader's words. Empty for other questions."""
     if item.kind != _SUSPICIOUS or not notes:
         return []
-    gate = visit.memory.engine.gate
-    ids = gate.suspicious(notes[0].text)
-    return [translated(visit.language, rule.why) for rule in gate.rules() if rule.id in ids]
+    ids = notes[0].suspicious
+    rules = visit.memory.gate_rules()
+    return [translated(visit.language, rule.why) for rule in rules if rule.id in ids]
 
 
 def panes_of(notes: Sequence[Note]) -> list[Pane]:

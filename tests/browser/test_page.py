@@ -260,9 +260,7 @@ def test_chosen_notes_are_tagged_and_deleted_together(visit, memory):
 
 def test_an_edit_beside_an_agent_keeps_both(visit, memory):
     note = memory.write(Draft("alpha\n\nbeta\n\ngamma\n", project="notes", title="Both"))
-    with visit(
-        "/page/note/notes/Both.md?part=edit", allowed=("409 (Conflict)", "400 (Bad Request)")
-    ) as page:
+    with visit("/page/note/notes/Both.md?part=edit", allowed=("409 (Conflict)",)) as page:
         box = page.get_by_label("Text")
         box.fill(box.input_value().replace("alpha", "ALPHA"))
         memory.as_caller("claude", "mcp").edit(note, Append("delta, by claude\n"))
@@ -279,18 +277,12 @@ def test_an_edit_beside_an_agent_keeps_both(visit, memory):
         box.fill(box.input_value().replace("ALPHA", "mine"))
         memory.edit(note, FindReplace("ALPHA", "theirs"))
         page.get_by_role("button", name="Save").click()
-        expect(box).to_have_value(
-            re.compile("<<<<<<< yours\nmine\n=======\ntheirs\n>>>>>>> theirs")
-        )
-        page.get_by_role("button", name="Save").click()
-        expect(page.locator("#trouble")).to_contain_text("both versions")
-        box.fill(
-            box.input_value()
-            .replace("<<<<<<< yours\nmine\n=======\n", "")
-            .replace("\n>>>>>>> theirs", "")
-        )
+        expect(page.get_by_role("alert").first).to_contain_text("choose for each place")
+        assert "<<<" not in page.locator("main").inner_text()
+        page.get_by_label("Keep theirs").check()
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".body")).to_contain_text("theirs")
+        expect(page.locator(".body")).not_to_contain_text("mine")
 
 
 def test_a_text_is_not_lost_when_its_note_was_deleted_meanwhile(visit, memory):

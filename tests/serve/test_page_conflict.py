@@ -71,7 +71,9 @@ async def test_a_change_while_the_places_are_decided_asks_again_and_keeps_what_w
     again = await page.send(ADDRESS, **fields_of(answer.text) | {"place0": "mine"})
     assert again.status_code == 409
     assert "my first" in again.text
-    saved = await page.send(ADDRESS, **fields_of(again.text) | {"place0": "mine", "place1": "theirs"})
+    saved = await page.send(
+        ADDRESS, **fields_of(again.text) | {"place0": "mine", "place1": "theirs"}
+    )
     assert saved.status_code == 303
     content = web.memory.read("notes/Tea.md").content
     assert "my first" in content

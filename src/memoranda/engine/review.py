@@ -71,6 +71,7 @@ class ReviewItem:
     refs: the ids, or other references, of the notes it is about.
     choices: (letter to press, effect). The letters `s`, `q` and `u` have other meanings.
     lines: one line for each of several questions that are asked as one.
+    subject: the text that the question quotes, for a list of questions. "" if it quotes none.
     """
 
     key: str
@@ -79,6 +80,7 @@ class ReviewItem:
     refs: tuple[str, ...]
     choices: tuple[tuple[str, str], ...]
     lines: tuple[str, ...] = ()
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,8 @@ def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         rules = ", ".join(info.suspicious)
         text = f'"{flat(title)}" ({place}) may hold instructions: {rules}'
         choices = ((KEEP, "it is fine, show it everywhere"), (DELETE, "delete the note"))
-        yield ReviewItem(suspicion(memory, info), "suspicious", text, (info.id,), choices)
+        key = suspicion(memory, info)
+        yield ReviewItem(key, "suspicious", text, (info.id,), choices, subject=flat(title))
 
 
 def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
@@ -429,7 +432,8 @@ def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         text = (
             f'Agent {row.get("agent")} asks for the folder {folder} as project "{row.get("name")}".'
         )
-        yield ReviewItem(key, "project", text, (str(folder),), choices)
+        subject = str(row.get("name"))
+        yield ReviewItem(key, "project", text, (str(folder),), choices, subject=subject)
 
 
 def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:

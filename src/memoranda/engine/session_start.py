@@ -114,13 +114,15 @@ def told_line(
     telling: Telling,
     *,
     mark: str = "",
+    names_author: bool = False,
     longest: int,
 ) -> str:
     """A note as one line: `- (2026-11-28, notes/tea) Anna likes tea`.
 
     body: the content of the note.
     telling: whether it is told as a fact, or as its author's claim with "unconfirmed".
-    mark: a remark beside the address. With "by NAME" the author is not named a second time.
+    mark: a remark beside the address.
+    names_author: whether the remark names the author, who is then not named a second time.
     longest: how many characters of the note are shown.
 
     If a newer note contradicts it, the line also tells what the newer note says.
@@ -136,7 +138,7 @@ def told_line(
     name = " ".join(flat(info.title).split())
     if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
         text = f"{name}: {text}"
-    if telling is Telling.CLAIM and not mark.startswith("by "):
+    if telling is Telling.CLAIM and not names_author:
         text = claimed(info.provenance, text)
         origin += ", unconfirmed"
     return MARKS.sub(PLAIN_MARK, f"- ({origin}) {cut(text, longest)}")

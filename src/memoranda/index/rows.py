@@ -212,6 +212,8 @@ class Hit(ValueObject):
     why: short reasons why it was found.
     line: the line where the passage starts, from 1. 0 if unknown.
     shares: how much each feature adds to the score, if an explanation was requested.
+    words: the words of the query in its title or text.
+    spelled: words it has instead of misspelled ones.
     """
 
     note: NoteInfo
@@ -220,6 +222,12 @@ class Hit(ValueObject):
     why: list[str] = field(default_factory=list)
     line: int = 0
     shares: dict[str, float] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    spelled: tuple[str, ...] = ()
+
+    def share_reasons(self) -> list[str]:
+        """Return the shares as `why` has them, such as `links 0.120`."""
+        return [f"{name} {value:.3f}" for name, value in self.shares.items()]
 
     def __repr__(self) -> str:
         place = f"{self.note.project}/{self.note.path}"

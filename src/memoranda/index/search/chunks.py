@@ -69,6 +69,19 @@ _ITEM = lazy_pattern(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
 _SPEAKER = lazy_pattern(r"[^\n:：]{1,80}[:：]")
 
 
+class MatchedWords(NamedTuple):
+    """The words of the query that a note contains.
+
+    spelled: words of its text that are in place of misspelled words of the query.
+    has_longer: whether a word of the query is only the beginning of a longer word.
+    """
+
+    title: tuple[str, ...]
+    text: tuple[str, ...]
+    spelled: tuple[str, ...]
+    has_longer: bool
+
+
 @dataclass(slots=True)
 class Chunk:
     """A part of a note: `text[start:stop]` of the note in `row`.
@@ -402,20 +415,33 @@ class ChunkReading:
 
         bits: the words of the query that the note contains (`word_marks`).
         """
+        matched = self._matched(bits)
+        reasons = []
+        if matched.title:
+            reasons.append(f"title: {', '.join(matched.title)}")
+        if matched.text:
+            reasons.append(f"words: {', '.join(matched.text)}")
+        if matched.spelled:
+            reasons.append(f"spelled: {', '.join(matched.spelled)}")
+        if matched.has_longer:
+            reasons.append("prefix")
+        return reasons
+
+    def matched(self, text: NoteText) -> MatchedWords:
+        """Return the words of the query that a note contains."""
+        return self._matched(self._held_bits(text))
+
+    def _matched(self, bits: int) -> MatchedWords:
+        """Return the words of the query whose marks are in `bits` (`word_marks`)."""
         words = [(word, marks_of(bits, at)) for at, word in enumerate(self._ranking.words)]
         titled = [word.text for word, marks in words if marks & TITLE and not word.is_weak]
         held_words = [word for word, marks in words if marks & IN_TEXT and not word.is_weak]
-        reasons = []
-        if titled:
-            reasons.append(f"title: {', '.join(titled)}")
-        if held_words:
-            reasons.append(f"words: {', '.join(word.text for word in held_words)}")
-        spelled = list(chain.from_iterable(word.spelled for word in held_words))
-        if spelled:
-            reasons.append(f"spelled: {', '.join(spelled)}")
-        if any(marks & IN_TEXT == LOOSE for _, marks in words):
-            reasons.append("prefix")
-        return reasons
+        return MatchedWords(
+            title=tuple(titled),
+            text=tuple(word.text for word in held_words),
+            spelled=tuple(chain.from_iterable(word.spelled for word in held_words)),
+            has_longer=any(marks & IN_TEXT == LOOSE for _, marks in words),
+        )
 
     def _named(self, text: NoteText) -> int:
         """Return bits: the words of the query in title, headings, tags and address of a note.

@@ -6,7 +6,6 @@ attack? An answer is a letter. For a question about notes, the page shows their 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -47,8 +46,6 @@ TITLES = {
 }
 """The question of each kind, for the list."""
 _SUSPICIOUS = "suspicious"
-# A text quoted in a question.
-_QUOTED = re.compile(r'"(.+?)"(?=[\s?,.)]|$)')
 # Characters of the subject of a question in the list.
 _MAX_SUBJECT_CHARACTERS = 100
 
@@ -152,8 +149,7 @@ def _address(visit: Visit, item: ReviewItem) -> str:
 
 def _short(item: ReviewItem) -> str:
     """Return the subject of a question: the text that it quotes, or else its beginning."""
-    quoted = _QUOTED.search(item.text)
-    return quoted[1] if quoted else item.text[:_MAX_SUBJECT_CHARACTERS]
+    return item.subject or item.text[:_MAX_SUBJECT_CHARACTERS]
 
 
 def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:

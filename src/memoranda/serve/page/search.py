@@ -29,8 +29,6 @@ HITS = 20
 MOST_HITS = 200
 """Hits that `/api` gives out at most."""
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
-# A reason of a hit that names words of the query: `words: heron, plan`.
-_WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 _DOT = " · "
@@ -179,9 +177,8 @@ def as_json(visit: Visit) -> dict[str, Any]:
 
 def shown(hit: Hit) -> ShownHit:
     """Return a hit with everything that the page shows of it."""
-    # A reason such as `links 0.12` is shown as a share. (No text starts with an empty tuple.)
-    share_names = tuple(f"{name} " for name in hit.shares)
-    reasons = [reason for reason in hit.why if not reason.startswith(share_names)]
+    shares = hit.share_reasons()
+    reasons = [reason for reason in hit.why if reason not in shares]
     passage = readable_passage(hit.passage, hit.note.title)
     return ShownHit(
         hit,
@@ -215,11 +212,7 @@ def _pieces(hit: Hit, text: str) -> list[tuple[bool, str]]:
 
     For the word "plan", `The plan holds` gives `The `, `plan` (True) and ` holds`.
     """
-    query_words: set[str] = set()
-    for reason in hit.why:
-        match = _WORDS.match(reason)
-        if match:
-            query_words.update(word for word in match[1].split(", ") if word)
+    query_words = {*hit.words, *hit.spelled} - {""}
     if not query_words:
         return [(False, text)] if text else []
     longest_first = sorted(query_words, key=len, reverse=True)

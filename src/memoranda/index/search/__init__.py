@@ -359,8 +359,9 @@ class _Search:
             parse.ParsedQuery(tuple(map(parse.Clause, product(*choices))), bare=True), today
         )
         for hit in hits:
-            held_words = [word for word in spelled if any(word in reason for reason in hit.why)]
-            hit.why.append(f"spelled: {', '.join(held_words or spelled)}")
+            held_words = [word for word in spelled if word in hit.words]
+            hit.spelled = tuple(held_words or spelled)
+            hit.why.append(f"spelled: {', '.join(hit.spelled)}")
         hits.relaxed = bool(hits.hits)
         return hits
 
@@ -405,12 +406,24 @@ class _Search:
             passage, line = reading.shown(texts[row])
             score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
             shares = adding_up(reading.shares(row), score) if self.explain else {}
-            why = reading.why(texts[row]) + [
-                f"{name} {value:.3f}" for name, value in shares.items()
-            ]
+            matched = reading.matched(texts[row])
+            why = reading.why(texts[row])
+            words = (*matched.title, *matched.text)
+            hit = Hit(
+                notes[row],
+                passage,
+                score,
+                why,
+                line,
+                shares,
+                words,
+                matched.spelled,
+                tuple(matched.reasons()),
+            )
+            why += hit.share_reasons()
             if not reading.is_strict:
                 why.append("relaxed")
-            hits.append(Hit(notes[row], passage, score, why, line, shares))
+            hits.append(hit)
         _show_observations(context.db, hits, context.query, reading.terms)
         return hits
 

@@ -67,6 +67,28 @@ _style_of = lru_cache(_CACHE_SIZE)(style_of)
 _first_person = lru_cache(_CACHE_SIZE)(first_person)
 
 
+class MatchedWords(NamedTuple):
+    """The words of the query that a note contains.
+
+    spelled: words of its text that are in place of misspelled words of the query.
+    has_longer: whether a word of the query is only the beginning of a longer word.
+    """
+
+    title: tuple[str, ...]
+    text: tuple[str, ...]
+    spelled: tuple[str, ...]
+    has_longer: bool
+
+    def reasons(self) -> list[str]:
+        """Return the words as reasons of a hit, such as `title: plan` and `words: plan, budget`."""
+        reasons = []
+        if self.title:
+            reasons.append(f"title: {', '.join(self.title)}")
+        if self.text:
+            reasons.append(f"words: {', '.join(self.text)}")
+        return reasons
+
+
 @dataclass(slots=True)
 class Chunk:
     """A part of a note: `text[start:stop]` of the note in `row`.
@@ -374,20 +396,29 @@ class ChunkReading:
 
         bits: the words of the query that the note contains (`word_marks`).
         """
+        matched = self._matched(bits)
+        reasons = matched.reasons()
+        if matched.spelled:
+            reasons.append(f"spelled: {', '.join(matched.spelled)}")
+        if matched.has_longer:
+            reasons.append("prefix")
+        return reasons
+
+    def matched(self, text: NoteText) -> MatchedWords:
+        """Return the words of the query that a note contains."""
+        return self._matched(self._held_bits(text))
+
+    def _matched(self, bits: int) -> MatchedWords:
+        """Return the words of the query whose marks are in `bits` (`word_marks`)."""
         words = [(word, marks_of(bits, at)) for at, word in enumerate(self._ranking.words)]
         titled = [word.text for word, marks in words if marks & TITLE and not word.is_weak]
         held_words = [word for word, marks in words if marks & IN_TEXT and not word.is_weak]
-        reasons = []
-        if titled:
-            reasons.append(f"title: {', '.join(titled)}")
-        if held_words:
-            reasons.append(f"words: {', '.join(word.text for word in held_words)}")
-        spelled = list(chain.from_iterable(word.spelled for word in held_words))
-        if spelled:
-            reasons.append(f"spelled: {', '.join(spelled)}")
-        if any(marks & IN_TEXT == LOOSE for _, marks in words):
-            reasons.append("prefix")
-        return reasons
+        return MatchedWords(
+            title=tuple(titled),
+            text=tuple(word.text for word in held_words),
+            spelled=tuple(chain.from_iterable(word.spelled for word in held_words)),
+            has_longer=any(marks & IN_TEXT == LOOSE for _, marks in words),
+        )
 
     def _named(self, text: NoteText) -> int:
         """Return bits: the words of the query in title, headings, tags and address of a note.

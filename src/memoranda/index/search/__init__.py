@@ -71,7 +71,7 @@ _HAN = (
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
 )
-# The score of a token that occurs 0, 1, … 5 times in a memory. More than five times are not counted.
+# The score of a token that occurs 0, 1, … 5 times in a memory. More than five count as five.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
 # A query with this many terms is pasted text, even with quotes and capital operators in it.

@@ -176,7 +176,7 @@ class ChunkReading:
         self._least = min(self.scores.values(), default=0.0)
 
     def _rows_to_read(self, first: int) -> list[int]:
-        """Choose the notes for `rows`: the `first` best ones, and READ_LONG long ones after them."""
+        """Choose the notes for `rows`: the `first` best notes, and READ_LONG more long notes."""
         ranking = self._ranking
         if self.is_strict:
             rows = list(ranking.features)
@@ -242,7 +242,7 @@ class ChunkReading:
                 piece.score = min(piece.score, piece.score * factor)
 
     def shown(self, text: NoteText) -> tuple[str, int]:
-        """Return (snippet from the best chunk of a note, line of the snippet in the file, from 1)."""
+        """Return (snippet from the best chunk of a note, its line in the file counted from 1)."""
         chunks = self.chunks.get(text.row, ())
         best: Chunk | None = None
         if chunks:

@@ -144,7 +144,7 @@ class NoteText:
 
 
 class Features(NamedTuple):
-    """The ranking features of a note, computed when it was indexed (schema.sql, table `feature`)."""
+    """The ranking features of a note, as they were indexed (schema.sql, table `feature`)."""
 
     row: int
     conversation: int | None

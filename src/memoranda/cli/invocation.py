@@ -89,7 +89,7 @@ class Invocation:
 
     @property
     def options(self) -> list[str]:
-        """Return `--config` and `--agent` with their values, for a command line to run elsewhere."""
+        """Return `--config` and `--agent` with their values, for another command line."""
         if self.config:
             config = ["--config", absolute_path(self.config)]
         else:
@@ -158,7 +158,11 @@ class Invocation:
         *,
         watch: bool = False,
     ) -> Iterator[_Session]:
-        """Open a session, and say at its end what a person should know."""
+        """Open a session. At its end, print notices, warnings, and the number of unreadable files.
+
+        projects: name -> folder of projects that only this command has.
+        watch: whether to watch the files for changes.
+        """
         from memoranda import clock
 
         with session_class.open(
@@ -174,7 +178,7 @@ class Invocation:
             finally:
                 if memory.notices:
                     output.warnings(memory.notices)
-            # The answer may be from the copy of this machine
+            # With a database, the answer may come from an old copy on this machine.
             if self.settings.url is not None:
                 output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:

@@ -23,7 +23,7 @@ _EDITED = "~"
 
 
 def patch(revisions: Iterable[Revision], *, colored: bool) -> list[str]:
-    """Return the lines that show how one change edited its notes: `+Buy tea`, `~Buy [-tea-]{+milk+}`.
+    """Return the lines that show how one change edited its notes, such as `~Buy [-tea-]{+milk+}`.
 
     colored: whether old and new parts get a colour. Then control characters are made visible, too.
     """

@@ -35,7 +35,7 @@ class Preset:
     like: the server whose tool names and replies are used.
     json_folder: the folder of JSON files with the key-value entries. None means that the entries
         are notes of project `kv`.
-    manners: name of a toolset -> a function that returns the toolset with another program's manners.
+    manners: name of a toolset -> a function that makes the toolset behave as in another program.
     """
 
     tools: tuple[str, ...]

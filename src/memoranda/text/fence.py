@@ -19,12 +19,12 @@ PLAIN_MARK = f"[{TAG}]"
 
 
 def fenced(text: str) -> str:
-    """`text` between our marks."""
+    """Return `text` between our marks. Marks within the text are replaced."""
     return f"{OPEN}\n{text}\n{CLOSE}"
 
 
 def cut(text: str, most_characters: int) -> str:
-    """`text`, with an ellipsis if it has more than `most_characters` characters."""
+    """Return `text`, cut to `most_characters` characters. A cut text ends in an ellipsis."""
     if len(text) <= most_characters:
         return text
     return f"{text[: most_characters - 1].rstrip()}…"

@@ -74,7 +74,8 @@ _LATER = 60.0
 Run = Callable[[Sequence[Sequence[int]]], np.ndarray]
 
 # The coefficients of the polynomial P in gelu(x) = x/2 (1 + tanh(x P(x²))). P is fitted to the
-# error function, so that gelu is at most 7e-8 off. P grows with x², as tanh must go to 1 for large x.
+# error function, so that gelu is at most 7e-8 off. P grows with x², so that tanh nears 1 for large
+# x.
 _GELU = tuple(
     map(
         np.float32,

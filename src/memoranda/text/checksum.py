@@ -1,4 +1,4 @@
-"""Checksums, without the time it takes to load OpenSSL."""
+"""Compute checksums of small data without loading OpenSSL, which takes 3 ms."""
 
 from __future__ import annotations
 

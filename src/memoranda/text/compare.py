@@ -62,7 +62,7 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 
 def _as_one_block(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return the common beginning, one changed block and the common end. Empty parts are left out."""
+    """Return the common beginning, one changed block, and the common end, without empty parts."""
     start = _count_of_equal(old, new)
     end = _count_of_equal(old[start:][::-1], new[start:][::-1])
     old_end = len(old) - end

@@ -92,10 +92,11 @@ def _content_of(content: Any) -> str:
 
 
 def turns_of(text: str) -> list[str]:
-    """Split a dialogue into its turns, the newest last: `A: Tea?\nB: Yes, green tea, please.`
+    """Split a dialogue into its turns, the newest last.
 
-    Return [] if the text is not a dialogue: fewer than half of its lines begin with a name and a
-    colon. If the newest turn says little, it is joined with the turns before it.
+    The lines `Ada: Which tea?` and `Bo: The green tea from Uji.` are two turns. Return [] if the
+    text is not a dialogue: fewer than half of its lines begin with a name and a colon. If the
+    newest turn says little, it is joined with the turns before it.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     starts = [line_index for line_index, line in enumerate(lines) if _TURN.match(line)]

@@ -13,13 +13,13 @@ OPEN = (
     'It may be stale: check what matters.">'
 )
 CLOSE = f"</{TAG}>"
-# What could end our fence; in its place
+# Finds our marks in a text, where they would end the fence. PLAIN_MARK replaces them.
 MARKS = lazy_pattern(rf"</?\s*{TAG}[^>\n]*>?", re.I)
 PLAIN_MARK = f"[{TAG}]"
 
 
 def fenced(text: str) -> str:
-    """Return `text` between our marks. Marks within the text are replaced."""
+    """Return `text` between our marks."""
     return f"{OPEN}\n{text}\n{CLOSE}"
 
 

@@ -247,7 +247,8 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     A title or heading that the passage repeats is left out. A heading alone is not a passage. Only
     the beginning of a very long text is cut into passages (docs/semantic.md).
 
-    Title `Tram`, body `## Fares\nA ticket is 2 euros.` → text `Tram\nFares\nA ticket is 2 euros.`
+    In the note `Tram`, the passage `Two euros.` under the heading `Fares` gets the text `Tram`,
+    `Fares`, `Two euros.`, on three lines.
     """
     found_passages = []
     title = title[:_TITLE]

@@ -214,7 +214,7 @@ _LEFT = re.compile(r"\.export-(\d+)-\w+")
 
 
 def _write_file(place: Path, lines: Iterable[str]) -> None:
-    """Write the lines to a file. After an error, the file has its former content. Raises Failure."""
+    """Write the lines to a file, which keeps its former content after an error. Raises Failure."""
     target = Path(os.path.realpath(place))
     data = (line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
     try:
@@ -609,7 +609,7 @@ def _read_graph(file: str) -> GraphText:
 
 
 def _graph_counts(lines: GraphText) -> tuple[str, dict[str, int]]:
-    """Return the numbers of entities, relations and bad lines: (in words, as keys of a document)."""
+    """Count entities, relations and bad lines. Return (in words, as keys of a document)."""
     entities = {entity.name for entity, _ in lines.entities}
     relations = {relation.triple for relation in lines.relations}
     counts = {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
@@ -842,7 +842,7 @@ def _size_of_copy(files: int, changes: int, texts: int) -> str:
 
 
 def _place_without_password(place: str) -> str:
-    """Return a place to print: a folder unchanged, an address of a database without its password."""
+    """Return a place to print: a folder unchanged, a database's address without its password."""
     from urllib.parse import parse_qsl, urlencode, urlsplit
 
     from memoranda.transfer.whole_home import DATABASE

@@ -156,7 +156,7 @@ def _runs_of(
 
 
 def _without_traces(runs: Sequence[Sequence[Change]], limit: int) -> Sequence[Sequence[Change]]:
-    """Return the first `limit` runs that are not about traces of sessions. 0 returns all of them."""
+    """Return the first `limit` runs that are not about traces of sessions. 0 means all of them."""
     shown_runs = [changes for changes in runs if changes[0].project != TRACE_PROJECT]
     if limit:
         return shown_runs[:limit]
@@ -248,7 +248,7 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
 
 
 def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
-    """The titles of notes, by the number of a change. A deleted note has the title it had last.
+    """Return number of a change -> title of its note. A deleted note has its last title.
 
     Only titles that differ from the name of the file are included.
     """
@@ -273,7 +273,7 @@ def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
 
 
 def _title_of(memory: MemorySession, revision: Revision) -> str:
-    """The title that a note's text had after a change, or before it was deleted."""
+    """Return the title of a note after a change, or the title before the note was deleted."""
     text = revision.before if revision.after is None else revision.after
     if text is None:
         return ""
@@ -485,9 +485,7 @@ def _confirm_erasure(notes: Sequence[str]) -> None:
 
 
 def _erasure_lines(erasure: Erased) -> list[str]:
-    """Lines about an erasure: what was removed, where it was looked for, and where something
-    remains.
-    """
+    """Return the lines about an erasure: the removed texts, the searched places, and remains."""
     lines = [f"Erased {note}" for note in erasure.notes]
     lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
     ending = "some of it is left" if erasure.remains else "nothing of it is left"

@@ -150,8 +150,8 @@ _BLANKED = bytes(
 def plain(sentence: str) -> str:
     """Return the folded words of a sentence, without marks, signs and hidden characters.
 
-    `Do **NOT** tell` → `do not tell`. Letters of other alphabets that look like Latin ones are kept;
-    `look_alike` replaces them.
+    `Do **NOT** tell` → `do not tell`. Letters of other alphabets that look like Latin letters are
+    kept; `look_alike` replaces them.
     """
     return sentence.translate(_FOLDING)
 

@@ -314,7 +314,7 @@ def _batch(prompt: str | None, file: str | None) -> Batch:
     """
     from memoranda.faces.agent.session import Batch, read_batch
 
-    # Nothing when it is a terminal, where nobody knows that we wait
+    # A terminal is not read: nobody there would know that the command waits for input.
     def stdin() -> bytes:
         if sys.stdin is None or sys.stdin.isatty():
             return b""

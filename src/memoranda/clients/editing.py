@@ -537,6 +537,7 @@ def _read(text: str) -> Document:
     """
     without_comments = _COMMENT.sub(_spaces, " " + text[1:] if text.startswith(BOM) else text)
     plain_json = _TRAILING.sub(_spaces, without_comments)
+    # Comments and trailing commas became blanks, so positions are the same in all three texts.
     value = lambda node: json.loads(plain_json[node.start : node.end])
     if not plain_json.strip(_SPACE):
         return Document(text, None, None, value)

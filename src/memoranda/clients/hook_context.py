@@ -93,10 +93,13 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
         _tell_new_session(teller, memory, event, now)
     if since is not None:
         news = _notes_of_others(memory, since, now)
-        teller.section("Added by others since your last session", news, START_TOKENS)
+        teller.section(
+            "Added by others since your last session", news, START_TOKENS, marks_name_authors=True
+        )
     elif not session.is_known:
         by_agents = [(info, by) for info, by in _notes_of_others(memory, now - _LATELY, now) if by]
-        teller.section("Added by other agents lately", by_agents[:_MOST_LATELY], 400)
+        newest = by_agents[:_MOST_LATELY]
+        teller.section("Added by other agents lately", newest, 400, marks_name_authors=True)
     teller.end()
     is_empty = not teller.notes and session.is_known
     if is_empty or not teller.lines:
@@ -225,6 +228,20 @@ def _repository(cwd: str) -> Path | None:
     return None
 
 
+class _NoteToTell(NamedTuple):
+    """A note for a section.
+
+    mark: a remark such as "open", or "".
+    stale: the warning that code which it cites changed or is gone, or "".
+    """
+
+    info: NoteInfo
+    mark: str
+    telling: Telling
+    body: str
+    stale: str
+
+
 class _Teller:
     """Collects lines about notes within a budget of tokens. No note is told twice.
 
@@ -274,6 +291,7 @@ class _Teller:
         infos: Iterable[tuple[NoteInfo, str]],
         most_tokens: int,
         *,
+        marks_name_authors: bool = False,
         texts: Mapping[int, str] = {},
         longest: int = _LINE_CHARACTERS,
     ) -> None:
@@ -283,6 +301,7 @@ class _Teller:
         infos: pairs of a note and a mark such as "open", which is shown at the note; "" for no
             mark.
         most_tokens: how many tokens the section may use at most.
+        marks_name_authors: whether the marks name the authors of the notes.
         texts: the texts to show in place of whole notes, by row of the note.
         longest: how many characters of a note are shown at most.
         """
@@ -300,32 +319,37 @@ class _Teller:
                 chosen.append((info, mark, telling))
         bodies = contents(self._memory, [info for info, _, _ in chosen])
         rows = [
-            (info, self._with_stale(mark, info, body), telling, body)
+            _NoteToTell(info, mark, telling, body, self._stale(info, body))
             for (info, mark, telling), body in zip(chosen, bodies, strict=True)
         ]
         # Notes that cite changed code come last, and are the first to be left out.
-        rows.sort(key=lambda row: _STALE in row[1])
-        for info, mark, telling, body in rows:
-            text = texts.get(info.row, body)
-            line = told_line(self._memory, info, text, telling, mark=mark, longest=longest)
+        rows.sort(key=lambda row: row.stale != "")
+        for row in rows:
+            line = told_line(
+                self._memory,
+                row.info,
+                texts.get(row.info.row, row.body),
+                row.telling,
+                mark=", ".join(filter(None, (row.mark, row.stale))),
+                names_author=marks_name_authors and row.mark != "",
+                longest=longest,
+            )
             lines = [*heads, line]
             if self._room - sum(tokens_in(line + "\n") for line in lines) < unused:
                 break
             self.say(*lines)
-            self.notes.append(info.id)
+            self.notes.append(row.info.id)
             heads = []
 
-    def _with_stale(self, mark: str, info: NoteInfo, body: str) -> str:
-        """Return the mark of a note, with a warning added if the note cites code that changed or is
-        gone.
+    def _stale(self, info: NoteInfo, body: str) -> str:
+        """Return a warning if the note cites code that changed or is gone; otherwise "".
 
-        mark: the mark without the warning; "" for no mark.
         body: the text of the note.
         """
         if "`" not in body and CITES not in info.header:
-            return mark
+            return ""
         stale = self._citations.stale(info, body)
-        return ", ".join(filter(None, (mark, f"{_STALE} {stale}" if stale else "")))
+        return stale and f"{_STALE} {stale}"
 
 
 def _about_project(

@@ -90,6 +90,7 @@ class Finding:
     text: the fault in words.
     fix: the safe repair in words; "" if no safe repair exists.
     fixed: whether `repair` has carried out the fix.
+    target: the id of the missing note that a dangling link leads to; "" for other faults.
     """
 
     level: str
@@ -98,6 +99,7 @@ class Finding:
     text: str
     fix: str = ""
     fixed: bool = False
+    target: str = ""
 
 
 def examine(memory: ReadVerbs) -> list[Finding]:
@@ -462,7 +464,9 @@ def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
             if link not in known_ids:
                 text = f"links to {link}, which is gone"
                 place = home_path(info)
-                findings.append(Finding("warning", "dangling_link", place, text, "remove the link"))
+                findings.append(
+                    Finding("warning", "dangling_link", place, text, "remove the link", target=link)
+                )
     return findings
 
 
@@ -598,10 +602,9 @@ def _remove_link(memory: PlaceVerbs, finding: Finding) -> None:
     folder, _, path = finding.path.partition("/")
     project = CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT
     info = memory.index.notes.get(project, path)
-    missing_id = finding.text.removeprefix("links to ").partition(",")[0]
-    if info is not None and missing_id in info.links:
+    if info is not None and finding.target in info.links:
         with memory.change("unlink", fresh=False) as change:
-            set_keys(memory, change, info, links_without(info, missing_id))
+            set_keys(memory, change, info, links_without(info, finding.target))
 
 
 def _remove_leftover(engine: Engine, finding: Finding) -> None:

@@ -352,6 +352,7 @@ class NoteEntries(Entries):
                 matches.append(
                     (-recalls, -(entry.created // 1_000_000), entry.namespace, entry.key, entry.row)
                 )
+        # Only the entries of the page are read from the index, by their rows.
         page = sorted(matches)[offset : offset + limit]
         rows = [row for *_, row in page]
         values = self.engine.index.notes.bodies(rows)

@@ -33,7 +33,7 @@ from memoranda.engine.graph import (
 from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.writing import editable, read_unlocked
-from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.errors import Advice, InvalidInput, MemorandaError
 from memoranda.index.entity_queries import EntityRow, target_name
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.entity import (
@@ -60,6 +60,9 @@ _LATEST = 253_000_000_000_000_000
 # Header keys that memoranda uses itself. If a graph file has another key with such a name, the
 # header of the note has this key below `fields`.
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
+# The ends of errors about notes that the graph cannot change.
+_MEND = Advice(" Mend it in an editor or with edit_note.", ("edit_note",), " Mend it in an editor.")
+_DELETE_NOTES = Advice("; use delete_note", ("delete_note",), " and are not deleted here")
 
 
 class NoteGraph(Graph):
@@ -286,8 +289,8 @@ class NoteEdits:
         try:
             yield self._text(row)
         except ValueError as error:
-            why = f"The note {row.path} was not changed: {error}. Mend it in an editor or with edit_note."
-            raise InvalidInput(why) from None
+            why = f"The note {row.path} was not changed: {error}."
+            raise InvalidInput(why, advice=_MEND) from None
 
     def observations(self, name: str) -> list[str]:
         """Return the observations of an entity, with the edits of this call so far."""
@@ -616,7 +619,7 @@ class ProjectGraph(NoteGraph):
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
-        raise InvalidInput(f'Entities of project "{self.project}" are notes; use delete_note')
+        raise InvalidInput(f'Entities of project "{self.project}" are notes', advice=_DELETE_NOTES)
 
     @verb
     def version(self) -> Any:

@@ -19,7 +19,7 @@ from memoranda.engine.reading import ReadVerbs, Ref
 from memoranda.engine.relinking import Relinking, moved_note, put_texts, relinking
 from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import read_unlocked, remove_note, scope_of
-from memoranda.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusable
+from memoranda.errors import Advice, Exists, FolderNotFound, InvalidInput, Locked, Unusable
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import BUILT_IN_PROJECTS
@@ -30,6 +30,13 @@ from memoranda.sources.folder import FolderSource
 from memoranda.sources.source import Source
 from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
+
+# The end of the error about a move to another project.
+_TO_ANOTHER_PROJECT = Advice(
+    " Write the note there with write_note and delete it here, or choose another destination_path.",
+    ("write_note",),
+    " Choose another destination_path.",
+)
 
 
 @dataclass(slots=True)
@@ -290,9 +297,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             is_named = is_other_project and name.lower() == first_folder.lower()
             if is_named and self.engine.source(project).place(first_folder).kind != "folder":
                 raise InvalidInput(
-                    f"A move stays inside its project {project}; {name} is another one. "
-                    "Write the note there with write_note and delete it here, or choose another "
-                    "destination_path."
+                    f"A move stays inside its project {project}; {name} is another one.",
+                    advice=_TO_ANOTHER_PROJECT,
                 )
 
     @verb

@@ -216,7 +216,9 @@ def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         if entry.why == _LINES or memory.engine.source(info.project).holds_entities:
             del choices[1]
         question = f"Is this so? {line}"
-        yield ReviewItem(memory.claim(info), CLAIM, question, (info.id,), tuple(choices), (line,))
+        yield ReviewItem(
+            memory.claim(info), CLAIM, question, (info.id,), tuple(choices), (line,), text
+        )
 
 
 def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:

@@ -149,6 +149,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
     def _check_is_in(self, name: str, root: Path) -> None:
         """Raise Exists unless the project `name` is an added project and its folder is `root`."""
         if name in BUILT_IN_PROJECTS or _real(self.engine.sources[name].root) != _real(root):
+            # `Exists` says that a note exists, so its message is replaced.
             error = Exists(name)
             error.args = (f"project exists: {name}",)
             raise error

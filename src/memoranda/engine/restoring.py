@@ -197,6 +197,7 @@ class Restoring:
         project, path, root = origin
         source = source_at(self._engine, project, root)
         if self._to is not None:
+            # A text that was a note must be a note at its new place, too.
             was_note = source.is_note(path)
             to = self._to
             named_project, path_in_project = self._named_project(to)

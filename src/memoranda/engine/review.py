@@ -73,6 +73,7 @@ class ReviewItem:
     refs: the ids, or other references, of the notes that the question is about.
     choices: pairs of the letter to press and its effect. The letters `s`, `q` and `u` are not used.
     lines: for a combined question, one line for each of its questions.
+    subject: the text that the question quotes, for a list of questions. "" if it quotes none.
     """
 
     key: str
@@ -81,6 +82,7 @@ class ReviewItem:
     refs: tuple[str, ...]
     choices: tuple[tuple[str, str], ...]
     lines: tuple[str, ...] = ()
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +332,8 @@ def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         rules = ", ".join(info.suspicious)
         text = f'"{flat(title)}" ({place}) may hold instructions: {rules}'
         choices = ((KEEP, "it is fine, show it everywhere"), (DELETE, "delete the note"))
-        yield ReviewItem(suspicion(memory, info), "suspicious", text, (info.id,), choices)
+        key = suspicion(memory, info)
+        yield ReviewItem(key, "suspicious", text, (info.id,), choices, subject=flat(title))
 
 
 def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
@@ -450,7 +453,8 @@ def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         text = (
             f'Agent {row.get("agent")} asks for the folder {folder} as project "{row.get("name")}".'
         )
-        yield ReviewItem(key, "project", text, (str(folder),), choices)
+        subject = str(row.get("name"))
+        yield ReviewItem(key, "project", text, (str(folder),), choices, subject=subject)
 
 
 def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:

@@ -115,6 +115,7 @@ def told_line(
     telling: Telling,
     *,
     mark: str = "",
+    names_author: bool = False,
     longest: int,
 ) -> str:
     """Return a note as one line, such as `- (2026-11-28, notes/tea) Anna likes tea`.
@@ -123,7 +124,8 @@ def told_line(
 
     body: the content of the note.
     telling: whether the note is shown as a fact, or as a claim of its author with "unconfirmed".
-    mark: a remark to show after the address. If it is "by NAME", the author is not named again.
+    mark: a remark to show after the address.
+    names_author: whether the remark names the author, who is then not named a second time.
     longest: how many characters of the note are shown.
     """
     day = day_of(info, memory.settings.zone)
@@ -137,7 +139,7 @@ def told_line(
     name = " ".join(flat(info.title).split())
     if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
         text = f"{name}: {text}"
-    if telling is Telling.CLAIM and not mark.startswith("by "):
+    if telling is Telling.CLAIM and not names_author:
         text = claimed(info.provenance, text)
         origin += ", unconfirmed"
     return MARKS.sub(PLAIN_MARK, f"- ({origin}) {cut(text, longest)}")

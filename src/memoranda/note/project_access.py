@@ -85,7 +85,7 @@ def is_in_force(scopes: Collection[str], scope: str) -> bool:
 def is_agent(name: str) -> bool:
     """Whether an agent may have this name (contract 001, 1).
 
-    `owner` and `web` are no such names: an agent would look like the owner in the history.
+    It may not be called `owner` or `web`: the history would show it as somebody else.
     """
     if len(name) > _MOST_AGENT_CHARACTERS or name.lower() in TAKEN_AGENTS:
         return False

@@ -195,8 +195,8 @@ def remove_left(folder: Path | str, names: re.Pattern[str]) -> None:
 def is_alive(pid: int) -> bool:
     """Whether a process with this number is running.
 
-    A file may name any number: 0 would mean this process's own group, and one beyond the largest is
-    no process. A process that has ended and whose parent has not asked for its status is gone, too.
+    A file may name any number. 0 would mean this process's own group, and some are too large for
+    the system. A process that has ended counts as gone before its parent asks for its status.
     """
     if pid <= 0:
         return False

@@ -6,7 +6,6 @@ attack? An answer is a letter. For a question about notes, the page shows their 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -56,8 +55,6 @@ _APART = "n"
 # Kinds of questions of which no answer is recommended: it would delete a note, end a statement,
 # archive a note or open a folder, and whether that is right is only a guess.
 _WITHOUT_MAIN_ANSWER = frozenset((_SUSPICIOUS, "contradiction", "archive", "project"))
-# A text quoted in a question.
-_QUOTED = re.compile(r'"(.+?)"(?=[\s?,.)]|$)')
 # Characters of the subject of a question in the list.
 _MAX_SUBJECT_CHARACTERS = 100
 
@@ -170,8 +167,7 @@ def _address(visit: Visit, item: ReviewItem) -> str:
 
 def _short(item: ReviewItem) -> str:
     """Return the subject of a question: the text that it quotes, or else its beginning."""
-    quoted = _QUOTED.search(item.text)
-    return quoted[1] if quoted else item.text[:_MAX_SUBJECT_CHARACTERS]
+    return item.subject or item.text[:_MAX_SUBJECT_CHARACTERS]
 
 
 def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:

@@ -35,8 +35,6 @@ HITS = 20
 MOST_HITS = 200
 """Hits that `/api` gives out at most."""
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
-# A reason of a hit that names words of the query: `words: heron, plan`.
-_WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 _DOT = " · "
@@ -204,9 +202,8 @@ def shown(hit: Hit) -> dict[str, Any]:
     reasons: the shares of its score in plain words. `remarks`: what else was noted about it.
     """
     info = hit.note
-    words = _query_words(hit)
-    # A reason such as `links 0.12` is shown as a share. (No text starts with an empty tuple.)
-    beginnings = ("title: ", "words: ", *(f"{name} " for name in hit.shares))
+    words = sorted({*hit.words, *hit.spelled} - {""})
+    named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     return {
         "url": note_url(info.project, info.path),
         "writer": writer_of(info),
@@ -218,8 +215,8 @@ def shown(hit: Hit) -> dict[str, Any]:
         "is_from_elsewhere": info.source is not None and info.source not in info.provenance.who,
         "title_pieces": _pieces(words, info.title[:_MAX_TITLE_CHARACTERS]),
         "pieces": _pieces(words, readable_passage(hit.passage, info.title)),
-        "reasons": _reasons(hit.shares, ", ".join(words)),
-        "remarks": [remark for remark in hit.why if not remark.startswith(beginnings)],
+        "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
+        "remarks": [remark for remark in hit.why if remark not in named_elsewhere],
     }
 
 
@@ -239,16 +236,6 @@ def readable_passage(passage: str, title: str) -> str:
     if after_title.startswith(_DOT):
         return after_title.removeprefix(_DOT)
     return line
-
-
-def _query_words(hit: Hit) -> list[str]:
-    """Return the words of the query that the note has, as the reasons of the hit name them."""
-    words: dict[str, None] = {}
-    for reason in hit.why:
-        match = _WORDS.match(reason)
-        if match:
-            words.update(dict.fromkeys(word for word in match[1].split(", ") if word))
-    return list(words)
 
 
 def _pieces(words: Sequence[str], text: str) -> list[tuple[bool, str]]:

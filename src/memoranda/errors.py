@@ -210,6 +210,7 @@ class SecretRefused(InvalidInput):
 
     def __init__(self, rule: str, why: str, where: str):
         self.rule = rule
+        self.why = why
         self.where = where
         super().__init__(
             f"This holds what looks like {why} (rule {rule}, {where}), so nothing was written. Leave it out, or say "

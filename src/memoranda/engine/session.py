@@ -41,6 +41,8 @@ class HomeSession:
         self.by = by or {}
         self.notices: list[str] = []
         """What the write gate has to say of the last change; of all of them, for the commands."""
+        self.own_secret_mode: str | None = None
+        """How the write gate treats secrets of this caller; None: as the settings say."""
         self.run: int | None = None
         """The run of a job the changes belong to (0: their first one begins it)."""
         self.changed = 0
@@ -75,6 +77,11 @@ class HomeSession:
         """
         return self.agent is None and self.face not in ("mcp", "anthropic", "socket")
 
+    @property
+    def secret_mode(self) -> str:
+        """How the write gate treats secrets in what this caller writes."""
+        return self.own_secret_mode or self.engine.gate.mode(self.is_owner)
+
     def admitted(
         self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False
     ) -> str:
@@ -86,7 +93,7 @@ class HomeSession:
         old: the texts that the text replaces.
         whole: whether secrets must be refused, because a redacted text would be of no use.
         """
-        problem = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
+        problem = self.engine.gate.check(text, place, self.secret_mode, self.notices, old)
         if not problem:
             return text
         if whole:
@@ -106,6 +113,7 @@ class HomeSession:
         """A session of the same caller while it uses the tool named `tool`."""
         session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
         session.notices = self.notices
+        session.own_secret_mode = self.own_secret_mode
         session.run = self.run
         session.only_reads = self.only_reads
         return session

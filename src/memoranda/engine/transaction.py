@@ -339,7 +339,7 @@ class Transaction:
         if session.face != "cli":
             session.notices.clear()
         gate = self._engine.gate
-        session.notices += gate.admit(self.steps, self.verb, session.is_owner)
+        session.notices += gate.admit(self.steps, self.verb, session.secret_mode)
         self._is_admitted = True
 
     def commit(self, *, may_wait: bool = False) -> None:

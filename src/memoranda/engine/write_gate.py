@@ -93,11 +93,20 @@ class Gate:
         findings = gate_rules.find(text, SUSPICIOUS)
         return tuple(dict.fromkeys(finding.rule.id for finding in findings))
 
-    def admit(self, steps: Sequence[Step], verb: str, is_owner: bool) -> list[str]:
+    def mode(self, is_owner: bool) -> str:
+        """Return how the settings treat secrets: ALLOW, WARN, REDACT or REFUSE.
+
+        is_owner: whether the owner writes the text.
+        """
+        if is_owner:
+            return self._settings.gate_own_secrets
+        return self._settings.gate_secrets
+
+    def admit(self, steps: Sequence[Step], verb: str, mode: str) -> list[str]:
         """Check the texts and file names that `steps` would write. Secrets in the texts are
         redacted.
 
-        is_owner: whether the owner makes the change.
+        mode: how secrets are treated (see `mode`).
 
         Returns notices for the caller, one line each. Raises SecretRefused.
         """
@@ -109,17 +118,17 @@ class Gate:
             if step.do == StepKind.PUT and step.data is not None and step.project != PRIVATE:
                 old_texts = (old_file.data for old_file in _files_before(steps))
                 text = step.data.decode("utf-8", "replace")
-                self._admit_text(step, text, is_owner, notices, old_texts)
+                self._admit_text(step, text, mode, notices, old_texts)
             name = _new_name(step)
             if name:
                 file = f"a file of {step.project}"
-                secrets = self.check(name, file, is_owner, notices, where="its name")
+                secrets = self.check(name, file, mode, notices, where="its name")
                 if secrets:
                     raise SecretRefused(secrets[0].rule.id, secrets[0].rule.why, "its name")
         return notices
 
     def _admit_text(
-        self, step: Step, text: str, is_owner: bool, notices: list[str], old_texts: Iterable[bytes]
+        self, step: Step, text: str, mode: str, notices: list[str], old_texts: Iterable[bytes]
     ) -> None:
         """Check the text that a step would write, and redact the secrets in it (see `check`)."""
         is_memory = step.project == CATEGORY_PROJECT
@@ -127,7 +136,7 @@ class Gate:
         if is_memory:
             # A memory's file name begins with its first line, so it is named by its id.
             place = f"memory {step.path.removesuffix('.md')[-8:]}"
-        secrets = self.check(text, place, is_owner, notices, old_texts)
+        secrets = self.check(text, place, mode, notices, old_texts)
         if secrets:
             _redact_step(step, text, secrets, is_memory)
 
@@ -135,7 +144,7 @@ class Gate:
         self,
         text: str,
         place: str,
-        is_owner: bool,
+        mode: str,
         notices: list[str],
         old: Iterable[bytes] = (),
         where: str = "",
@@ -143,20 +152,17 @@ class Gate:
         """Return the secrets in a text that the caller has to redact before the text is written.
 
         place: the name of the text in notices, such as `notes/plan.md`.
-        is_owner: whether the owner writes the text.
+        mode: how secrets are treated (see `mode`).
         notices: a list to which a line is added for each secret.
         old: earlier texts. A secret that is in one of them does not count.
         where: how notices name the position of a secret. If it is "", they name the line.
 
-        The result is empty if the settings allow secrets, or only warn of them. Raises
-        SecretRefused if they refuse secrets. A secret in the header cannot be redacted, so it is
+        The result is empty if secrets are allowed, or only warned of. Raises SecretRefused if
+        they are refused. A secret in the header cannot be redacted, so it is
         refused, too.
         """
         from memoranda.text.gate import SECRET
 
-        mode = self._settings.gate_secrets
-        if is_owner:
-            mode = self._settings.gate_own_secrets
         if mode == ALLOW:
             return []
         secrets = self.rules().find(text, SECRET)

@@ -12,12 +12,12 @@ from typing import Any
 
 from starlette.responses import Response
 
-from memoranda.errors import InvalidInput, MemorandaError, TimeRefused
+from memoranda.errors import InvalidInput, MemorandaError, SecretRefused, TimeRefused
 from memoranda.jobs import reminders
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, REMINDERS, Draft
 from memoranda.query import split_list
-from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
+from memoranda.serve.page.secret_question import FIELD, MASK
 from memoranda.serve.page.visit import HOME, Visit
 
 # Notes of one download. The command `memory export` has no limit.
@@ -29,7 +29,7 @@ _PROJECTS_OF_TOOLS = frozenset(("kv", "graph"))
 def show(visit: Visit) -> Response:
     """Show the form for a new note. A POST makes the note."""
     if visit.is_post:
-        return _create(visit)
+        return _create_or_ask(visit)
     return visit.html("new.html", **choices(visit), warning="")
 
 
@@ -49,10 +49,23 @@ def choices(visit: Visit) -> dict[str, Any]:
     }
 
 
+def _create_or_ask(visit: Visit) -> Response:
+    """Make a note. If it has a secret, show the form again with the question about it."""
+    try:
+        return _create(visit)
+    except SecretRefused as refused:
+        # Without a title, the text is all there is, and its first line is the title.
+        visit.ask_about(refused, is_maskable=None if visit.text("title") else True)
+        return visit.html("new.html", 400, **choices(visit), warning="")
+
+
 def _create(visit: Visit) -> Response:
     """Make a memory, if the form has a category, or else a note. Then show it."""
     text = visit.fields.get("text", "").replace("\r\n", "\n").strip()
     title = visit.text("title")
+    if not title and visit.fields.get(FIELD) == MASK:
+        # The title and the name of the file are made from the text.
+        text = visit.memory.gate_rules().redacted(text)
     if not text and not title:
         raise InvalidInput("Write something first.")
     category = visit.text("category")
@@ -78,7 +91,7 @@ def _create(visit: Visit) -> Response:
             valid_until=until,
         )
     note = visit.memory.write(draft)
-    return visit.back(note_url(note.project, note.path))
+    return visit.back(visit.note_address(note))
 
 
 def remind(visit: Visit) -> Response:
@@ -95,10 +108,13 @@ def remind(visit: Visit) -> Response:
         except TimeRefused as error:
             refusal = str(error)
     if visit.is_post and readings:
-        for reading in readings:
-            reminders.store(visit.memory, text, reading)
-        return visit.back(f"{HOME}/calendar")
-    # A POST comes here only if its text has no time.
+        try:
+            for reading in readings:
+                reminders.store(visit.memory, text, reading)
+            return visit.back(f"{HOME}/calendar")
+        except SecretRefused as refused:
+            visit.ask_about(refused)
+    # A POST comes here only if its text has no time, or a secret.
     status = 400 if visit.is_post else 200
     # While somebody types, the script asks for the times only.
     template = "understood.html" if visit.is_part and not visit.is_post else "remind.html"

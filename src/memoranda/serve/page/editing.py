@@ -13,7 +13,7 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.documents import differences
-from memoranda.errors import InvalidInput
+from memoranda.errors import InvalidInput, SecretRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.note import frontmatter
 from memoranda.note.markdown import listed_texts
@@ -143,6 +143,16 @@ def conflict(visit: Visit, info: NoteInfo) -> Response:
         author=writer_of(note),
         difference=differences.between(base or theirs, theirs),
     )
+
+
+def with_secret(visit: Visit, info: NoteInfo, refused: SecretRefused) -> Response:
+    """Show the form again, with the typed text and the question about the secret in it."""
+    note = visit.memory.read(info, count=False)
+    # The note may have changed since the gate looked at the text.
+    if visit.fields["checksum"] != note.checksum:
+        return conflict(visit, info)
+    visit.ask_about(refused)
+    return form(visit, note, decided(visit, note.text), note.text, 400)
 
 
 def gone(visit: Visit, place: tuple[str, str]) -> Response:

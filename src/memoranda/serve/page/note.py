@@ -18,7 +18,7 @@ from memoranda.engine.attachments import conventions_of
 from memoranda.engine.telling import Telling
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.whereabouts import where_now
-from memoranda.errors import Ambiguous, Conflict, MemorandaError, NotFound
+from memoranda.errors import Ambiguous, Conflict, MemorandaError, NotFound, SecretRefused
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -67,7 +67,11 @@ def find(visit: Visit) -> Response:
 
 def _place(visit: Visit) -> tuple[str, str]:
     """Return the project and the path of the note in the address of the request."""
-    return visit.request.path_params["project"], visit.request.path_params["path"]
+    parameters = visit.request.path_params
+    if "id" in parameters:
+        info = visit.memory.find(parameters["id"])
+        return info.project, info.path
+    return parameters["project"], parameters["path"]
 
 
 def show(visit: Visit) -> Response:
@@ -243,9 +247,11 @@ def _changed(visit: Visit) -> Response:
         if action != "edit":
             raise
         return editing.conflict(visit, info)
-    target = visit.fields.get("back") or (
-        note_url(new_place.project, new_place.path) if new_place else HOME
-    )
+    except SecretRefused as refused:
+        if action != "edit":
+            raise
+        return editing.with_secret(visit, info, refused)
+    target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)
     return visit.back(target)
 
 

@@ -52,6 +52,11 @@ def note_url(project: str, path: str) -> str:
     return "/page/note/" + quote(f"{project}/{path}", safe="/", errors="replace")
 
 
+def id_url(note_id: str) -> str:
+    """Return the address of a note's page by its id. Its path may have words nobody should see."""
+    return "/page/id/" + quote(note_id, safe="", errors="replace")
+
+
 def first_line(text: str, max_characters: int = 160) -> str:
     """Return the first line of a text that has words, without its marks: `## Plan` gives `Plan`."""
     for line in text.splitlines():
@@ -89,6 +94,7 @@ def _environment() -> Environment:
     )
     environment.globals |= {
         "note_url": note_url,
+        "id_url": id_url,
         "static_url": static_url,
         "languages": LANGUAGES,
         "colour_of": colour_of,

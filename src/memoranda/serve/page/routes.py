@@ -70,6 +70,7 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/undo": (POST, digest.undo),
     f"{HOME}/find": (GET, note.find),
     f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, at_once(note.show)),
+    f"{HOME}/id/{{id}}": (BOTH, at_once(note.show)),
     f"{HOME}/new": (BOTH, create.show),
     f"{HOME}/remind": (BOTH, create.remind),
     f"{HOME}/bulk": (POST, note_actions.at_once),

@@ -23,13 +23,24 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.engine import MemorySession
 from memoranda.engine.access_table import AccessRefused
-from memoranda.errors import InvalidInput, MemorandaError, NotFound
+from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefused
+from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, Change
+from memoranda.note.model import Note
 from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.framing import framed
-from memoranda.serve.page.rendering import render, render_frame
+from memoranda.serve.page.rendering import id_url, note_url, render, render_frame
+from memoranda.serve.page.secret_question import (
+    FIELD,
+    SecretQuestion,
+    have_secret,
+    holds_secret,
+    masked_in,
+    mode_for,
+    question_of,
+)
 from memoranda.serve.page.wording import first_weekday_of, language_of, translated
 
 if TYPE_CHECKING:
@@ -67,6 +78,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+# Texts of a change that are looked at for a secret before the page names it.
+_MAX_TOAST_TEXTS = 20
 # Digits that a number in an address or a form may have.
 _MAX_DIGITS = 9
 # Characters of one field of an address. The arguments of tools have the same limit.
@@ -82,6 +95,7 @@ class Visit:
         was sent several times are joined by line breaks.
     csrf: a text that each form must send back, so that no other site can send it. "" for a caller
         with a token.
+    secret: the question about a secret in the form that was sent. None: it has none.
     begin_page: tells that the fields are right and a page will be the answer. Its frame may be sent
         before the view has found what the page shows.
     """
@@ -91,6 +105,7 @@ class Visit:
     fields: Mapping[str, str] = field(default_factory=dict)
     csrf: str = ""
     begin_page: Callable[[], object] = lambda: None
+    secret: SecretQuestion | None = None
 
     @property
     def is_post(self) -> bool:
@@ -157,7 +172,10 @@ class Visit:
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         """Render a template with `values` as the answer."""
-        values |= self._values() | {"toast": self._toast()}
+        toast = self._toast()
+        values |= self._values() | {"toast": toast}
+        if toast is not None:
+            values |= self._toast_values(toast)
         return HTMLResponse(render(template, self.language, **values), status)
 
     def frame(self, template: str) -> str:
@@ -221,6 +239,32 @@ class Visit:
         if change is None or change.verb == ERASE:
             return None
         return change
+
+    def _toast_values(self, toast: Change) -> dict[str, Any]:
+        """Return the words of the message about a change that was just made."""
+        revisions = self.memory.revisions(toast.number, limit=_MAX_TOAST_TEXTS)
+        name = toast.path.rpartition("/")[2].removesuffix(".md")
+        # A file may be named by its secret.
+        if have_secret(self.memory, revisions):
+            name = ""
+        return {"toast_name": name, "masked": list(masked_in(self.memory, revisions))}
+
+    def note_address(self, note: Note | NoteInfo) -> str:
+        """Return the address of a note's page. It has the id in the place of a name with a secret."""
+        text = self.memory.read(note, count=False).text
+        if holds_secret(self.memory, text):
+            return id_url(note.id)
+        return note_url(note.project, note.path)
+
+    def title_of(self, note: Note) -> str:
+        """Return the title that a browser shows for a note. It is neutral if the note has a secret."""
+        if holds_secret(self.memory, note.text):
+            return translated(self.language, "A note with a secret")
+        return note.title
+
+    def ask_about(self, refused: SecretRefused, *, is_maskable: bool | None = None) -> None:
+        """Have the next page ask about a secret that was refused (see `question_of`)."""
+        self.secret = question_of(self.memory, self.fields, refused, is_maskable=is_maskable)
 
 
 def without(path: str, query: str, names: Iterable[str]) -> str:
@@ -317,6 +361,8 @@ async def viewed(
             memory = memory.as_caller(None, "page", client="page", session=session)
             # A look by a person does not count as use by an agent.
             memory.only_reads = request.method != "POST"
+            if request.method == "POST" and not _is_api(request):
+                memory.own_secret_mode = mode_for(memory, fields)
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
         return Visit(request, memory, fields, csrf, begin_page)
@@ -336,6 +382,11 @@ def _answer_of(view: View, visit: Visit) -> Response:
     """Return the answer of a view. For a person, an error is a page with the usual frame."""
     try:
         answer = view(visit)
+    except SecretRefused as refused:
+        if visit.is_api or not visit.is_post:
+            raise
+        visit.ask_about(refused)
+        return visit.html("secret.html", 400, fields=_lines_of(visit.fields))
     except MemorandaError as error:
         if visit.is_api or visit.is_part:
             raise
@@ -344,6 +395,19 @@ def _answer_of(view: View, visit: Visit) -> Response:
     if isinstance(answer, Response):
         return answer
     return JSONResponse(answer)
+
+
+def _lines_of(fields: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the fields to be sent again, with a field of its own for each line of a text.
+
+    Browsers would change the line ends of a longer one.
+    """
+    return [
+        (name, line)
+        for name, text in fields.items()
+        if name != FIELD
+        for line in text.replace("\r\n", "\n").split("\n")
+    ]
 
 
 async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:

@@ -1,0 +1,101 @@
+"""Asks the owner before a text with a secret is saved by a form of the page (docs/gate.md).
+
+The write gate would save the owner's secrets with a warning, which comes too late for a person. So a
+form is refused first, and shown again with the choices that the settings allow: save with the
+secret masked, or save as it is. A form says the choice in the field FIELD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from memoranda.engine import MemorySession
+from memoranda.engine.history import Revision
+from memoranda.engine.write_gate import REDACT, REFUSE, WARN
+from memoranda.errors import SecretRefused
+from memoranda.text.gate import SECRET
+
+FIELD = "secret_choice"
+MASK = "mask"
+KEEP = "keep"
+_LINE = "line "
+
+
+@dataclass(frozen=True)
+class SecretQuestion:
+    """A secret that was found in a form, and the possible choices.
+
+    why: what it looks like, in words to translate, such as "a card number".
+    rule: the id of the rule that found it.
+    line: the line of the text with the secret. "" if it is in another part.
+    part: the other part, in words to translate, such as "its name".
+    """
+
+    why: str
+    rule: str
+    line: str
+    part: str
+    may_mask: bool
+    may_keep: bool
+
+
+def mode_for(memory: MemorySession, fields: Mapping[str, str]) -> str | None:
+    """Return how the write gate treats the secrets of a form. None: as the settings say.
+
+    fields: the fields of the form.
+    """
+    if memory.secret_mode != WARN:
+        return None
+    return {MASK: REDACT, KEEP: None}.get(fields.get(FIELD, ""), REFUSE)
+
+
+def question_of(
+    memory: MemorySession,
+    fields: Mapping[str, str],
+    refused: SecretRefused,
+    *,
+    is_maskable: bool | None = None,
+) -> SecretQuestion:
+    """Return the question about a secret that the gate refused.
+
+    is_maskable: whether its part of the form can be masked. None: only a text can, and no title.
+    """
+    may_keep = memory.settings.gate_own_secrets == WARN
+    is_in_text = refused.where.startswith(_LINE)
+    if is_maskable is None:
+        is_maskable = is_in_text
+    return SecretQuestion(
+        refused.why,
+        refused.rule,
+        refused.where.removeprefix(_LINE) if is_in_text else "",
+        "" if is_in_text else refused.where,
+        # A form that was refused although it was masked has its secret in another part.
+        may_mask=may_keep and is_maskable and fields.get(FIELD) != MASK,
+        may_keep=may_keep,
+    )
+
+
+def holds_secret(memory: MemorySession, text: str) -> bool:
+    """Whether a text has a secret, by which no address, title or message may be named."""
+    return bool(memory.gate_rules().find(text, SECRET))
+
+
+def have_secret(memory: MemorySession, revisions: Sequence[Revision]) -> bool:
+    """Whether a text of these revisions has a secret, before or after the change."""
+    texts = [text for revision in revisions for text in (revision.before, revision.after)]
+    return any(text is not None and holds_secret(memory, text) for text in texts)
+
+
+def masked_in(memory: MemorySession, revisions: Sequence[Revision]) -> Iterator[str]:
+    """Yield what the secrets looked like that the gate masked in a change, in words to translate."""
+    for rule in memory.gate_rules():
+        mark = f"[redacted: {rule.id}]"
+        if any(
+            _count(revision.after, mark) > _count(revision.before, mark) for revision in revisions
+        ):
+            yield rule.why
+
+
+def _count(text: str | None, mark: str) -> int:
+    return (text or "").count(mark)

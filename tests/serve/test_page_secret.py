@@ -1,0 +1,236 @@
+"""A secret in a form of the page: asked about before it is saved, masked, and named nowhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from memoranda import Draft
+from memoranda.note.edit import Append
+from memoranda.serve.page.rendering import id_url, note_url
+from memoranda.serve.page.wording import words
+from memoranda.text.gate import SECRET, default_rules
+from serve.test_page import memory, plain
+
+pytestmark = pytest.mark.anyio
+
+SECRET_WORD = "hunter2Xq9"
+TEXT = f"The password is {SECRET_WORD}"
+MASK = {"secret_choice": "mask"}
+KEEP = {"secret_choice": "keep"}
+
+
+def choices_of(answer):
+    """The choices that a form offers for a secret."""
+    return re.findall(r'name="secret_choice" value="(\w+)"', answer.text)
+
+
+def alert_of(answer):
+    """The words of the warning above a form."""
+    return plain(re.search(r'role="alert" class="warn">.*?</div>', answer.text, re.S)[0])
+
+
+def head_and_toast_of(answer):
+    """The title and the message of a page, and its address."""
+    head = re.search(r"<title>.*?</title>", answer.text, re.S)[0]
+    toast = re.search(r'id="toast".*?</div>', answer.text, re.S)[0]
+    return f"{answer.url} {head} {toast}"
+
+
+async def followed(page, answer):
+    """The page to which a form led."""
+    assert answer.status_code == 303, answer.text
+    shown = await page.client.get(answer.headers["location"], follow_redirects=True)
+    assert shown.status_code == 200
+    return shown
+
+
+async def test_a_new_note_with_a_secret_is_asked_about_before_it_is_saved(web, page):
+    form = {"title": "Router", "text": f"At home.\n{TEXT}", "tags": "wifi", "until": "2027-01-01"}
+    answer = await page.send("/page/new", **form)
+    assert answer.status_code == 400
+    assert choices_of(answer) == ["mask", "keep"]
+    assert "a password" in alert_of(answer)
+    assert "line" in alert_of(answer)
+    assert SECRET_WORD not in alert_of(answer)
+    assert SECRET_WORD not in head_and_toast_of(answer)
+    # Nothing typed is lost.
+    for text in (SECRET_WORD, 'value="Router"', 'value="wifi"', 'value="2027-01-01"'):
+        assert text in answer.text
+    assert web.memory.log() == []
+
+    shown = await followed(page, await page.send("/page/new", **form, **MASK))
+    text = web.memory.read("Router").text
+    assert SECRET_WORD not in text
+    assert "[redacted: " in text
+    assert "Masked: what looks like a password" in plain(shown.text)
+    assert SECRET_WORD not in shown.text
+
+
+async def test_a_secret_is_saved_as_it_is_only_when_the_owner_says_so(web, page):
+    form = {"title": "Router", "text": TEXT}
+    assert (await page.send("/page/new", **form)).status_code == 400
+    shown = await followed(page, await page.send("/page/new", **form, **KEEP))
+    assert SECRET_WORD in web.memory.read("Router").text
+    assert "Masked" not in plain(shown.text)
+
+
+@pytest.mark.parametrize("category", ["", "knowledge"])
+async def test_a_note_without_a_title_is_named_by_its_secret_nowhere(web, page, category):
+    form = {"text": TEXT, "category": category}
+    answer = await page.send("/page/new", **form)
+    assert choices_of(answer) == ["mask", "keep"]
+    shown = await followed(page, await page.send("/page/new", **form, **KEEP))
+    assert SECRET_WORD.lower() not in head_and_toast_of(shown).lower()
+    (note,) = web.memory.list()[0]
+    assert str(shown.url).partition("?")[0].endswith(id_url(note.id))
+    assert SECRET_WORD in shown.text
+
+    form = await page.client.get(f"{id_url(note.id)}?part=erase")
+    assert f'href="{id_url(note.id)}?part=erase"' in shown.text
+    assert form.status_code == 200
+    assert SECRET_WORD.lower() not in head_and_toast_of(form).lower()
+    assert f'action="{id_url(note.id)}"' in form.text
+    erased = await page.send(id_url(note.id), do="erase", sure="yes")
+    assert erased.status_code == 200
+    assert SECRET_WORD.lower() not in head_and_toast_of(erased).lower()
+    assert web.memory.list()[0] == []
+
+
+@pytest.mark.parametrize("category", ["", "knowledge"])
+async def test_a_note_without_a_title_can_be_masked(web, page, category):
+    form = {"text": TEXT, "category": category}
+    shown = await followed(page, await page.send("/page/new", **form, **MASK))
+    assert SECRET_WORD.lower() not in (str(shown.url) + shown.text).lower()
+    (note,) = web.memory.list()[0]
+    assert SECRET_WORD.lower() not in (note.path + web.memory.read(note).text).lower()
+
+
+async def test_a_secret_in_a_title_cannot_be_masked(web, page):
+    answer = await page.send("/page/new", title=TEXT, text="Remember it.")
+    assert choices_of(answer) == ["keep"]
+    assert "cannot be masked" in alert_of(answer)
+    assert web.memory.list()[0] == []
+
+
+async def test_an_edit_with_a_secret_is_asked_about(web, page):
+    note = web.memory.write(Draft("Under the stairs.\n", title="Router"))
+    address = note_url(note.project, note.path)
+    form = {"do": "edit", "checksum": note.checksum, "base": note.text, "text": note.text + TEXT}
+    answer = await page.send(address, **form)
+    assert answer.status_code == 400
+    assert choices_of(answer) == ["mask", "keep"]
+    assert SECRET_WORD in answer.text
+    assert SECRET_WORD not in alert_of(answer)
+    assert web.memory.read(note.id).text == note.text
+    shown = await followed(page, await page.send(address, **form, **MASK))
+    assert "Masked: what looks like a password" in plain(shown.text)
+    text = web.memory.read(note.id).text
+    assert SECRET_WORD not in text
+    # What was in the note before is not asked about again.
+    web.memory.edit(note.id, Append(f"\n{TEXT}"))
+    changed = web.memory.read(note.id)
+    form |= {"checksum": changed.checksum, "base": changed.text, "text": f"{changed.text}\nMore"}
+    assert (await page.send(address, **form)).status_code == 303
+
+
+async def test_the_answers_of_a_conflict_are_asked_about(web, page):
+    note = web.memory.write(Draft("one\ntwo\nthree\n", title="Router"))
+    address = note_url(note.project, note.path)
+    web.memory.edit(note.id, Append("theirs\n"))
+    changed = web.memory.read(note.id)
+    mine = f"{note.text}{TEXT}\n"
+    form = {"do": "edit", "checksum": note.checksum, "base": note.text, "text": mine}
+    answer = await page.send(address, **form)
+    assert answer.status_code == 409
+    decision = {
+        "do": "edit",
+        "checksum": changed.checksum,
+        "base": note.text,
+        "mine": mine,
+        "place0": "both",
+    }
+    answer = await page.send(address, **decision)
+    assert answer.status_code == 400
+    assert choices_of(answer) == ["mask", "keep"]
+    # The form has what was decided, as one text.
+    assert re.search(
+        rf"<textarea id=\"text\".*{SECRET_WORD}.*theirs|theirs.*{SECRET_WORD}", answer.text, re.S
+    )
+    assert web.memory.read(note.id).text == changed.text
+    await followed(page, await page.send(address, **decision, **MASK))
+    text = web.memory.read(note.id).text
+    assert "theirs" in text
+    assert "[redacted: " in text
+
+
+async def test_a_reminder_with_a_secret_is_asked_about(web, page):
+    form = {"text": f"{TEXT}, change it tomorrow at 9:00"}
+    answer = await page.send("/page/remind", **form)
+    assert answer.status_code == 400
+    assert choices_of(answer) == ["mask", "keep"]
+    assert SECRET_WORD in answer.text
+    assert SECRET_WORD not in alert_of(answer)
+    assert web.memory.list()[0] == []
+    shown = await followed(page, await page.send("/page/remind", **form, **MASK))
+    assert SECRET_WORD not in shown.text
+    assert "Masked: what looks like a password" in plain(shown.text)
+    (note,) = web.memory.list()[0]
+    assert SECRET_WORD not in web.memory.read(note).text
+
+
+async def test_any_other_form_is_asked_about_on_a_page_of_its_own(web, page):
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    note = web.memory.write(Draft("x\n", title="Router"))
+    address = note_url(note.project, note.path)
+    answer = await page.send(address, do="tag", tags=token, back=address)
+    assert answer.status_code == 400
+    assert choices_of(answer) == ["keep"]
+    assert web.memory.read(note.id).tags == ()
+    hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', answer.text)
+    fields = {name: text for name, text in hidden if name in ("do", "tags", "back")}
+    assert fields == {"do": "tag", "tags": token, "back": address}
+    assert (await page.send(address, **fields, **KEEP)).status_code == 303
+    assert len(web.memory.read(note.id).tags) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "is_saved"), [("refuse", 400, False), ("redact", 303, True)]
+)
+async def test_what_the_settings_decide_is_not_asked(home, mode, status, is_saved):
+    home.mkdir()
+    home.joinpath("config.yaml").write_text(f"gate:\n  own_secrets: {mode}\n", "utf-8")
+    from serve.web import Web, browser
+
+    web = Web(home)
+    async with browser(web) as page:
+        answer = await page.send("/page/new", title="Router", text=TEXT)
+        assert answer.status_code == status
+        assert choices_of(answer) == []
+        if is_saved:
+            shown = await followed(page, answer)
+            assert "Masked: what looks like a password" in plain(shown.text)
+            assert SECRET_WORD not in web.memory.read("Router").text
+        else:
+            assert "own_secrets" in alert_of(answer)
+            assert SECRET_WORD in answer.text
+            # No choice of a form goes round the settings.
+            refused = await page.send("/page/new", title="Router", text=TEXT, **KEEP)
+            assert refused.status_code == 400
+            assert web.memory.list()[0] == []
+    web.close()
+
+
+async def test_deleting_a_note_that_is_named_by_its_secret_names_it_not(web, page):
+    note = memory(web, TEXT)
+    answer = await page.send(note_url(note.project, note.path), do="delete", back="/page")
+    shown = await followed(page, answer)
+    assert "Deleted" in head_and_toast_of(shown)
+    assert SECRET_WORD.lower() not in head_and_toast_of(shown).lower()
+
+
+def test_what_a_secret_looks_like_is_said_in_chinese():
+    reasons = {rule.why for rule in default_rules() if rule.kind == SECRET}
+    assert len(reasons) > 30
+    assert reasons - words("zh").keys() == set()

@@ -817,12 +817,15 @@ def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
 
 
 def _files_elsewhere(source: Source) -> Iterator[SearchedFile]:
-    """Yield the notes of a project outside the home, and the temporary files that memoranda made
-    there.
+    """Yield the files of a project outside the home that may hold a text.
+
+    These are its notes, and the temporary files that memoranda made beside them. A graph file is
+    one file, which is yielded itself.
     """
     if not os.path.isdir(source.root):
-        # A graph file, or a project whose folder is gone.
+        # A graph file, or a project whose folder is gone. There is no folder to walk through.
         yield SearchedFile(source.name, source.root, is_ours=False)
+        return
     for folder, _, names in walk(source.root):
         for name in sorted(names):
             path = os.path.join(folder, name)

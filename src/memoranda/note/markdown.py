@@ -592,14 +592,16 @@ def _memory_place(path: str) -> _MemoryPlace:
     """Return the folder and the phase that the path of a memory names.
 
     `people/a.md` is in folder `people`, and names no phase. `long-term/people/a.md` is in folder
-    `people`, and has the phase that older programs meant by `long-term`.
+    `people`, and has the phase that older programs meant by `long-term`. `long-term/a.md` has that
+    phase, and no folder.
     """
     top_folder, _, path_below = path.partition("/")
     if not path_below:
         return _MemoryPlace("", None)
     old_phase = _OLD_FOLDERS.get(top_folder)
     if old_phase:
-        return _MemoryPlace(path_below.partition("/")[0], old_phase)
+        folder, has_folder, _ = path_below.partition("/")
+        return _MemoryPlace(folder if has_folder else "", old_phase)
     return _MemoryPlace(top_folder, None)
 
 

@@ -292,11 +292,12 @@ def _facts_of_lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iter
     """Yield the lessons about the action that are still valid, as facts."""
     terms = [hashed(term) for term in about.terms]
     kinds: tuple[LessonKind, ...] = ()
-    # After a failure only what fixed it helps.
+    # An action with output is a command that failed. Only what mended it before helps then.
     if about.action.output:
         kinds = (LessonKind.FIX,)
     rows = index.lessons(kinds, terms=terms, limit=20)
-    # A person's words come first, then the newest.
+    # Decisions and corrections, which a person said, come before commands that failed; then the
+    # newest come first.
     rows.sort(key=lambda row: (row.kind == LessonKind.FAILED, -row.time))
     project = project_of(about.action.folder)
     seen_texts: set[str] = set()

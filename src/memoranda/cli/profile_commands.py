@@ -57,7 +57,7 @@ def _rows(call: Invocation, entries: Sequence[ProfileEntry]) -> list[tuple[str, 
 def _by(entry: ProfileEntry) -> str:
     if entry.info.phase is None:
         return origin(entry.info)
-    return entry.info.provenance.who.removeprefix("agent:")
+    return entry.info.provenance.writer
 
 
 def _document(entry: ProfileEntry) -> dict[str, object]:

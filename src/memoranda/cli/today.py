@@ -63,7 +63,7 @@ def today_lines(call: Invocation) -> list[str]:
 
 def _by_whom(infos: list[NoteInfo]) -> str:
     """Return the three writers with the most notes: ` by claude 3, owner 1`. "" without notes."""
-    writers = Counter(info.provenance.who.removeprefix("agent:") for info in infos)
+    writers = Counter(info.provenance.writer for info in infos)
     if not writers:
         return ""
     return f" by {', '.join(f'{who} {number}' for who, number in writers.most_common(3))}"

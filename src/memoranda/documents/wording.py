@@ -139,7 +139,7 @@ def origin(info: NoteInfo) -> str:
     """Return the source that a note names, or the writer of a note that is not a memory."""
     if info.source or info.project in MEMORY_PROJECTS:
         return info.source or ""
-    return info.provenance.who.removeprefix("agent:")
+    return info.provenance.writer
 
 
 def row_text(info: NoteInfo, content: str) -> str:

@@ -16,7 +16,6 @@ from memoranda.engine.contents import contents
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import (
-    AGENT_PREFIX,
     CLAIM,
     DELETE,
     ReviewItem,
@@ -200,7 +199,7 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
 def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
     """Yield the claims about the person: notes that agents wrote and that nobody has confirmed."""
     for entry in profile(memory, _MOST_CLAIMS):
-        if entry.info.provenance.who.startswith(AGENT_PREFIX) and not entry.is_confirmed:
+        if entry.info.provenance.agent is not None and not entry.is_confirmed:
             yield entry
 
 

@@ -55,7 +55,6 @@ _BATCH_MARK = ":all:"
 _KEY_DIGITS = 12
 # The verb of an agent's request and of the answer to it.
 _ASK = "ask"
-AGENT_PREFIX = "agent:"
 # If an agent writes this many notes in this time, the owner is asked about them.
 _NOTES_OF_BURST = 50
 _BURST_TIME = timedelta(minutes=10)

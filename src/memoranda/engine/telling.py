@@ -53,8 +53,8 @@ def author(provenance: Provenance) -> str:
 
     Signs that could act in a prompt are removed from an agent's name.
     """
-    agent = provenance.who.removeprefix("agent:")
-    if agent != provenance.who:
+    agent = provenance.agent
+    if agent is not None:
         return _NAME.sub(" ", agent).strip()[:_MOST_NAME_CHARACTERS] or "an agent"
     if provenance.who == "owner":
         if provenance.trust == "owner":

@@ -24,6 +24,7 @@ from itertools import chain
 from memoranda.clock import EPOCH, microseconds
 from memoranda.note.inline import Inline, levels
 from memoranda.note.model import (
+    AGENT_PREFIX,
     ARCHIVE_PROJECT,
     CATEGORY_PROJECT,
     GLOBAL,
@@ -214,7 +215,7 @@ def _note_expressions(query: Query) -> list[str]:
         needed.append(any_of(PINNED, ["true"]))
     # `by: ada` also finds notes by `agent:ada`.
     if query.by is not None:
-        needed.append(any_of(BY, [query.by, f"agent:{query.by}"]))
+        needed.append(any_of(BY, [query.by, f"{AGENT_PREFIX}{query.by}"]))
     return needed
 
 

@@ -40,6 +40,7 @@ from memoranda.note.model import (
     KV_PROJECT,
     MEMORY_PROJECTS,
     TRACE_PROJECT,
+    Provenance,
 )
 from memoranda.note.names import file_key
 from memoranda.query import Query
@@ -317,7 +318,7 @@ class NoteQueries(Queries):
         )
         for who, scope, number in self._db.execute(sql, (ARCHIVE_PROJECT, TRACE_PROJECT)):
             if may_see(scope, viewer):
-                counts[str(who).removeprefix("agent:")] += number
+                counts[Provenance(who=str(who)).writer] += number
         return dict(counts.most_common())
 
     def projects(self) -> list[str]:

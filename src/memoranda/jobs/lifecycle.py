@@ -160,9 +160,7 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     ref = memory.header.get("source_ref")
     root = memory.header.get("source_root")
     is_by_hand = (
-        info is not None
-        and info.source in ("manual", "file")
-        and not info.provenance.who.startswith("agent:")
+        info is not None and info.source in ("manual", "file") and info.provenance.agent is None
     )
     is_read_often = (
         memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from memoranda.note.model import Provenance
+from memoranda.note.model import AGENT_PREFIX, Provenance
 from memoranda.sources.base import sha256
 from memoranda.sources.step import Step, StepKind
 from memoranda.value_object import ValueObject
@@ -112,7 +112,7 @@ class Change(ValueObject):
             who = "owner"
             trust = "owner"
         else:
-            who = f"agent:{self.agent}"
+            who = f"{AGENT_PREFIX}{self.agent}"
             trust = "agent"
         if self.verb in IMPORTING:
             if not self.agent:

@@ -194,6 +194,8 @@ class Heading(ValueObject):
     line: int
 
 
+AGENT_PREFIX = "agent:"
+"""The beginning of `Provenance.who` of a text that an agent wrote."""
 TRUST = ("web", "import", "agent", "owner")
 """How far a note is trusted, from least to most. A note made from several has the least of theirs."""
 
@@ -220,6 +222,18 @@ class Provenance(FrozenValueObject):
     tool: str | None = None
     time: str | None = None
     origin: str | None = None
+
+    @property
+    def writer(self) -> str:
+        """The name of the agent that wrote the text, or else `who`."""
+        return self.who.removeprefix(AGENT_PREFIX)
+
+    @property
+    def agent(self) -> str | None:
+        """The name of the agent that wrote the text. None if no agent wrote it."""
+        if self.who.startswith(AGENT_PREFIX):
+            return self.writer
+        return None
 
     def row(self) -> dict[str, str]:
         """Return the fields that are known by their names, for JSON."""

@@ -246,8 +246,9 @@ def _generator(info: NoteInfo) -> str:
     who = info.provenance.who
     if who == "owner":
         return "human:owner"
-    if who.startswith("agent:"):
-        return f"{who.removeprefix('agent:')}/{info.provenance.client or 'unknown'}"
+    agent = info.provenance.agent
+    if agent is not None:
+        return f"{agent}/{info.provenance.client or 'unknown'}"
     return f"process:{who}"
 
 

@@ -10,8 +10,6 @@ from memoranda.jobs.lifecycle import FACE
 from memoranda.ledger.change import Change
 from memoranda.note.model import Note
 
-# The beginning of the provenance of a note that an agent wrote: `agent:claude`.
-_AGENT = "agent:"
 _OWNER = "owner"
 # The source of a memory that names none.
 _BY_HAND = "manual"
@@ -64,7 +62,7 @@ def writer_of(info: NoteInfo | Note) -> str:
         if info.source and info.source != _BY_HAND:
             return info.source
         return "an agent"
-    return _AUTHORS.get(provenance.who, provenance.who.removeprefix(_AGENT))
+    return _AUTHORS.get(provenance.who, provenance.writer)
 
 
 def writing_agent(info: NoteInfo | Note) -> str | None:

@@ -82,7 +82,7 @@ BREAK = ";"
 # Signs that are common in code and rare in prose.
 _CODE_SIGNS = frozenset("{}=\\<>|")
 # Signs that stay, as words: an address, and what follows the name of who is spoken to.
-_KEPT_SIGNS = frozenset("@,:")
+_KEPT_SIGNS = frozenset("@,:;")
 
 
 class _Folding(dict[int, str]):
@@ -121,7 +121,7 @@ def _fold_character(char: str, code: int) -> str:
 def _sign(char: str) -> str:
     """Return a letter or digit as it is, and a blank or a mark between blanks for a sign."""
     if char in _KEPT_SIGNS:
-        if char == ":":
+        if char in ":;":
             return " , "
         return f" {char} "
     if char in _CODE_SIGNS:

@@ -54,6 +54,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
+
+
+class Advice(NamedTuple):
+    """The end of an error's sentence, which sends a reader with tools to one of them.
+
+    text: the advice, with the blank or sign before it.
+    tools: the note tools that it names.
+    otherwise: the end of the sentence for a reader without these tools.
+    """
+
+    text: str
+    tools: tuple[str, ...]
+    otherwise: str = ""
 
 
 class MemorandaError(Exception):
@@ -63,9 +77,15 @@ class MemorandaError(Exception):
     exit_code = 1
     hint = ""
     """Lines for a person to read under the sentence: near misses, the values there are."""
+    advice: Advice | None = None
+    """The end of the sentence, if it names tools."""
 
-    def __init__(self, message: str, hint: str = ""):
-        super().__init__(message)
+    def __init__(self, message: str, hint: str = "", advice: Advice | None = None):
+        if advice is None:
+            super().__init__(message)
+        else:
+            super().__init__(message + advice.text)
+        self.advice = advice
         if hint:
             self.hint = hint
 
@@ -222,7 +242,10 @@ class NotFound(MemorandaError):
         else:
             where = ""
         super().__init__(
-            f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.'
+            f'Note not found{where}: "{identifier}".{guess}',
+            advice=Advice(
+                " Find it with search_notes or list_directory.", ("search_notes", "list_directory")
+            ),
         )
 
 
@@ -238,7 +261,8 @@ class NothingToReplace(NotFound):
 
     def __init__(self, identifier: str, project: str):
         super().__init__(identifier, project)
-        self.args = (
+        MemorandaError.__init__(
+            self,
             f'Note not found in {project}: "{identifier}", so it has no checksum to compare. '
             "Leave expected_checksum out to create it.",
         )
@@ -257,8 +281,10 @@ class FolderNotFound(NotFound):
             where = f" in project {project}"
         else:
             where = ""
-        self.args = (
-            f'Folder not found{where}: "{folder}".{folders_note} Find it with list_directory.',
+        MemorandaError.__init__(
+            self,
+            f'Folder not found{where}: "{folder}".{folders_note}',
+            advice=Advice(" Find it with list_directory.", ("list_directory",)),
         )
 
 
@@ -292,10 +318,17 @@ class Exists(MemorandaError):
     def __init__(self, path: str, permalink: str | None = None):
         self.path = path
         self.permalink = permalink
+        if permalink is None:
+            super().__init__(
+                f"Destination already exists: {path}. Choose another destination_path."
+            )
+            return
         super().__init__(
-            f"Destination already exists: {path}. Choose another destination_path."
-            if permalink is None
-            else f"Note already exists: {permalink}. Change it with edit_note, or call write_note with overwrite=true."
+            f"Note already exists: {permalink}.",
+            advice=Advice(
+                " Change it with edit_note, or call write_note with overwrite=true.",
+                ("edit_note", "write_note"),
+            ),
         )
 
 
@@ -304,8 +337,8 @@ class Taken(Exists):
 
     def __init__(self, path: str, permalink: str | None = None):
         super().__init__(path, permalink)
-        self.args = (
-            f"Note already exists: {permalink or path}. Choose another title or directory.",
+        MemorandaError.__init__(
+            self, f"Note already exists: {permalink or path}. Choose another title or directory."
         )
 
 
@@ -329,8 +362,12 @@ class Conflict(MemorandaError):
         self.now = now
         self.given = given_version
         super().__init__(
-            f"{permalink} changed since you read it (checksum {now}, expected {given_version}). "
-            "Read it again with read_note and repeat the edit."
+            f"{permalink} changed since you read it (checksum {now}, expected {given_version}).",
+            advice=Advice(
+                " Read it again with read_note and repeat the edit.",
+                ("read_note",),
+                " Read it again and repeat the edit.",
+            ),
         )
 
 
@@ -347,13 +384,15 @@ class CountMismatch(MemorandaError):
         permalink: str = "the note",
     ):
         self.found, self.expected, self.lines = found_count, expected, list(lines)
-        more = f"Set expected_replacements={found_count} or give more context."
+        sentence = (
+            f"Expected {expected} occurrences of find_text in {permalink}, found {found_count}."
+        )
         if found_count:
-            tail = more
-        else:
-            tail = "Check the exact text with read_note."
+            more = f"Set expected_replacements={found_count} or give more context."
+            super().__init__(f"{sentence} {more}")
+            return
         super().__init__(
-            f"Expected {expected} occurrences of find_text in {permalink}, found {found_count}. {tail}"
+            sentence, advice=Advice(" Check the exact text with read_note.", ("read_note",))
         )
 
 
@@ -415,7 +454,12 @@ class ProjectNotFound(MemorandaError):
     def __init__(self, name: str, names: Sequence[str] = ()):
         self.name, self.names = name, list(names)
         super().__init__(
-            f'No project "{name}". Projects: {", ".join(names)}. Add one with create_memory_project.'
+            f'No project "{name}". Projects: {", ".join(names)}.',
+            advice=Advice(
+                " Add one with create_memory_project.",
+                ("create_memory_project",),
+                " Their owner adds one with `memory project add`.",
+            ),
         )
 
 
@@ -424,7 +468,8 @@ class ProjectOutOfReach(ProjectNotFound):
 
     def __init__(self, name: str, names: Sequence[str] = ()):
         super().__init__(name, names)
-        self.args = (
+        MemorandaError.__init__(
+            self,
             f'This access is limited to the projects {", ".join(names)}; the project "{name}", which this needs, '
             "is none of them. The owner can give a token for it.",
         )

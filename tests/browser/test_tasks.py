@@ -69,7 +69,7 @@ class Person:
         expect(self.page.locator("#palette input")).to_be_focused()
         self.write(title)
         self.press("Enter")
-        expect(self.page.locator("body[data-ready] article h1")).to_contain_text(title)
+        expect(self.page.locator("body[data-ready] .reading h1")).to_contain_text(title)
 
 
 def test_find_what_claude_learned_last_week(visit):
@@ -91,8 +91,8 @@ def test_undo_a_wrong_change_of_two_days_ago(visit, house, memory):
         claude.edit(note.id, FindReplace("room 3", "room 99"))
     with visit() as page:
         person = Person(page)
-        day = f"{then.astimezone(memory.settings.reading_zone):%A}"
-        person.click(page.locator(".chips").get_by_role("link", name=day))
+        day = f"{then.astimezone(memory.settings.reading_zone):%a}"
+        person.click(page.locator(".chips").get_by_role("link", name=day, exact=True))
         row = page.locator(".row").filter(has_text="99")
         person.click(row.get_by_role("button", name="Undo"))
         expect(page.locator("#toast")).to_contain_text("Taken back")

@@ -180,6 +180,31 @@ def test_no_agent_is_given_what_is_not_notes(agent, tmp_path, folder):
     assert agent.as_caller(None).review() == []
 
 
+@pytest.mark.promise("trust-projects")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a\nb",
+        "a\u202egnp.b",
+        "red\x1b[31m",
+        "a\u200bb",
+        "gh" + "p_9vXz7LmB4nR8sYwE1uC6pJ2dF5gA0iKoMqZt",
+    ],
+)
+def test_the_owner_is_asked_about_no_folder_that_would_look_like_another(agent, tmp_path, name):
+    with pytest.raises(errors.ProjectRefused) as refused:
+        agent.add_project("new", str(tmp_path / "user" / name))
+    assert "\n" not in str(refused.value)
+    assert agent.as_caller(None).review() == []
+
+
+@pytest.mark.promise("trust-projects")
+@pytest.mark.parametrize("name", ["Meine Notizen", "笔记", "café", "नोट्स"])
+def test_the_owner_is_asked_about_a_folder_of_any_language(agent, tmp_path, name):
+    folder = tmp_path / "user" / name
+    assert agent.add_project("new", str(folder))[1] == "asked"
+
+
 def test_the_requests_of_agents_are_bounded(agent, tmp_path):
     for number in range(100):
         agent.add_project(f"p{number}", str(tmp_path / "user" / f"p{number}"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,8 @@ import pytest
 import memoranda
 from memoranda import faces
 from memoranda.engine import open_session
-from memoranda.faces.texts import text_file
 
 SOURCE = Path(memoranda.__file__).parent
-ADVICE = json.loads(text_file("advice.json"))
 NODE = {"name": "A", "entityType": "x", "observations": []}
 PAIR = {"from": "nobody", "to": "A", "relationType": "x"}
 BANK = {"bank_type": "project", "bank_id": "p", "content": "x"}
@@ -94,29 +91,32 @@ def test_no_error_of_a_toolset_alone_names_a_tool_it_does_not_serve(
             assert not strange.search(f"{reply.text} {reply.hint} {reply.data}"), reply.text
 
 
-def test_every_advice_of_the_engine_is_known_so_that_it_can_be_reworded(tmp_path: Path) -> None:
+def strings_of(node: ast.AST) -> list[str]:
+    """The texts in a piece of code."""
+    values = [child.value for child in ast.walk(node) if isinstance(child, ast.Constant)]
+    return [value for value in values if isinstance(value, str)]
+
+
+def test_errors_of_the_engine_name_tools_in_their_advice_only(tmp_path: Path) -> None:
     with open_session(tmp_path / "home", watch=False) as memory:
         tool = re.compile(rf"\b({'|'.join(names_of('notes', memory.settings))})\b")
-    found = []
+    advice_count = 0
     layers = ("errors.py", "engine/*.py", "index/*.py", "note/*.py", "sources/*.py")
     for place in (place for layer in layers for place in sorted(SOURCE.glob(layer))):
-        tree = ast.parse(place.read_text("utf-8"))
-        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        constants = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant) and id(node) not in told
-        ]
-        found += [
-            node.value
-            for node in constants
-            if isinstance(node.value, str) and tool.search(node.value)
-        ]
-    text = "\n".join(found)
-    assert [each for each in ADVICE if each.strip() not in text] == []
-    for sentence in ADVICE:
-        text = text.replace(sentence.strip(), "")
-    assert not tool.search(text), text
+        nodes = list(ast.walk(ast.parse(place.read_text("utf-8"))))
+        docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        advice = [call for call in calls if getattr(call.func, "id", "") == "Advice"]
+        allowed = {id(child) for node in [*docstrings, *advice] for child in ast.walk(node)}
+        for node in nodes:
+            if isinstance(node, ast.Constant) and id(node) not in allowed:
+                assert not tool.search(str(node.value)), (place, node.value)
+        for call in advice:
+            text, tools, *otherwise = map(strings_of, call.args)
+            assert set(tool.findall("".join(text))) == set(tools), (place, text)
+            assert not tool.search(str(otherwise)), (place, otherwise)
+        advice_count += len(advice)
+    assert advice_count >= 9
 
 
 def test_advice_is_kept_where_its_tool_is_served(tmp_path: Path) -> None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from memoranda.faces.tool import Template
-from memoranda.serve.mcp import NoResource, agent_of, resource_result
+from memoranda.serve.mcp import NoResource, agent_of, client_text, resource_result
+
+# No scanner takes it for a real one
+SECRET = "gh" + "p_9vXz7LmB4nR8sYwE1uC6pJ2dF5gA0iKoMqZt"
+PIECE = 12
+"""Characters of a secret of which nothing may be left."""
 
 
 @pytest.mark.parametrize(
@@ -50,6 +56,15 @@ def test_the_owners_table_goes_before_ours_and_knows_names_in_any_case():
 )
 def test_every_agent_can_stand_in_a_scope(client):
     assert re.fullmatch(r"[a-z0-9][a-z0-9._-]*", agent_of(client))
+
+
+@pytest.mark.parametrize("before", [0, 60, 80, 99])
+def test_of_a_secret_in_a_clients_name_nothing_is_left_where_the_name_is_cut(before):
+    name = "x" * before + " " + SECRET
+    client = SimpleNamespace(name=name, version=name)
+    for shown in (agent_of(name), client_text(client, "stdio")):
+        pieces = {SECRET[at : at + PIECE].lower() for at in range(len(SECRET) - PIECE + 1)}
+        assert not any(piece in shown.lower() for piece in pieces), shown
 
 
 def test_the_star_of_the_owners_table_stands_for_every_client_not_in_it():

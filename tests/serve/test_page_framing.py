@@ -26,56 +26,66 @@ async def parts_of(answer):
     return [part async for part in answer.body_iterator]
 
 
-async def test_a_page_that_takes_a_while_comes_in_two_parts_after_its_frame():
+def begun():
+    event = asyncio.Event()
+    event.set()
+    return event
+
+
+async def test_a_page_comes_in_two_parts_after_its_frame():
     may_answer = asyncio.Event()
 
     async def view():
         await may_answer.wait()
         return HTMLResponse(f"{FRAME}<h1>Notes</h1></main>")
 
-    answer = await framing.framed(view(), frame)
+    answer = await framing.framed(view(), frame, begun())
     assert isinstance(answer, StreamingResponse)
     may_answer.set()
     assert await parts_of(answer) == [FRAME, "<h1>Notes</h1></main>"]
 
 
 async def test_a_page_of_another_template_brings_its_style_sheets():
+    may_answer = asyncio.Event()
+
     async def view():
+        await may_answer.wait()
         return HTMLResponse(ERROR, 503)
 
-    answer = await framing.framed(slowly(view()), frame)
+    answer = await framing.framed(view(), frame, begun())
+    may_answer.set()
     assert await parts_of(answer) == [FRAME, '<link rel="stylesheet" href="b.css">Not done']
 
 
 async def test_an_error_after_the_frame_ends_the_page():
+    may_answer = asyncio.Event()
+
     async def view():
+        await may_answer.wait()
         raise StorageError("the index", "is gone")
 
-    answer = await framing.framed(slowly(view()), frame)
+    answer = await framing.framed(view(), frame, begun())
+    may_answer.set()
     assert await parts_of(answer) == [FRAME]
 
 
-async def slowly(view):
-    await asyncio.sleep(3 * framing._GRACE)
-    return await view
-
-
-async def test_what_comes_soon_keeps_its_status():
+async def test_a_view_that_refuses_before_it_begins_a_page_keeps_its_status():
     async def view():
+        await asyncio.sleep(0)
         raise InvalidInput("no")
 
     with pytest.raises(InvalidInput):
-        await framing.framed(view(), frame)
+        await framing.framed(view(), frame, asyncio.Event())
 
 
-async def test_every_framed_page_is_the_page_itself(web, page, monkeypatch):
+async def test_every_framed_page_is_one_whole_document(web, page):
     web.memory.write(Draft("The harbour", project="notes", title="Harbour"))
     paths = ("/page", "/page/search?q=harbour", "/page/people", "/page/calendar")
-    whole = {path: (await page.client.get(path)).text for path in paths}
-    monkeypatch.setattr(framing, "_GRACE", 0)
-    for path in paths:
-        answer = await page.client.get(path)
-        assert answer.text == whole[path]
+    answers = [await page.client.get(path) for path in paths]
+    for answer in answers:
+        assert answer.status_code == 200
+        assert answer.text.count(MAIN) == 1
+        assert answer.text.rstrip().endswith("</html>")
         assert "default-src 'none'" in answer.headers["content-security-policy"]
     part = await page.client.get(paths[1], headers={"x-part": "1"})
     assert MAIN not in part.text

@@ -54,7 +54,7 @@ def test_few_notes_are_all_shown():
 
 async def test_the_panel_says_each_relation_once_with_its_notes(web, page):
     web.memory.write(
-        Draft("Ledger keeps the books.\n\n- led by [[Mara]]\n", project="notes", title="Ledger")
+        Draft("Ledger keeps the books.\n\n- led_by [[Mara]]\n", project="notes", title="Ledger")
     )
     web.memory.write(Draft("She leads.", project="notes", title="Mara"))
     for number in range(9):

@@ -35,7 +35,16 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
     shown = await page.see("/page/search?q=harbour+lights")
     assert "Found: 2" in plain(shown)
     assert "<mark>harbour</mark>" in shown.lower()
-    assert len(re.findall(r"<rect class=\"i\d\" x=", shown)) >= 4
+    # Why a hit was found comes when somebody asks: as a part, or with the page without scripts
+    assert "It has your words" not in shown
+    why = await page.see("/page/search?q=harbour+lights&why=1", **{"x-part": "1"})
+    assert "It has your words: harbour, lights" in plain(why).lower().replace("it has", "It has")
+    assert len(re.findall(r"<rect class=\"i\d\" x=", why)) >= 2
+    whole = await page.see("/page/search?q=harbour+lights&why=2")
+    assert whole.count("It has your words") == 1
+    assert (
+        await page.client.get("/page/search?q=harbour&why=99", headers={"x-part": "1"})
+    ).status_code == 400
     part = await page.see("/page/search?q=harbour+lights", **{"x-part": "1"})
     assert "<!doctype" not in part
     found = {

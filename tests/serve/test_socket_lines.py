@@ -180,12 +180,22 @@ def test_who_names_no_agent_is_an_unnamed_one_and_never_the_owner(ask, memory):
         {"method": "tools/call", "params": {"name": "memory_list", "agent": "y"}},
         {"method": "tools/call", "params": {"name": "memory_list", "params": {}, "agent": "y"}},
         {"method": "tools/call", "params": {"name": "memory_list", "arguments": {"agent": "y"}}},
+        {"method": "memory_list", "Agent": "y"},
+        {"method": "memory_list", "AGENT": "y", "agent": "y"},
+        {"method": "memory_list", "params": {"Agent": "y"}},
     ],
 )
 def test_an_agent_in_the_wrong_place_is_refused(ask, request_):
     assert ask({"id": 1, **request_})["error"].startswith("agent is a key of the request")
     rpc = ask({"jsonrpc": "2.0", "id": 1, **request_})
     assert rpc["error"]["code"] == -32602
+
+
+@pytest.mark.promise("socket-unnamed")
+@pytest.mark.parametrize("name", ["owner", "Owner", "manual", "web", "FILE", "import"])
+def test_no_request_takes_a_name_by_which_the_history_calls_somebody_else(ask, name):
+    reply = ask({"id": 1, "method": "memory_list", "agent": name})
+    assert reply == {"id": 1, "error": f'invalid agent "{name}"'}
 
 
 def test_a_daemon_of_one_agent_serves_no_other(memory):
@@ -207,6 +217,18 @@ def test_a_request_may_name_its_program_and_session(ask, memory):
         is_text = client == "desk 2"
         assert (found.who, found.tool) == ("agent:y", "memory_write")
         assert (found.client, found.session) == (("desk 2", "s9") if is_text else ("socket", None))
+
+
+@pytest.mark.parametrize("before", [0, 60, 80, 99])
+def test_of_a_secret_in_a_programs_name_nothing_is_left_where_the_name_is_cut(ask, memory, before):
+    secret = "gh" + "p_9vXz7LmB4nR8sYwE1uC6pJ2dF5gA0iKoMqZt"
+    name = "x" * before + " " + secret
+    write = {"id": 1, "method": "memory_write", "params": {"content": f"told by {before}"}}
+    answer = ask({**write, "agent": "Y", "client": name, "session": name})
+    provenance = memory.memory_id(json.loads(answer["result"]["content"])["id"]).provenance
+    for shown in (provenance.client, provenance.session):
+        assert "x" * before in shown
+        assert secret[:12] not in shown
 
 
 values = st.recursive(

@@ -55,27 +55,29 @@ for _, _module, _names in _MODULES:
     COMMANDS |= dict.fromkeys(_names.split(), _module)
 """Every command with its module below memoranda.cli."""
 
-# Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8).
+# Codes of errors about a time. Their JSON has `candidates`: the times that the text may mean
+# (contract 001, 8).
 _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
 # The exit status of a program that Ctrl+C ended: 128 and the number of SIGINT.
 _INTERRUPTED = 130
-# New objects before garbage is collected; a short command makes 40,000
+# Garbage is collected only after this many new objects. A short command makes 40,000.
 _OBJECTS = 100_000
 _NO_LOCKS = "memory needs a POSIX system with file locks (Linux, macOS, WSL); this one has none"
 _REPORT_IT = "Please report this line with the command you ran and `memory --version`."
 
 
 def run() -> NoReturn:
-    """The `memory` program: `main` almost without garbage collection, followed by an immediate
-    exit.
+    """Run the `memory` program: call `main` with little garbage collection, then exit immediately.
 
     Collecting garbage and finalizing the interpreter take a fifth of a short command's time, and
-    the system frees the memory anyway. A command that lasts makes enough objects to be collected.
-    Until the command itself runs, an interrupt ends the process immediately. Raised during an
-    import, it could arrive as another error.
+    the system frees the memory anyway. A long command makes enough objects for a collection.
+
+    Until the command itself runs, Ctrl+C ends the process immediately. A KeyboardInterrupt during
+    an import could arrive as another error.
     """
     if "hook" in sys.argv[1:4]:
-        # Clients wait for it, and most events need nothing but the daemon.
+        # A client waits for its hook. For most events only the daemon is asked, so the command line
+        # need not be loaded.
         from memoranda.clients.hook_relay import relayed
 
         answer = relayed(sys.argv[1:])
@@ -85,7 +87,7 @@ def run() -> NoReturn:
         _start_in_utf8()
     gc.set_threshold(_OBJECTS)
     starting = lambda: None
-    # Otherwise a script ignores the signal on purpose.
+    # If the handler is not Python's, the script that runs this command ignores Ctrl+C on purpose.
     default_handler = _signal.getsignal(_signal.SIGINT)
     if default_handler is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
@@ -106,7 +108,7 @@ def _end_with(text: str) -> NoReturn:
             output.text(text)
             output.write(flush=True)
         except BrokenPipeError:
-            # The client did not wait.
+            # The client has ended without waiting for the text.
             pass
     os._exit(0)
 
@@ -123,7 +125,7 @@ def _start_in_utf8() -> NoReturn:
 
 
 def _in_utf8(argument: str) -> bytes:
-    """The argument in UTF-8, whether the terminal sent it so or in the encoding of the locale."""
+    """Return an argument in UTF-8, whether the terminal sent UTF-8 or the locale's encoding."""
     sent = os.fsencode(argument)
     try:
         sent.decode("utf-8")
@@ -137,15 +139,15 @@ def main(
 ) -> int:
     """Run the command and return its exit status.
 
-    arguments: the command line; by default the arguments of the process.
-    starting: called when the command line is understood.
+    arguments: the command line. None means the arguments of the process.
+    starting: is called once the command line is understood.
     """
     from memoranda.cli import output
     from memoranda.cli.invocation import Invocation
 
     invocation = Invocation()
     invocation.starting = starting
-    # UTF-8 whatever the locale; what it cannot encode is shown escaped
+    # The streams use UTF-8 whatever the locale. Characters without a UTF-8 form are escaped.
     for stream in (
         sys.stdout,
         sys.stderr,
@@ -154,7 +156,7 @@ def main(
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         status = _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
-        # A client takes others as a wish to block what is done
+        # A client takes any other status of a hook as a wish to block the action.
         if invocation.command == "hook":
             return 0
         return status
@@ -165,7 +167,7 @@ def main(
         return _INTERRUPTED
     except Exception as error:
         # The outermost loop: errors are reported, never swallowed.
-        # What an import made of one
+        # An import may have turned a KeyboardInterrupt into another error.
         if isinstance(error.__cause__, KeyboardInterrupt):
             return _INTERRUPTED
         from memoranda.errors import internal_sentence
@@ -203,7 +205,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:
-    """Run the command, or what a shell asks for completion. Returns its exit status."""
+    """Run the command, or the completion that a shell asks for. Return the exit status."""
     import click
 
     from memoranda.cli.invocation import COMPLETE_VARIABLE
@@ -223,7 +225,7 @@ def _invoke(arguments: list[str], invocation: Invocation) -> int:
 
 
 def _report_error(invocation: Invocation, error: MemorandaError) -> int:
-    """Report an expected error, with what may help. Returns its exit status."""
+    """Report an expected error with a hint that may help. Return the exit status."""
     from memoranda.cli import output
     from memoranda.errors import NotFound, ProjectNotFound, choices
 
@@ -241,7 +243,7 @@ def _report_error(invocation: Invocation, error: MemorandaError) -> int:
 
 
 def command_group() -> Group:
-    """The click group of all commands."""
+    """Return the click group of all commands."""
     import click
 
     from memoranda.cli import output
@@ -270,7 +272,7 @@ def command_group() -> Group:
 
 
 def _today(invocation: Invocation) -> list[str]:
-    """The lines that `memory` alone prints. Empty for a home without notes."""
+    """Return the lines that `memory` alone prints. Empty for a home without notes."""
     from memoranda.cli.today import has_notes, today_lines
 
     if has_notes(invocation):
@@ -292,8 +294,10 @@ def _failed(
     hint: str | None = None,
     **details: object,
 ) -> int:
-    """Report an error once on stderr; with `--json` also as the document on stdout, with the keys
-    `details`.
+    """Report an error on stderr. With `--json`, also print it as a document on stdout.
+
+    status: the exit status, which is returned.
+    details: further keys of the document.
     """
     from memoranda.cli import output
 

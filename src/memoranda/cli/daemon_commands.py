@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES = 1_000_000
 _LOGS_KEPT = 5
-# Seconds a daemon may take to end.
+# A daemon may take this many seconds to end.
 _SECONDS_TO_END = 10.0
-# Seconds a browser may take to open.
+# A browser may take this many seconds to open.
 _SECONDS_TO_OPEN = 10.0
 
 
@@ -154,7 +154,11 @@ def serve(
 def _checked_place(
     address: str, is_open: bool, public_url: Text, hosts: Text, origins: Text
 ) -> Place:
-    """Where HTTP is served, and for whom. Raises InvalidInput."""
+    """Return the place at which HTTP is served, and its allowed callers. Raises InvalidInput.
+
+    is_open: whether callers need no token.
+    hosts, origins: allowed values of the headers Host and Origin, separated by commas.
+    """
     from memoranda.serve.http import Place, place_of
 
     public = public_url.rstrip("/") if public_url else None
@@ -164,7 +168,10 @@ def _checked_place(
 
 
 def _span(option: str, text: str) -> timedelta:
-    """The time an option gives. Raises InvalidInput."""
+    """Read the time span of an option: `5m` → five minutes. Raises InvalidInput.
+
+    option: the name of the option, for the error.
+    """
     from memoranda.clock import duration
 
     try:
@@ -303,8 +310,8 @@ class Service:
     is_once: run one round of upkeep and end.
     has_socket: serve the tools on the home's socket.
     ends_after: end this long after the last client.
-    show: called with the address of HTTP when it answers. With it, another process may already do
-        the upkeep of the home.
+    show: is called with the address of HTTP once it answers. A service with `show` also runs if
+        another process already does the upkeep of the home.
     takes_any_port: serve HTTP on another port if the port of `place` is taken.
     """
 
@@ -320,7 +327,7 @@ class Service:
 
 
 def _serve(call: Invocation, settings: Settings, service: Service) -> int:
-    """Do what a service says until it ends. Returns the exit status. Raises Running, StorageError."""
+    """Run a service until it ends. Return the exit status. Raises Running, StorageError."""
     from memoranda.clients import hook
     from memoranda.engine import freshness, open_session
     from memoranda.jobs import dream
@@ -390,9 +397,10 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
 
 
 def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
-    """Make this process do the upkeep of the home until the stack is left. Returns whether it does.
+    """Let this process do the upkeep of the home until the stack is left. Return whether it does.
 
-    Raises Running if another process does it, unless this one shows a page beside it.
+    If another process already does the upkeep, a service with a page returns False. Any other
+    service raises Running.
     """
     from memoranda.serve.daemon import Running
     from memoranda.sources.files import make_private, storing
@@ -409,9 +417,9 @@ def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
 
 
 def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | None:
-    """The home's socket, open until the stack is left.
+    """Open the home's socket until the stack is left.
 
-    None if the service has none, or it cannot be opened.
+    Return None if the service has no socket, or if the socket cannot be opened.
     """
     from memoranda.serve.socket import Listener
 
@@ -420,13 +428,13 @@ def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | 
     try:
         return stack.enter_context(closing(Listener(layout.socket)))
     except StorageError as error:
-        # Some homes cannot have a socket; they are served without one.
+        # In some folders no socket can be created. Then the home is served without a socket.
         output.failure(str(error))
     return None
 
 
 def _mcp_sessions(memory: MemorySession, callers: MemorySession, served: Registry) -> McpSessions:
-    """The sessions of clients whose `memory mcp` finds this daemon; its hooks are theirs."""
+    """Return the sessions for clients whose `memory mcp` or hooks call this daemon."""
     from memoranda.faces import registry
     from memoranda.serve.sessions import McpSessions
 
@@ -455,8 +463,9 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
 
 
 def _port(place: Place, any_port: bool) -> socket:
-    """Where HTTP listens: at `place`, or with `any_port` elsewhere when that is taken. Raises
-    StorageError.
+    """Open the socket at which HTTP listens. Raises StorageError.
+
+    any_port: whether to use any other port if the port of `place` is taken.
     """
     try:
         return place.listen()
@@ -475,7 +484,11 @@ def _web(
     port: socket,
     shows_page: bool = False,
 ) -> Web:
-    """The factory of the HTTP server, with OAuth if there is a public address."""
+    """Return the factory of the HTTP server. With a public address, the server has OAuth.
+
+    offered: the toolsets that a caller may choose from.
+    port: the socket at which the server listens.
+    """
     from memoranda import __version__
     from memoranda.faces import registry
     from memoranda.serve.auth import Access
@@ -516,7 +529,7 @@ def _web(
             routes=routes,
             pages=page_routes,
         )
-        # Which the page may not import: they are in the same folder
+        # The page gets this function here: modules of the same folder may not import each other.
         server.app.state.preview = preview
         server.app.state.programs = installed_programs
         return server
@@ -525,14 +538,14 @@ def _web(
 
 
 def _announce(text: str) -> None:
-    """Print a line for the process that started the daemon, which may be gone."""
+    """Print a line for the process that started the daemon. That process may have ended."""
     with suppress(BrokenPipeError, Failure):
         output.text(text)
         output.write(flush=True)
 
 
 def _log_to(file: str | None, level: int = logging.INFO) -> None:
-    """Log what the daemon does on stderr or in `file`. Raises ConfigError."""
+    """Log the work of the daemon to `file`. None logs to stderr. Raises ConfigError."""
     handler: logging.Handler = logging.StreamHandler()
     if file is not None:
         from memoranda.serve.log_file import PrivateLog

@@ -55,13 +55,13 @@ _KINDS = (
 )
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
-# Bytes read at once.
+# A file is read in blocks of this many bytes.
 _BLOCK_BYTES = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
-# Seconds between two looks at the folder.
+# A watched folder is looked at once in this many seconds.
 _SECONDS_BETWEEN_LOOKS = 1.0
-# Looks after which the files are compared even if the ledger has no new change.
+# After this many looks, the files are compared even if the ledger has no new change.
 _LOOKS_BEFORE_COMPARING = 60
 
 
@@ -121,7 +121,7 @@ def export(
 
 
 class SecretCount:
-    """Counts the exported notes that seem to hold a secret, while their lines are written."""
+    """Counts the exported notes that seem to contain a secret, while their lines are written."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -132,7 +132,12 @@ class SecretCount:
 
 
 def _bundle_folder(form: str, folder: Text, *, has_filter: bool) -> Path:
-    """The folder for a bundle of the Open Knowledge Format. Raises Usage."""
+    """Return the folder into which to write a bundle of the Open Knowledge Format.
+
+    Raises Usage for options that do not fit a bundle.
+
+    has_filter: whether the command line selects notes, which a bundle does not support.
+    """
     if form != "okf":
         raise Usage(f'invalid value "{form}" for --to: must be okf')
     if folder is None or has_filter:
@@ -204,16 +209,16 @@ def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterab
     call.answer(f"Exported {count} {noun} to {file}", exported=count, file=file)
 
 
-# Temporary files of an export that ended early; the group is the process that wrote them.
+# The name of a temporary file that an interrupted export left. The group is its process id.
 _LEFT = re.compile(r"\.export-(\d+)-\w+")
 
 
 def _write_file(place: Path, lines: Iterable[str]) -> None:
-    """Replace a file by the lines, all or nothing. Raises Failure."""
+    """Write the lines to a file, which keeps its former content after an error. Raises Failure."""
     target = Path(os.path.realpath(place))
     data = (line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
     try:
-        # A pipe or a device
+        # A pipe or a device cannot be replaced, so it is written to directly.
         if target.exists() and not target.is_file():
             with target.open("wb") as stream:
                 return stream.writelines(data)
@@ -300,7 +305,7 @@ def import_(
 
 
 def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool) -> None:
-    """Take in the lines of `memory export`, from a file or from stdin."""
+    """Import the lines of `memory export` from a file. None means stdin."""
     from memoranda.transfer.jsonl import Import, Tally
     from memoranda.transfer.note_lines import NoteImport
 
@@ -329,7 +334,10 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
 
 
 def _answer_imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
-    """Answer with what was taken in: of memories alone in their word."""
+    """Answer with the counts of imported notes. If all are memories, the answer calls them so.
+
+    verb: the word for the import, such as `imported`.
+    """
     counts = {
         name: number + asdict(conversations)[name] for name, number in asdict(memories).items()
     }
@@ -344,10 +352,10 @@ def _answer_imported(call: Invocation, verb: str, memories: Tally, conversations
 def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, int], None] | None]:
     """Show the progress of an import. If it fails, print how many notes were imported before.
 
-    count: gives that number.
-    noun: the word for what is imported.
+    count: returns how many notes were imported until now.
+    noun: the word for the imported notes, for messages.
 
-    Yields the progress callback, or None without a terminal.
+    Yield a function to call with (steps done, all steps). Yield None without a terminal.
     """
     try:
         with output.progress("importing") as progress:
@@ -363,7 +371,10 @@ def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, i
 
 @contextmanager
 def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
-    """`stream`, or if it can be read only once, a copy in an unnamed file on the home's disk."""
+    """Yield `stream`. If it can be read only once, yield a copy in an unnamed temporary file.
+
+    home: the folder on whose disk the copy is made.
+    """
     from memoranda.sources.layout import Layout
 
     if stream.seekable() and stream is not getattr(sys.stdin, "buffer", None):
@@ -381,8 +392,14 @@ def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
 def _move_in(
     call: Invocation, kind: str, path: str, *, project: Text, dry_run: bool, skip_bad: bool
 ) -> None:
-    """Plan moving another program's store in, report what stays behind, and unless `dry_run` carry
-    the plan out.
+    """Move the notes of another program into the memory.
+
+    Plan the move, report the files that it leaves behind and, unless `dry_run`, carry it out.
+
+    kind: the kind of store, such as `agent-files`.
+    path: the place of the store.
+    project: the project for the notes. None leaves the choice to the plan.
+    skip_bad: whether to leave out notes that cannot be read, instead of ending with an error.
     """
     with call.memory(watch=True) as memory:
         if kind == "graph-jsonl":
@@ -461,10 +478,10 @@ def _plan(
     from memoranda.faces.bank.bank import find_repository, is_bank_id, repository_id
 
     def named(folder: Path) -> tuple[str, str]:
-        """The kind and id of the bank that a plain folder of Markdown files becomes.
+        """Return (kind, id) of the memory bank that a plain folder of Markdown files becomes.
 
-        A folder such as a repository's `memory-bank/` is the bank of its repository. Without a
-        repository it is the bank of a project with its name.
+        A folder in a repository, such as `memory-bank/`, becomes the bank of the repository. Any
+        other folder becomes the bank of a project with the name of the folder.
         """
         repository = find_repository(str(folder))
         if repository is not None:
@@ -578,8 +595,10 @@ def graph_import(call: Invocation, file: str) -> None:
 
 
 def _read_graph(file: str) -> GraphText:
-    """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises
-    Failure. Bytes that are not UTF-8 make only their own line a bad one."""
+    """Read the entities and relations of a file. `-` means stdin.
+
+    Bad lines are reported. A byte that is not UTF-8 makes only its line bad. Raises Failure.
+    """
     from memoranda.engine.graph import parse_graph
 
     with input_of(file) as stream:
@@ -590,7 +609,7 @@ def _read_graph(file: str) -> GraphText:
 
 
 def _graph_counts(lines: GraphText) -> tuple[str, dict[str, int]]:
-    """The number of entities, relations and bad lines, in words and as keys of a document."""
+    """Count entities, relations and bad lines. Return (in words, as keys of a document)."""
     entities = {entity.name for entity, _ in lines.entities}
     relations = {relation.triple for relation in lines.relations}
     counts = {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
@@ -600,9 +619,9 @@ def _graph_counts(lines: GraphText) -> tuple[str, dict[str, int]]:
 
 
 def _graph(memory: MemorySession, taken_in: str = "-") -> NoteGraph | FileGraph:
-    """The graph file in use (contract 002, 8).
+    """Return the graph into which to import: the graph file in use, or the notes (contract 002, 8).
 
-    Without one, or if it is itself `taken_in`, the notes.
+    taken_in: the file that is imported. If it is the graph file itself, the notes are returned.
     """
     from memoranda.engine.graphs import graph_in
 
@@ -675,9 +694,7 @@ def _warn_of_ingestion(outcomes: Mapping[str, Ingestion]) -> None:
 
 
 def _planned_lines(plans: Sequence[IngestPlan]) -> list[str]:
-    """The lines of `ingest --dry-run`: first new memories, then those that would follow their
-    files.
-    """
+    """Return the lines of `ingest --dry-run`: new memories, then memories whose files changed."""
     lines = [f"would ingest {item.source_ref}" for plan in plans for item in plan.new]
     for plan in plans:
         lines += [f"would update {info.id[:8]} {item.source_ref}" for info, item in plan.changed]
@@ -685,7 +702,7 @@ def _planned_lines(plans: Sequence[IngestPlan]) -> list[str]:
 
 
 def _ingested_lines(outcomes: Mapping[str, Ingestion], total: int) -> list[str]:
-    """The lines of `ingest`: one or two per source, and the total."""
+    """Return the lines of `ingest`: one or two lines for each source, and the total."""
     lines = []
     for source, outcome in outcomes.items():
         lines.append(f"Ingested {outcome.ingested} memories from {source}")
@@ -820,12 +837,12 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
 
 
 def _size_of_copy(files: int, changes: int, texts: int) -> str:
-    """`3 files, 1 change, 2 older texts`."""
+    """Return the size of a copy in words: `3 files, 1 change, 2 older texts`."""
     return f"{plural(files, 'file')}, {plural(changes, 'change')}, {plural(texts, 'older text')}"
 
 
 def _place_without_password(place: str) -> str:
-    """A folder, or the address of a database without a password."""
+    """Return a place to print: a folder unchanged, a database's address without its password."""
     from urllib.parse import parse_qsl, urlencode, urlsplit
 
     from memoranda.transfer.whole_home import DATABASE

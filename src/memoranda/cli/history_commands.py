@@ -47,7 +47,7 @@ _ERASED_KEYS = (
     "mentions",
     "out_of_reach",
 )
-# Notes named before the question whether to erase them.
+# The question whether to erase notes names this many of them.
 _SHOWN = 20
 
 
@@ -94,7 +94,7 @@ def log(
         hides_traces = not traces and ref is None
         looked_at = limit
         if hides_traces and limit:
-            # Some of these are of traces, and not shown
+            # Changes of traces are not shown, so as many more changes are read.
             looked_at += _count_of_traces(memory, limit, agent, start)
         selection = _Selection(ref, run, agent, start, looked_at)
         runs = _runs_of(memory, selection, are_grouped=not call.json)
@@ -109,9 +109,9 @@ def log(
 def _log_text(
     call: Invocation, memory: MemorySession, runs: Sequence[Sequence[Change]], *, has_patches: bool
 ) -> str:
-    """The lines of `log`, a run of a job in one.
+    """Return the lines of `log`. All changes of one run of a job are on one line.
 
-    has_patches: below each line stands what changed in the texts.
+    has_patches: whether the changed lines of the texts follow each line.
     """
     titles = _titles(memory, [changes[0] for changes in runs if len(changes) == 1])
     lines = []
@@ -126,10 +126,10 @@ def _log_text(
 class _Selection(NamedTuple):
     """The changes that `log` asks for.
 
-    ref: the note they are about. None means any.
-    run: the number of a job's run.
-    since: the earliest time.
-    limit: the largest number of runs; 0 means all.
+    ref: the note that the changes are about. None means any note.
+    run: the number of the run of a job that made them. None means any.
+    since: the earliest time. None means any time.
+    limit: the most runs to list. 0 means all.
     """
 
     ref: str | None
@@ -142,9 +142,10 @@ class _Selection(NamedTuple):
 def _runs_of(
     memory: MemorySession, selection: _Selection, *, are_grouped: bool
 ) -> Sequence[Sequence[Change]]:
-    """List the selected changes by run of a job, newest first.
+    """Return the selected changes in groups, the newest first.
 
-    are_grouped: whether the changes of a run are listed together. Otherwise each change is alone.
+    are_grouped: whether all changes of one run of a job are a group. If False, each change is a
+        group.
     """
     ref, run, agent, since, limit = selection
     if run is not None:
@@ -155,7 +156,7 @@ def _runs_of(
 
 
 def _without_traces(runs: Sequence[Sequence[Change]], limit: int) -> Sequence[Sequence[Change]]:
-    """The first `limit` runs that are not about traces of sessions; 0 means all of them."""
+    """Return the first `limit` runs that are not about traces of sessions. 0 means all of them."""
     shown_runs = [changes for changes in runs if changes[0].project != TRACE_PROJECT]
     if limit:
         return shown_runs[:limit]
@@ -171,20 +172,26 @@ def _changes_of_run(
     agent: Text,
     since: datetime | None,
 ) -> list[list[Change]]:
-    """The changes of one run of a job, one to a row; `limit` 0 is all of them."""
+    """Return the changes of one run of a job, each in a group of one.
+
+    limit: the most changes to return. 0 means all.
+    """
     changes = memory.log(ref, limit=0, agent=agent, since=since)
     of_run = [[change] for change in changes if change.run == run and change.undoes is None]
     return of_run[: limit or None]
 
 
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:
-    """How many of the latest changes are of traces; as many more have to be looked at."""
+    """Return how many of the latest changes are of traces, which `log` does not show.
+
+    The caller reads as many more changes.
+    """
     latest = memory.log(limit=10 * limit, agent=agent, since=start)
     return sum(change.project == TRACE_PROJECT for change in latest)
 
 
 def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> list[str]:
-    """The lines that say what changes of one run did to the texts, at most `_SHOWN` a change."""
+    """Return the lines that show how the changes of one run edited texts, up to _SHOWN a change."""
     lines = []
     for change in changes:
         revisions = memory.revisions(change.number, limit=_SHOWN)
@@ -241,7 +248,7 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
 
 
 def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
-    """The titles of notes, by the number of a change. A deleted note has the title it had last.
+    """Return number of a change -> title of its note. A deleted note has its last title.
 
     Only titles that differ from the name of the file are included.
     """
@@ -266,7 +273,7 @@ def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
 
 
 def _title_of(memory: MemorySession, revision: Revision) -> str:
-    """The title that a note's text had after a change, or before it was deleted."""
+    """Return the title of a note after a change, or the title before the note was deleted."""
     text = revision.before if revision.after is None else revision.after
     if text is None:
         return ""
@@ -478,9 +485,7 @@ def _confirm_erasure(notes: Sequence[str]) -> None:
 
 
 def _erasure_lines(erasure: Erased) -> list[str]:
-    """Lines about an erasure: what was removed, where it was looked for, and where something
-    remains.
-    """
+    """Return the lines about an erasure: the removed texts, the searched places, and remains."""
     lines = [f"Erased {note}" for note in erasure.notes]
     lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
     ending = "some of it is left" if erasure.remains else "nothing of it is left"

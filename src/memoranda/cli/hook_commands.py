@@ -40,9 +40,9 @@ def hook(call: Invocation, client: str, event: str = "") -> None:
 def _reply(
     call: Invocation, limit: hooks.HookLimit, client: str, data: bytes, name: str
 ) -> str | None:
-    """The answer to an event. None if there is no answer.
+    """Return the answer to an event of a client. None if the event has no answer.
 
-    A sentence that the event asks to remember is put aside until it is stored.
+    If the event asks to remember a sentence, the sentence is kept in a file until it is stored.
     """
     from memoranda.clients.hook_events import event_of, may_ask_to_remember
 

@@ -39,9 +39,9 @@ from memoranda.config import is_database
 from memoranda.errors import MemorandaError, near
 from memoranda.text.user_path import absolute_path
 
-# How long the server that was written may take for its first answer.
+# A server that was configured may take this many seconds for its first answer.
 _START_SECONDS = 30.0
-# How long a client may take to name its version.
+# A program may take this many seconds to print its version.
 _VERSION_SECONDS = 10.0
 _IDS = lambda _: [*table.clients()]
 _NOBODY = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"
@@ -138,9 +138,10 @@ def install(
 
 
 def _program(*, is_shared: bool) -> list[str]:
-    """The command line of this program, as an entry names it.
+    """Return the command line of this program for an entry in a client's file.
 
-    is_shared: in a file that others check out, who may only have `memory` on their PATH.
+    is_shared: whether other people check out the file. They may have `memory` in another place, so
+        the command line then relies on their PATH.
     """
     if is_shared and shutil.which("memory"):
         return ["memory"]
@@ -148,14 +149,14 @@ def _program(*, is_shared: bool) -> list[str]:
 
 
 def _is_any_connected(rows: Sequence[dict[str, Any]]) -> bool:
-    """Whether a program has our entry now; the paragraph in AGENTS.md is none."""
+    """Whether any client has our entry now. A paragraph in AGENTS.md does not count."""
     return any(
         row["result"] in ("written", "unchanged") and row["client"] != "agents-md" for row in rows
     )
 
 
 def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -> Server:
-    """The server to connect clients to.
+    """Return the server to which clients are connected.
 
     Raises Usage for a token without an address. Raises InvalidInput for an address, or the name of
     a variable, that no client could use.
@@ -170,17 +171,16 @@ def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -
         )
         checked_text(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
     if server.token:
-        # The message does not repeat it: it may be the token.
+        # The message does not repeat the value, which may be the token.
         message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
         checked_text(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
     return server
 
 
 def _exit_code(rows: Sequence[dict[str, Any]], started: dict[str, Any] | None) -> int:
-    """The exit status: 1 if a program could not be connected or the server did not start, otherwise
-    0.
+    """Return 1 if a client could not be connected or the server did not start, else 0.
 
-    started: the result of starting the server, if it was started.
+    started: the result of starting the server. None if it was not started.
     """
     if started is not None and started["error"] is not None:
         return 1
@@ -188,7 +188,7 @@ def _exit_code(rows: Sequence[dict[str, Any]], started: dict[str, Any] | None) -
 
 
 def _start_line(started: dict[str, Any]) -> str:
-    """A line about the trial start of the server."""
+    """Return the line about the trial start of the server."""
     if started["error"]:
         return f"Started it: {started['error']}"
     return f"Started it: {started['tools']} tools, {started['seconds']} s."
@@ -198,11 +198,11 @@ def _start_line(started: dict[str, Any]) -> str:
 class InstallRequest:
     """The options of `install` that apply to every client.
 
-    is_for_project: write into the files of the project in the working folder.
-    has_hooks: install hooks; otherwise ours are removed.
-    has_native_memory: the client keeps its own memories in a project of the home.
-    replaces_others: replace an entry of our name even if it is not ours.
-    is_dry_run: show the changes without making them.
+    is_for_project: whether to write into the files of the project in the working folder.
+    has_hooks: whether to install hooks. If False, our hooks are removed.
+    has_native_memory: whether the client must keep its own memories in a project of the home.
+    replaces_others: whether to replace an entry of our name even if another program wrote it.
+    is_dry_run: whether to show the changes without making them.
     """
 
     is_for_project: bool
@@ -213,7 +213,11 @@ class InstallRequest:
 
 
 def _row(client: Client, outcome: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The row of a client with the keys of an outcome, or with the reason it was refused."""
+    """Return the row of a client for the answer.
+
+    outcome: changes the client and returns keys for the row. If it raises a MemorandaError, the row
+        has the reason instead.
+    """
     row = {"client": client.id, "title": client.title}
     try:
         return row | outcome()
@@ -237,10 +241,10 @@ class Connecting:
         self._installer = Installer(call.settings.home)
 
     def print_entries(self, clients: Sequence[Client], *, are_named: bool) -> list[dict[str, Any]]:
-        """The rows of clients whose entries are printed.
+        """Return the rows of clients whose entries are printed.
 
-        are_named: the user named the clients. Without a name there is one entry, in the form that
-        most clients share, for a client that is not in our table.
+        are_named: whether the user named the clients. If not, the only entry has the form that most
+            clients share. It is for a client that is not in our table.
         """
         rows = [_row(client, partial(self.paste, client)) for client in clients]
         if not are_named:
@@ -250,11 +254,14 @@ class Connecting:
         return rows
 
     def connect_all(self, clients: Sequence[Client]) -> list[dict[str, Any]]:
-        """Connect clients. Returns their rows; one that was refused says why."""
+        """Connect clients. Return their rows. The row of a client that failed has the reason."""
         return [_row(client, partial(self.connect, client)) for client in clients]
 
     def paste(self, client: Client) -> dict[str, Any]:
-        """The keys of a row for a client whose entry the user pastes. Raises MemorandaError."""
+        """Return the keys of the row of a client whose entry the user pastes.
+
+        Raises MemorandaError.
+        """
         first = self._targets(client)[0]
         text = snippet(first.format, first.edits[:1])
         return {"file": str(first.file), "snippet": text, "result": "printed"}
@@ -269,7 +276,7 @@ class Connecting:
             return self.paste(client) | {"result": "not found", "reason": reason}
         former = [] if request.is_for_project else _former(client)
         if _plugin_is_on(client):
-            # The plugin brings server and hooks; with both, everything would be done twice.
+            # The plugin has the server and the hooks. With entries, too, all would be done twice.
             if not memory_files:
                 return self._beside_plugin(former)
             targets = _own_file(client, memory_files)
@@ -297,13 +304,18 @@ class Connecting:
         )
 
     def _beside_plugin(self, former: Sequence[Target]) -> dict[str, Any]:
-        """The row of a client that has our plugin: only what an earlier checkout left goes."""
+        """Return the row of a client that has our plugin.
+
+        Only entries that an earlier installation left are removed.
+
+        former: the files with such entries.
+        """
         if former:
             return self._change((), former)
         return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
 
     def _unwanted_hooks(self, client: Client) -> list[Target]:
-        """The file with our hooks, where the options say to take them out."""
+        """Return the file with our hooks, if the options say to remove them. Else []."""
         if self._request.has_hooks or self._request.is_for_project:
             return []
         return _own_file(client, table.hooks(client, ["memory"]))
@@ -350,7 +362,7 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
 
 
 def _what_is_recorded(call: Invocation) -> list[str]:
-    """Lines that say what is recorded from now on, where, and how to turn each part off."""
+    """Return lines about the recorded data: what, where, and how to turn each part off."""
     text = Path(__file__).with_name("install-recorded.txt").read_text("utf-8")
     return ["", *Template(text).substitute(home=call.settings.shown_home).splitlines()]
 
@@ -404,7 +416,10 @@ def _remove_from(
     replace: bool,
     dry_run: bool,
 ) -> dict[str, Any]:
-    """Take our entries out of a client's files, as keys of its row. Raises MemorandaError."""
+    """Take our entries out of a client's files. Return the keys of its row.
+
+    Raises MemorandaError.
+    """
     targets = _entries_to_remove(client, server, installer, is_for_project)
     return _change_files(installer, (), targets, replace=replace, dry_run=dry_run)
 
@@ -412,21 +427,25 @@ def _remove_from(
 def _entries_to_remove(
     client: Client, server: Server, installer: Installer, is_for_project: bool
 ) -> list[Target]:
-    """All that `install` may have put into a client's files. Raises MemorandaError."""
+    """Return all entries that `install` may have put into a client's files.
+
+    Raises MemorandaError.
+    """
     if is_for_project:
         return _targets(client, server, True, hooks=False, program=["memory"])
     memory_files = _memories(client, installer.home)
     settings = _own_file(client, memory_files)[: len(memory_files)]
     if not all(installer.wrote(target, present(target)[0]) for target in settings):
-        # Somebody else told the client where its memories are: that stays.
+        # The user or another program has set the folder of the client's memories, so it is kept.
         memory_files = []
     ours = _targets(client, server, False, hooks=True, program=["memory"], more_edits=memory_files)
     return [*ours, *_former(client)]
 
 
 def _globals(call: Invocation) -> list[str]:
-    """The options that name this memory, if it is not the usual one: clients do not hand our
-    environment on.
+    """Return the options that name this home, or [] for the default home.
+
+    Clients do not pass our environment variables on, so the command line must name the home.
     """
     home = call.home or os.environ.get("MEMORY_HOME")
     if home and not is_database(home):
@@ -448,13 +467,16 @@ def _check_known(ids: Sequence[str], clients_by_id: Mapping[str, Client]) -> Non
 def _clients_to_connect(
     ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False, agents_md: bool = False
 ) -> list[Client]:
-    """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
+    """Return the clients with these names. Without names, return the clients on this machine.
+
+    Raises Failure for an unknown name.
+    """
     clients_by_id = table.clients()
     _check_known(ids, clients_by_id)
     if ids or (agents_md and not all_):
         chosen = [clients_by_id[name] for name in dict.fromkeys(ids)]
     elif print_ and not all_:
-        # The form most clients share
+        # Most clients take an entry in the form of this client.
         chosen = [clients_by_id["cursor"]]
     else:
         chosen = _clients_here(clients_by_id.values(), has_project=project)
@@ -464,9 +486,9 @@ def _clients_to_connect(
 
 
 def _clients_here(clients: Iterable[Client], *, has_project: bool) -> list[Client]:
-    """The clients on this machine.
+    """Return the clients on this machine.
 
-    has_project: only those that can be configured for one project.
+    has_project: whether to return only clients that can be configured for one project.
     """
     return [
         client
@@ -484,9 +506,9 @@ def _targets(
     program: Sequence[str],
     more_edits: Sequence[Edit] = (),
 ) -> list[Target]:
-    """The files of the client with their contents. `more_edits` belongs in the file of its hooks.
+    """Return the files of a client with the contents that they must have. Raises Failure.
 
-    Raises Failure.
+    more_edits: further edits for the file of the client's hooks.
     """
     file = client.place(os.environ, Path.cwd() if project else None)
     edits = [table.entry(client, server)]
@@ -502,7 +524,7 @@ def _targets(
 
 
 def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
-    """The file of the client's hooks with these edits; none for a client without."""
+    """Return the file of a client's hooks with these edits. [] for a client without such a file."""
     file = client.hook_file(os.environ)
     if file is None:
         return []
@@ -510,18 +532,18 @@ def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
 
 
 def _former(client: Client) -> list[Target]:
-    """The entries that an earlier checkout left in files of the client, if they still exist."""
+    """Return the entries that an earlier installation left in files of the client."""
     targets = [Target(client, *place) for place in table.former(client)]
     return [target for target in targets if _is_there(target)]
 
 
 def _is_there(target: Target) -> bool:
-    """Whether a file holds something of what we write."""
+    """Whether a file has any of our entries."""
     return any(value is not None for value in _present(target))
 
 
 def _present(target: Target) -> list[Any]:
-    """The present values of a target's entries (see `present`).
+    """Return the values that our entries have in a file now (`present`).
 
     Empty if the file cannot be read.
     """
@@ -532,9 +554,9 @@ def _present(target: Target) -> list[Any]:
 
 
 def _memories(client: Client, home: Path) -> list[Edit]:
-    """The edits that make the client keep its own memories in a project of the home.
+    """Return the edits that make a client keep its own memories in a project of the home.
 
-    Empty if the client does not support that.
+    Empty if the client cannot keep them in another folder.
     """
     if "memories" not in client.hooks:
         return []
@@ -553,8 +575,8 @@ def _change_files(
 ) -> dict[str, Any]:
     """Change the files of one client, and return the keys of its row.
 
-    All changes are tried first, so that no file is written if one of them is refused. A file of
-    hooks that cannot be changed is left alone; the row then says so in `hooks_left`.
+    All changes are tried first, so that no file is written if one of them is refused. If only a
+    file of hooks cannot be changed, it is skipped, and the row names it in `hooks_left`.
 
     adding: files that get our entry or our hooks.
     removing: files that lose them.
@@ -592,7 +614,7 @@ def _change_files(
 def _changes_document(
     rows: Sequence[tuple[Target, FileChange]], is_adding: bool, dry_run: bool
 ) -> dict[str, Any]:
-    """The changes of a client's files, as keys of its row."""
+    """Return the keys of a client's row that tell the changes of its files."""
     changed = [(target, change) for target, change in rows if change.old != change.new]
     document = {
         "result": _result(bool(changed), is_adding, dry_run),
@@ -605,7 +627,7 @@ def _changes_document(
 
 
 def _result(has_changes: bool, is_adding: bool, dry_run: bool) -> str:
-    """The word for what became of a client's files."""
+    """Return the word for the result of changing a client's files."""
     if not has_changes:
         return "unchanged"
     if dry_run:
@@ -614,7 +636,7 @@ def _result(has_changes: bool, is_adding: bool, dry_run: bool) -> str:
 
 
 def _diff_of(file: str, change: FileChange) -> str:
-    """The change of one file as a unified diff."""
+    """Return the change of one file as a unified diff."""
     old = (change.old or "").splitlines(keepends=True)
     new = (change.new or "").splitlines(keepends=True)
     diff = ""
@@ -624,7 +646,7 @@ def _diff_of(file: str, change: FileChange) -> str:
 
 
 def _result_line(client: Client, row: dict[str, Any]) -> str:
-    """The result for a client, for a person."""
+    """Return the line that tells a person the result for a client."""
     if row["result"] == "printed":
         heading = f"# {row['file']}\n" if row["file"] else ""
         return heading + row["snippet"].rstrip("\n")
@@ -646,7 +668,7 @@ def _result_line(client: Client, row: dict[str, Any]) -> str:
 
 
 def _notes_about(client: Client, files: str) -> list[str]:
-    """Notes of our table for a person about a client whose files were written."""
+    """Return the remarks of our table of clients on a client whose files were written."""
     notes = [client.note]
     if str(client.hook_file(os.environ)) in files:
         notes.append(client.hooks.get("note", ""))
@@ -669,8 +691,7 @@ def _plugin_is_on(client: Client) -> bool:
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
-    """The table of clients; `entry` is "none", ok, other command, broken command, address, not
-    ours, plugin or unreadable, with the reason."""
+    """Print the table of clients, with the state of the entry of each client (`_entry_of`)."""
     installer = Installer(call.settings.home)
     rows = []
     lines = [table_row(_STATUS, "client", "found", "entry", "hooks", "file").rstrip()]
@@ -688,7 +709,7 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
 def _state_of(
     client: Client, server: Server, installer: Installer, project: bool
 ) -> dict[str, Any]:
-    """Whether and how a client is connected: its row of the table."""
+    """Return the row of a client in the table: whether and how the client is connected."""
     file = client.place(os.environ, Path.cwd() if project else None)
     assert file is not None
     entry = "none"
@@ -750,7 +771,7 @@ def _has_hooks(client: Client) -> bool | None:
 
 
 def _state_line(row: dict[str, Any]) -> str:
-    """The row of one client in the table, for a person."""
+    """Return the row of one client in the table as a line for a person."""
     has_hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
     state = row["entry"]
     if row["version"]:
@@ -765,7 +786,7 @@ def _state_line(row: dict[str, Any]) -> str:
 
 @cache
 def _version(*program: str) -> str | None:
-    """The version of the program an entry starts, None when it does not start."""
+    """Return the version of the program that an entry starts. None if it does not start."""
     if list(program) == table.launcher():
         return __version__
     try:
@@ -782,7 +803,7 @@ def _version(*program: str) -> str | None:
 
 
 def _start(argv: Sequence[str]) -> dict[str, Any]:
-    """Start the server as a client would and ask for its tools."""
+    """Start the server as a client would, and ask for its tools. Return the result as keys."""
     client = {"name": "memory-install", "version": "1"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     lines: list[dict[str, Any]] = [

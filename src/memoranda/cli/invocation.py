@@ -1,6 +1,4 @@
-"""One run of the command: its global options, the memory it opens, what it reads, and how it
-answers.
-"""
+"""One run of the command: its global options, its memory, its input, and the form of its answer."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _REPORT_UNREADABLE = ("status", "doctor")
 
 
 def _finish_left_work(memory: ReadSession) -> None:
-    """Finish what another process left, with all verbs."""
+    """Finish the work that another process left. This needs a session with all verbs."""
     if not memory.has_left_work():
         return
     from memoranda.engine.memory import as_writer
@@ -45,8 +43,10 @@ def _finish_left_work(memory: ReadSession) -> None:
 
 
 class Invocation:
-    """The global options, set while the command line is parsed; `command` is the name of the
-    command.
+    """One run of the command.
+
+    The attributes are the global options. They are set while the command line is parsed. `command`
+    is the name of the command.
     """
 
     command: str = "memory"
@@ -57,35 +57,39 @@ class Invocation:
     no_pager: bool = False
     now: datetime | None = None
     own_clock: Clock | None = None
-    """What `--now` says the time is."""
+    """The clock that `--now` sets. None means the clock of the system."""
     offset: tzinfo | None = None
-    """The offset of `--now`, if it has one: times are then read and shown in it (contract 001, 8).
+    """The offset of `--now`, in which times are read and shown (contract 001, 8). None without one.
     """
     starting: Callable[[], object]
-    """Called before the command runs, when its line is understood."""
+    """A function that is called once the command line is understood, before the command runs."""
     checks_overview: bool = False
-    """Whether `memory.md` is checked in any case: a program that was killed may have left an old
-    one behind.
+    """Whether to bring `memory.md` up to date even if this command changes nothing. A program that
+    was killed may have left an old one.
     """
 
     @property
     def caller(self) -> str | None:
-        """The acting agent: `--agent` or MEMORY_AGENT. None for the owner. Raises InvalidInput."""
+        """The name of the acting agent, from `--agent` or MEMORY_AGENT. None for the owner.
+
+        Raises InvalidInput.
+        """
         name = self.agent or os.environ.get("MEMORY_AGENT") or None
         if name is not None:
             from memoranda.errors import InvalidInput
             from memoranda.note.project_access import is_agent
 
             if not is_agent(name):
-                hint = "An agent's name is of a-z, 0-9, dots, dashes and underscores."
+                hint = (
+                    "An agent's name is of a-z, 0-9, dots, dashes and underscores, and not owner, "
+                    "manual, import, web or file."
+                )
                 raise InvalidInput(f'invalid agent "{name}"', hint)
         return name and name.lower()
 
     @property
     def options(self) -> list[str]:
-        """`--config` and `--agent` as they were given, for a command line that is run from
-        elsewhere.
-        """
+        """Return `--config` and `--agent` with their values, for another command line."""
         if self.config:
             config = ["--config", absolute_path(self.config)]
         else:
@@ -94,7 +98,7 @@ class Invocation:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings of the home, read once. Raises ConfigError."""
+        """The settings of the home. They are read at the first use. Raises ConfigError."""
         from dataclasses import replace
 
         from memoranda.config import load
@@ -112,9 +116,12 @@ class Invocation:
     def memory(
         self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
     ) -> Iterator[MemorySession]:
-        """Open the memory of the home for this command; at its end unreadable files are mentioned
-        once. `projects`: additional ones for this command. `watch`: for commands of many calls, so
-        that not every call looks at every file."""
+        """Open the memory of the home for this command. At the end, mention unreadable files once.
+
+        projects: name -> folder of projects that only this command has.
+        watch: whether to watch the files for changes. A command of many calls uses this, so that
+            not every call looks at every file.
+        """
         from memoranda.engine.memory import MemorySession
 
         with self._open(MemorySession, projects, watch=watch) as memory:
@@ -122,8 +129,9 @@ class Invocation:
 
     @contextmanager
     def reading(self) -> Iterator[ReadSession]:
-        """Open the memory for a command that changes no note: it starts in half the time, because
-        it loads nothing of what writes.
+        """Open the memory for a command that changes no note.
+
+        This loads no code that writes, so the command starts in half the time.
         """
         from memoranda.engine.read_session import ReadSession
 
@@ -133,7 +141,9 @@ class Invocation:
 
     @contextmanager
     def changing(self) -> Iterator[NoteSession]:
-        """Open the memory for a command that changes notes: it loads no other verbs that write."""
+        """Open the memory for a command that changes only notes. Other code that writes is not
+        loaded.
+        """
         from memoranda.engine.note_session import NoteSession
 
         with self._open(NoteSession) as memory:
@@ -148,7 +158,11 @@ class Invocation:
         *,
         watch: bool = False,
     ) -> Iterator[_Session]:
-        """Open a session, and say at its end what a person should know."""
+        """Open a session. At its end, print notices, warnings, and the number of unreadable files.
+
+        projects: name -> folder of projects that only this command has.
+        watch: whether to watch the files for changes.
+        """
         from memoranda import clock
 
         with session_class.open(
@@ -164,7 +178,7 @@ class Invocation:
             finally:
                 if memory.notices:
                     output.warnings(memory.notices)
-            # The answer may be from the copy of this machine
+            # With a database, the answer may come from an old copy on this machine.
             if self.settings.url is not None:
                 output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:
@@ -175,7 +189,7 @@ class Invocation:
                 output.notice(f"warning: {count} unreadable {files}, run memory doctor")
 
     def _keep_overview(self, memory: ReadSession) -> None:
-        """Bring `memory.md` up to date; the command has succeeded, whether that does or not."""
+        """Bring `memory.md` up to date. An error here does not make the command fail."""
         from memoranda.engine.overview import Overview
         from memoranda.errors import StorageError
 
@@ -186,7 +200,7 @@ class Invocation:
             output.notice(f"warning: {error}")
 
     def answer(self, text: str, /, **data: Any) -> None:
-        """Print the result: `text`, or with `--json` the document of the keys `data`."""
+        """Print the result: `text`, or with `--json` a document with the keys and values `data`."""
         if self.json:
             self.document(**data)
         else:
@@ -195,7 +209,14 @@ class Invocation:
     def answer_each(
         self, texts: Sequence[str], rows: Sequence[dict[str, Any]], between: str = "\n"
     ) -> None:
-        """Print the results for several references; a lone one as if only one could be named."""
+        """Print the results for the references of a command line, in their order.
+
+        A single result is printed as by a command that takes only one reference.
+
+        texts: the result of each reference for a person.
+        rows: the result of each reference for `--json`.
+        between: the text between two results.
+        """
         self.answer(between.join(texts), **(rows[0] if len(rows) == 1 else {"results": list(rows)}))
 
     @property
@@ -211,11 +232,11 @@ class Invocation:
         form: str = "",
         rule: int = 0,
     ) -> None:
-        """Print rows for a person, and the lines `last` under them.
+        """Print rows as a table for a person. For a program, print them by the template `form`.
 
-        For a program, each row is printed by the template `form`.
-
-        rule: the length of the line of dashes below the head. 0 means neither line nor head.
+        last: lines to print below the table.
+        form: the line for a row, with `{}` for each cell.
+        rule: the length of the line of dashes below the head. 0 prints neither head nor dashes.
         """
         if self.on_terminal:
             lines = output.table(head, rows)
@@ -238,8 +259,9 @@ class Invocation:
 
 
 def text_from(words: tuple[str, ...]) -> str:
-    """The words joined by blanks; a lone `-` reads all of stdin. Raises Failure if that is not
-    UTF-8.
+    """Return the words joined by blanks. If the only word is `-`, return the text of stdin.
+
+    Raises Failure if stdin is not UTF-8.
     """
     if words != ("-",):
         return " ".join(words)
@@ -253,9 +275,11 @@ def text_from(words: tuple[str, ...]) -> str:
 
 @contextmanager
 def input_of(file: str | None) -> Iterator[BinaryIO]:
-    """The bytes of a file, or of stdin without a file or for `-`.
+    """Open a file to read its bytes.
 
-    Raises Failure naming the file.
+    file: the path of the file. None or `-` means stdin.
+
+    Raises Failure, which names the file.
     """
     if file is None or file == "-":
         if sys.stdin is None:

@@ -1,4 +1,4 @@
-"""The text of a note as a change left it, or as it stood at a time."""
+"""Read the text that a note had after a change, or at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def number_of(text: str) -> int:
-    """The number of a change, with or without `#`. Raises Usage."""
+    """Read the number of a change: `12` or `#12` → 12. Raises Usage."""
     digits = text.removeprefix("#")
     if not digits.isdecimal():
         raise Usage(f'invalid value "{text}" for CHANGE: not a number')
@@ -24,14 +24,15 @@ def number_of(text: str) -> int:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is the number of a change, and no time."""
+    """Whether a text is the number of a change, and not a time."""
     return text.removeprefix("#").isdecimal() and len(text) < 9
 
 
 def text_changed(memory: MemorySession, place: str, change: Change) -> Revision:
-    """The text of the note at `place` (`project/path`) before and after a change.
+    """Return the text of the note at `place` (`project/path`) before and after a change.
 
-    If the change touched no such note, its first text is returned. Raises Failure if it has none.
+    If the change touched no such note, the first text of the change is returned. Raises Failure if
+    the change has no text.
     """
     revisions = memory.revisions(change.number)
     for revision in revisions:
@@ -44,8 +45,11 @@ def text_changed(memory: MemorySession, place: str, change: Change) -> Revision:
 
 
 def text_at(memory: MemorySession, place: str, time_text: str, moment: datetime | None) -> str:
-    """The text of the note at `place` after the change numbered `time_text`, or at `moment`.
-    Raises Failure.
+    """Return the text that the note at `place` had after a change, or at a time. Raises Failure.
+
+    place: `project/path` of the note.
+    time_text: the text that the person typed: the number of a change, or a time.
+    moment: the time that `time_text` means. None if it is the number of a change.
     """
     for change in memory.log(place, limit=0):
         if moment is None:

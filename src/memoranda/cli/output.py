@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_WARNINGS = 10
 _GAP = "  "
-# Columns the last cell of a table has at least, however narrow the terminal.
+# The last cell of a table has at least this many columns, even on a narrow terminal.
 _LEAST_COLUMNS = 12
 # SGR codes of ANSI terminals.
 _STYLES = {
@@ -40,8 +40,11 @@ _STYLES = {
 
 
 class Failure(MemorandaError):
-    """An error already worded for the command; `code` as in contract 000b, 8. `guesses`: what may
-    have been meant.
+    """An error with a message that the command prints as it is.
+
+    code: the code of the error (contract 000b, 8).
+    hint: a further line that says what to do. "" for none.
+    guesses: names that the person may have meant.
     """
 
     def __init__(
@@ -52,11 +55,11 @@ class Failure(MemorandaError):
 
 
 def error_sentence(error: MemorandaError) -> str:
-    """The sentence that the command prints after `Error: ` (contract 001, sections 1, 3, 4, 16)."""
+    """Return the sentence that the command prints after `Error: ` (contract 001, 1, 3, 4, 16)."""
     if isinstance(error, NotInHistory):
         return f"no older text of {error.identifier} is kept"
     if isinstance(error, (NotFound, Ambiguous)):
-        # Needs the engine, which help pages do not
+        # This import loads the engine, which help pages do not need.
         from memoranda.engine.overview import complaint
 
         return complaint(error)
@@ -70,7 +73,10 @@ def error_sentence(error: MemorandaError) -> str:
 
 
 def table_row(template: str, *cells: object) -> str:
-    """One line of a table; line breaks and control characters in `cells` are escaped."""
+    """Return one line of a table. Line breaks and control characters in `cells` are escaped.
+
+    template: the line with `{}` for each cell.
+    """
     return template.format(*[flat(str(cell)) for cell in cells])
 
 
@@ -79,12 +85,13 @@ def text(
 ) -> None:
     """Print `content` and a newline on stdout.
 
-    On a terminal nothing in it acts: control characters, bidi marks and the like are shown as
-    escapes. A pipe or file gets the text as it is.
+    On a terminal, control characters, bidi marks and the like are shown as escapes, so that no text
+    can act on the terminal. A pipe or file gets the text as it is.
 
-    as_json: show them as JSON escapes.
-    painted: leave them, since the cells are clean already.
-    paged: use a pager on a terminal if the text is longer than that.
+    as_json: whether to show these characters as JSON escapes.
+    painted: whether to print the characters unchanged, because the caller has cleaned the cells and
+        has added colours.
+    paged: whether to use a pager if the text is longer than the terminal.
 
     Raises Failure, BrokenPipeError.
     """
@@ -97,8 +104,11 @@ def text(
 
 
 def paint(text: str, style: str, stream: object = None) -> str:
-    """`text` in colour where the stream [stdout] is a terminal that has colours, and NO_COLOR is
-    not set.
+    """Return `text` in colour, or unchanged if colours are not wanted.
+
+    Colours are used if the stream is a terminal with colours and NO_COLOR is not set.
+
+    stream: the stream that will get the text. None means stdout.
     """
     if stream is None:
         stream = sys.stdout
@@ -113,8 +123,9 @@ def paint(text: str, style: str, stream: object = None) -> str:
 
 
 def width(text: str) -> int:
-    """How many columns of a terminal `text` takes: two for a Chinese character, none for a combining
-    accent.
+    """Return how many columns of a terminal `text` takes.
+
+    A Chinese character takes two columns, a combining accent none.
     """
     if text.isascii():
         return len(text)
@@ -122,14 +133,14 @@ def width(text: str) -> int:
 
 
 def _width_of(char: str) -> int:
-    """How many columns one character takes."""
+    """Return how many columns of a terminal one character takes."""
     if combining(char):
         return 0
     return 2 if east_asian_width(char) in "WF" else 1
 
 
 def fit(text: str, columns: int) -> str:
-    """`text` cut to this many columns, with an ellipsis when it was longer."""
+    """Return `text`, cut to this many columns. A cut text ends in an ellipsis."""
     if width(text) <= columns:
         return text
     characters = []
@@ -143,23 +154,23 @@ def fit(text: str, columns: int) -> str:
 
 
 def columns() -> int:
-    """How many columns the terminal has."""
-    # 6 ms
+    """Return how many columns the terminal has."""
+    # This import takes 6 ms.
     import shutil
 
     return shutil.get_terminal_size().columns
 
 
 def _printable(cell: str) -> str:
-    """A cell in one line, with a sign for every character that a terminal might act on."""
+    """Return a cell as one line, with an escape for every character that acts on a terminal."""
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in one_line(cell))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table as wide as the terminal.
+    """Return the lines of a table that is as wide as the terminal.
 
-    The last column is cut to the space that the others leave. Control characters are shown as in
-    any text, so that no cell can move the cursor.
+    The last column is cut to the space that the others leave. Control characters are escaped, so
+    that no cell can move the cursor.
     """
     cells = [list(map(_printable, row)) for row in rows]
     widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]
@@ -180,9 +191,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _page(content: str) -> bool:
-    """Show `content` in the pager: PAGER or less. Returns whether it was shown.
+    """Show `content` in the pager PAGER, or in `less`. Return whether it was shown.
 
-    False if it fits on the screen, or if there is no pager.
+    A text that fits on the screen is not shown in a pager.
     """
     import shlex
     import shutil
@@ -202,7 +213,7 @@ def _page(content: str) -> bool:
         )
     except OSError:
         return False
-    # The reader has seen enough
+    # The reader may leave the pager, or press Ctrl+C, before the whole text is written.
     with suppress(OSError, KeyboardInterrupt):
         pager.communicate(content.encode("utf-8", "backslashreplace") + b"\n")
     while pager.poll() is None:
@@ -219,18 +230,18 @@ def json_value(value: Any) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether a person reads what is printed."""
+    """Whether stdout is a terminal, so that a person reads the output."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def notice(line: str) -> None:
-    """Print on stderr, if there is one. Nothing in it acts on a terminal."""
+    """Print a line on stderr, if the process has one. Control characters are escaped."""
     if sys.stderr is not None:
         sys.stderr.write(visible(line) + "\n")
 
 
 def warnings(texts: Sequence[str]) -> None:
-    """Print the first few warnings on stderr, each on its line, and the number of the others."""
+    """Print the first few warnings on stderr, each on its line, then the number of further ones."""
     for warning in texts[:_MOST_WARNINGS]:
         notice(flat(f"warning: {warning}"))
     hidden_count = len(texts) - _MOST_WARNINGS
@@ -239,7 +250,10 @@ def warnings(texts: Sequence[str]) -> None:
 
 
 def failure(message: str, *, lines: bool = False) -> None:
-    """Print an error message on stderr: one line, unless it is a reply of several `lines`."""
+    """Print an error message on stderr.
+
+    lines: whether to keep the line breaks of the message. Without them, it becomes one line.
+    """
     if sys.stderr is not None:
         message = message.removeprefix("Error: ")
         if lines:
@@ -250,7 +264,10 @@ def failure(message: str, *, lines: bool = False) -> None:
 
 
 def log_form(form: str) -> logging.Formatter:
-    """How the lines of a log are written: each entry on one line, and no secret in it."""
+    """Return a formatter that writes each entry of a log on one line and redacts secrets.
+
+    form: the format of an entry, as `logging.Formatter` takes it.
+    """
     import logging
 
     from memoranda.text.gate import default_rules
@@ -263,16 +280,16 @@ def log_form(form: str) -> logging.Formatter:
 
 
 def flush() -> None:
-    """Flush both streams and ignore that one is closed or has no reader."""
+    """Flush stdout and stderr. A closed stream, or one without a reader, is ignored."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
 
 
 def write(content: str = "", *, flush: bool = False) -> None:
-    """Write `content` to stdout. Raises Failure, and BrokenPipeError if the reader is gone.
+    """Write `content` to stdout. Raises Failure, and BrokenPipeError if the reader has ended.
 
-    flush: also write everything that waits.
+    flush: whether to write all buffered text now.
     """
     if sys.stdout is None:
         raise Failure("cannot write the output: stdout is closed", "storage")
@@ -288,7 +305,7 @@ def write(content: str = "", *, flush: bool = False) -> None:
 
 
 def silence() -> None:
-    """Drop what is still buffered for stdout; the interpreter would report it at exit otherwise."""
+    """Drop all text that is buffered for stdout. Else the interpreter reports an error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, sys.stdout.fileno())
@@ -297,7 +314,7 @@ def silence() -> None:
 
 
 def confirmed(question: str) -> bool:
-    """Whether the person at the terminal says yes to a question on stderr."""
+    """Print a question on stderr. Return whether the person at the terminal answers yes."""
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -305,9 +322,9 @@ def confirmed(question: str) -> bool:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a progress bar on stderr.
+    """Show a progress bar on stderr while the context is open.
 
-    Yields a callback `(done, total)`, or None without a terminal.
+    Yield a function to call with (steps done, all steps). Yield None without a terminal.
     """
     if not sys.stderr.isatty():
         yield None

@@ -23,7 +23,7 @@ _EDITED = "~"
 
 
 def patch(revisions: Iterable[Revision], *, colored: bool) -> list[str]:
-    """The lines that say what one change did to the texts of its notes.
+    """Return the lines that show how one change edited its notes, such as `~Buy [-tea-]{+milk+}`.
 
     colored: whether old and new parts get a colour. Then control characters are made visible, too.
     """
@@ -47,7 +47,7 @@ def _difference_lines(difference: Difference, *, colored: bool) -> list[str]:
 
 
 def _property_parts(change: PropertyChange) -> Line:
-    """A changed key of the header, as the parts of a line."""
+    """Return a changed key of the header as the parts of a line."""
     if change.before is None:
         return [Part(NEW, f"{change.name}: {change.after}")]
     if change.after is None:
@@ -56,7 +56,7 @@ def _property_parts(change: PropertyChange) -> Line:
 
 
 def _line(parts: Sequence[Part], *, colored: bool) -> str:
-    """One line of a difference with its mark."""
+    """Return one line of a difference after its mark: `-`, `+` or `~`."""
     if len(parts) == 1:
         kind, text = parts[0]
         return _colored(kind, f"  {kind} {flat(text)}", colored=colored)
@@ -65,7 +65,7 @@ def _line(parts: Sequence[Part], *, colored: bool) -> str:
 
 
 def _marked(part: Part, *, colored: bool) -> str:
-    """A part of an edited line. Words that went or came have brackets around them."""
+    """Return a part of an edited line: `[-old-]` for old words, `{+new+}` for new ones."""
     text = visible(flat(part.text))
     if part.kind == OLD:
         return _colored(OLD, f"[-{text}-]", colored=colored)

@@ -29,12 +29,13 @@ class Preset:
     """A way to serve tools as another server does.
 
     tools: the toolsets to serve.
-    projects: projects for this server only: name -> folder.
-    default_project: its default project.
-    name: the name of the server.
+    projects: name -> folder of projects that only this server has.
+    default_project: the project of calls that name none.
+    name: the name of the server, as clients see it.
     like: the server whose tool names and replies are used.
-    json_folder: the folder of the key-value entries; None for the notes of project `kv`.
-    manners: by the name of a toolset, a function that makes it another program's.
+    json_folder: the folder of JSON files with the key-value entries. None means that the entries
+        are notes of project `kv`.
+    manners: name of a toolset -> a function that makes the toolset behave as in another program.
     """
 
     tools: tuple[str, ...]
@@ -47,11 +48,14 @@ class Preset:
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
-    """The preset with this name.
+    """Return the preset with this name.
 
-    Banks are in MEMORY_BANK_ROOT, entries in the files of AGENT_MEMORY_PATH. Without these
-    variables the files of an installed server of that name are used in place, or else our own
-    notes. Raises Failure naming the known presets, ConfigError for a bad file.
+    environ: the environment variables. MEMORY_BANK_ROOT has the folder of memory banks,
+        AGENT_MEMORY_PATH the folder of key-value entries. If the variable is not set, the files of
+        an installed server of that name are used where they are. Without such files, our notes are
+        used.
+
+    Raises Failure, which names the known presets, and ConfigError for a bad file.
     """
     if name == "basic-memory":
         return _basic_memory(environ)
@@ -72,7 +76,10 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
 
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
-    """The projects of an installed Basic Memory, its options and environment. Raises ConfigError."""
+    """Return a preset with the projects and options of an installed Basic Memory.
+
+    Raises ConfigError.
+    """
     from memoranda.basic_memory import in_manner
     from memoranda.basic_memory.vault import read_vault
 
@@ -82,15 +89,18 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
 
 
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The folder of JSON files for key-value entries, for any served tools (contract 004, 7).
+    """Return the folder of JSON files with the key-value entries (contract 004, 7).
 
-    None if entries are notes.
+    None means that the entries are notes.
     """
     return environ.get("AGENT_MEMORY_PATH") or None
 
 
 def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None]:
-    """The folder of JSON files with the key-value entries, if there is one; closed at the end."""
+    """Open the folder of JSON files with the key-value entries. Leaving the context closes it.
+
+    folder: the path of the folder. None yields None: the entries are notes.
+    """
     if folder is None:
         return nullcontext()
     from memoranda.faces.kv import JsonFolder
@@ -98,7 +108,7 @@ def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None
     return closing(JsonFolder(folder))
 
 
-# Signs that a project's name cannot have.
+# Characters that the name of a project cannot have.
 _NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
 _NAME_LENGTH = 40
 _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
@@ -110,13 +120,14 @@ def graph_file(
 ) -> Path | None:
     """Return the file of the knowledge graph to serve (contract 002, 8).
 
-    configured: the path in the configuration, None if it has none.
-    option: the path that the caller named, None for no path.
-    like: the name of the server whose place we take, None for no server.
+    configured: the path in the configuration. None if the configuration has no such path.
+    option: the path on the command line. None if the caller named no path.
+    like: the server that the tools imitate, such as "thoughtbox". None if they imitate no server.
 
-    The first of these is used: `option`, the environment variables `_GRAPH_VARIABLES`,
-    `configured`, and the file of the server thoughtbox in the working folder. The last must exist,
-    unless `like` is "thoughtbox". None means that the notes of the project `graph` are served.
+    The first of these paths is returned: `option`, the environment variables `_GRAPH_VARIABLES`,
+    `configured`, and the file of the server thoughtbox in the working folder. The file of
+    thoughtbox must exist, unless `like` is "thoughtbox". None is returned without any of them: then
+    the notes of the project `graph` are served.
     """
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
     for place in (option, *map(os.environ.get, names), configured):
@@ -129,8 +140,9 @@ def graph_file(
 
 
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
-    """The graph file as a project of its own, named by the file's stem. Empty if it is a project
-    already.
+    """Return {name: file}: a project for the graph file, named after the file without its ending.
+
+    Return {} without a file, or if one of the projects is this file already.
 
     projects: the other projects, except the built-in ones: name -> folder or file.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
     from memoranda.query import Query
 
-# Columns of a terminal that a category or project takes at most, so that the text has half of 80.
+# A category or project takes at most this many columns. So the text has half of 80 columns.
 _KIND_COLUMNS = 12
 
 project_option = option(
@@ -38,7 +38,7 @@ traces_flag = flag(
 
 
 def limit_option(default: int) -> Callable[..., Any]:
-    """The option `--limit`, or `-n`."""
+    """Return the decorator that adds the option `--limit`, or `-n`."""
     return option(
         "--limit", "-n", type=Number(), default=default, help="How many at most; 0 = all."
     )
@@ -47,8 +47,10 @@ def limit_option(default: int) -> Callable[..., Any]:
 def within(
     memory: ReadVerbs, query: Query, projects: Sequence[str] = (), *, traces: bool = False
 ) -> Query:
-    """`query` over these projects, by default over all; with `traces` over theirs too. Raises
-    ProjectNotFound.
+    """Return `query` limited to these projects. Raises ProjectNotFound.
+
+    projects: the names of the projects. Empty means all projects.
+    traces: whether to include the project of traces, too.
     """
     names = [memory.project(name).name for name in projects]
     if not traces:
@@ -59,7 +61,7 @@ def within(
 
 
 def left_out(memory: ReadVerbs, query: Query) -> list[str]:
-    """The notes that `query` would also list if asked, in words: `3 archived`, `12 traces`."""
+    """Count the notes that only further options would list: `["3 archived", "12 traces"]`."""
     parts = []
     if not query.lists_archived and query.archived is not False:
         archived = memory.list(query.replace(archived=True), limit=1)[1]
@@ -72,22 +74,23 @@ def left_out(memory: ReadVerbs, query: Query) -> list[str]:
 
 
 def mention_left_out(memory: ReadVerbs, query: Query) -> None:
-    """Say on stderr, in one line, what a list does not show unless asked."""
+    """Print on stderr how many notes a list leaves out (`left_out`), in one line."""
     parts = left_out(memory, query)
     if parts:
         output.notice(f"Not shown: {', '.join(parts)}")
 
 
 def noun(infos: Sequence[NoteInfo]) -> str:
-    """The word for these notes: memories, or notes if one is of another project."""
+    """Return the word for these notes: `memories`, or `notes` if any of them is not a memory."""
     if all(info.project in MEMORY_PROJECTS for info in infos):
         return "memories"
     return "notes"
 
 
 def noun_of(memory: ReadVerbs, query: Query, total: int) -> str:
-    """The word for the `total` notes that `query` lists: `memories` if all of them are, else
-    `notes`.
+    """Return the word for the `total` notes that `query` lists.
+
+    This is `memories` if all of them are memories, else `notes`.
     """
     memories = query.replace(projects=(CATEGORY_PROJECT,))
     if query.projects is not None and CATEGORY_PROJECT not in query.projects:
@@ -100,8 +103,11 @@ def noun_of(memory: ReadVerbs, query: Query, total: int) -> str:
 def cells(
     call: Invocation, memory: ReadVerbs, infos: Sequence[NoteInfo], length: int
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Id, phase or type, kind and text of each note, for a terminal, or with `length` characters of
-    the text for a program. The text says when a note is not valid all the time.
+    """Yield (id, phase or type, kind, text) of each note.
+
+    The text begins with a remark if the note is not always valid.
+
+    length: how many characters of the text a program gets. A terminal gets the text in one line.
     """
     marks = memory.validity_marks(infos)
     for info, content in zip(infos, contents(memory, infos), strict=True):

@@ -25,21 +25,23 @@ from memoranda.cli.output import Failure
 from memoranda.errors import MemorandaError, near
 
 Values = Callable[[click.Context], Sequence[str]] | str
-"""What a shell is offered, each with a tab and a preview if there is one: the values, or the kind
-of those the home may know (see engine/completion.py), "" for none."""
+"""The completions of an argument, in one of two forms.
+
+A function returns the values, each perhaps followed by a tab and a preview. A text is a kind of
+values that the home knows, such as `tag` (engine/completion.py); "" offers no completions."""
 Keys = Sequence[str] | Mapping[str, Sequence[str]]
 Text = str | None
 """The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
-# Arguments of commands that take one in the contract: without it, the error is in the contract's
-# words (contract 001, 1).
+# The contract lets commands with these arguments take exactly one. If it is missing, the error has
+# the words of the contract (contract 001, 1).
 _TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
 # The kind of completions for a positional argument of this name.
 _OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
 ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
-"""Other names of commands: of the first of these the group has."""
-# The names that other programs give our commands. They are not accepted, but guessed from.
+"""Alias -> the names that it may mean. The first name that the group has is run."""
+# Names that other programs give to such commands -> our commands, to suggest in an error.
 _MEANT = {
     "cat": "read",
     "create": "write",
@@ -58,14 +60,14 @@ _MEANT = {
     "store": "write",
     "update": "edit",
 }
-# Options with which commands without positional arguments take a file or folder.
+# Options for a file or folder. An error for an unexpected argument suggests them.
 _TAKES_PLACE = ("--path", "--input", "--output")
 
 
 class Usage(click.UsageError):
-    """A command line that cannot be understood, with a message in our words.
+    """A command line that cannot be understood, with our message instead of click's.
 
-    ctx: the command it is about; by default the current one.
+    ctx: the context of the command with the error. None means the current one.
     """
 
     guesses: Sequence[str] = ()
@@ -76,7 +78,7 @@ class Usage(click.UsageError):
 
 
 class Number(click.ParamType):
-    """A whole number from `least` on."""
+    """The type of an option for whole numbers of at least `least`."""
 
     name = "number"
 
@@ -94,7 +96,10 @@ class Number(click.ParamType):
 
 
 class Moment(click.ParamType):
-    """An ISO 8601 time. Without an offset it is local, and stays naive."""
+    """The type of an option for a time in ISO 8601.
+
+    A time without an offset is local: it becomes a datetime without a time zone.
+    """
 
     name = "iso"
 
@@ -110,9 +115,12 @@ class Moment(click.ParamType):
 
 
 class Names(click.ParamType):
-    """A name of several, such as a category. The shell completes it; nothing checks it here.
+    """The type of an option for a known name, such as a category, or for a list of names ("A,B").
 
-    name: the word for it in the help. Lists ("A,B") are completed name by name.
+    The shell completes each name. The names are not checked here.
+
+    name: the word for the value in the help.
+    values: the completions.
     """
 
     def __init__(self, name: str, values: Values):
@@ -143,10 +151,11 @@ class Names(click.ParamType):
 
 
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
-    """Complete a value that the home knows, such as an id or a tag.
+    """Return the values of a kind that the home knows and that begin with `prefix`.
 
-    Returns the values of `kind` that begin with `prefix`, each with a tab and a preview if it has
-    one.
+    A value with a preview is followed by a tab and the preview.
+
+    kind: the kind of values, such as `id` or `tag`.
     """
     from memoranda.engine.completion import offers
     from memoranda.note.model import BUILT_IN_PROJECTS
@@ -173,14 +182,15 @@ def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
 class PositionalWords(click.Argument):
     """All positional arguments of a command, as one argument of click.
 
-    So a wrong number of them can be reported in the contract's words.
+    Click would report a wrong number of arguments in its own words. This class uses the words of
+    the contract.
     """
 
     def __init__(self, names: Sequence[str], first: Values | None = None):
         """Take the arguments of a command.
 
-        names: one for each argument, e.g. "ID". "[REF]" is optional, "ID..." takes several.
-        first: the completions of the shell for the first one.
+        names: the name of each argument: "ID". "[REF]" is optional, "ID..." takes several values.
+        first: the completions of the first argument. None for no completions.
         """
         super().__init__(["words"], nargs=-1, required=False, type=click.UNPROCESSED)
         self.names = names
@@ -210,7 +220,10 @@ class PositionalWords(click.Argument):
         raise error
 
     def _wrong_count(self, count: int) -> str:
-        """The contract's sentence for a wrong number of words."""
+        """Return the contract's sentence for a wrong number of arguments.
+
+        count: how many arguments the command line has.
+        """
         if self.most is None and self.names[-1] not in _TOOK_ONE:
             return f"requires at least {self.least} arg(s), only received {count}"
         if self.most is None or self.most == self.least:
@@ -237,7 +250,7 @@ class PositionalWords(click.Argument):
 
 @cache
 def _global_options() -> dict[str, click.Option]:
-    """The options that every command takes, by name."""
+    """Return the options that every command takes, by name."""
     return {
         name: click.Option([f"--{name}"], help=text, **settings)
         for name, text, settings in (
@@ -258,8 +271,8 @@ def _global_options() -> dict[str, click.Option]:
 class _Documented(click.Command):
     """The common base of commands and groups.
 
-    Global options may be anywhere on the line: before the command or after it. Their values go to
-    the invocation, and they have a section of the help for themselves.
+    Global options may come before or after the command. Their values are set in the invocation.
+    The help lists them in a separate section.
     """
 
     globals: Sequence[click.Option] = ()
@@ -269,7 +282,7 @@ class _Documented(click.Command):
         try:
             remaining_args = super().parse_args(ctx, args)
         except click.UsageError as error:
-            # The message ends with the help of the command it is about
+            # The message ends with a hint at the help of this command.
             if error.ctx is None:
                 error.ctx = ctx
             raise
@@ -293,7 +306,7 @@ class _Documented(click.Command):
         return option
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections of options, ours and the global ones."""
+        """Write the section with the options of this command, then the one with global options."""
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
         for title, is_global in (("Options", False), ("Global options", True)):
             rows = [
@@ -315,9 +328,9 @@ class Command(_Documented):
     keys: the keys of its JSON document after `schema`, each with the keys of the objects in it.
         Empty if the command prints its output itself.
     complete: the completions of the shell for the first argument.
-    now: it takes `--now`.
-    own_agent: it has its own option `--agent`.
-    example: a line of the shell, shown in the help.
+    now: whether the command takes `--now`.
+    own_agent: whether its `--agent` means something else than the global option.
+    example: a command line that the help shows.
     """
 
     def __init__(
@@ -452,7 +465,7 @@ class Group(_Documented, click.Group):
         super().format_options(ctx, formatter)
 
     def summary(self, ctx: click.Context, name: str) -> str:
-        """The summary of a command in one line, from its module."""
+        """Return the summary of a command in one line."""
         command = self.get_command(ctx, name)
         return command.get_short_help_str(limit=200) if command is not None else ""
 
@@ -475,9 +488,9 @@ class Group(_Documented, click.Group):
 
 
 def _summaries() -> dict[str, str]:
-    """The summaries of all commands, one line each.
+    """Return command -> summary in one line, from summaries.txt.
 
-    To list them, no module of a command is loaded.
+    The file makes it possible to list commands without importing their modules.
     """
     text = Path(__file__).with_name("summaries.txt").read_text("utf-8")
     rows = (line.partition(" ") for line in text.splitlines())
@@ -508,33 +521,42 @@ def _help_without_command(ctx: click.Context) -> None:
 
 
 def first_steps() -> str:
-    """The five commands to begin with."""
+    """Return the text about the five commands to begin with."""
     return Path(__file__).with_name("first-steps.txt").read_text("utf-8")
 
 
 def group(name: str, module: str, commands: str, help: str) -> Group:
-    """A group of commands, all of one module below memoranda.cli."""
+    """Return a group of commands whose functions are all in one module below memoranda.cli.
+
+    commands: the names of the commands, separated by blanks.
+    """
     return Group(name, dict.fromkeys(commands.split(), module), help=help)
 
 
 def command(name: str, *words: str, **settings: Any) -> Callable[..., Command]:
-    """Make the decorated function the command `name`, with its docstring as the help. `words`: its
-    positional arguments. The rest: see Command."""
+    """Return a decorator that makes a function the command `name`. Its docstring is the help.
+
+    words: the positional arguments (see PositionalWords).
+    settings: the other parameters of Command.
+    """
     return click.command(name, cls=Command, words=words, **settings)
 
 
 def option(*names: str, **settings: Any) -> Callable[..., Any]:
-    """An option whose default, if any, the help shows."""
+    """Return a decorator that adds an option. The help shows its default, if it has one."""
     return click.option(*names, show_default="default" in settings, **settings)
 
 
 def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
-    """An option without a value. `names`: its name as a parameter, if that differs."""
+    """Return a decorator that adds an option without a value.
+
+    names: the name of the parameter of the function, if it differs from the option.
+    """
     return click.option(name, *names, is_flag=True, help=help)
 
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
-    """The error in the words of the contract, and the lines below it that say where to read on."""
+    """Return (error in the words of the contract, lines below it that say where to read on)."""
     message = error.format_message()
     command_path = error.ctx.command_path if error.ctx else "memory"
     hint = f"Run '{command_path} --help' for usage."
@@ -561,7 +583,7 @@ def _options(command: click.Command) -> list[click.Option]:
 
 
 def _spellings(command: click.Command) -> Iterator[str]:
-    """Every way to write every option of a command, dashes and all."""
+    """Yield all spellings of the options of a command: `-o`, `--output`."""
     return chain.from_iterable(option.opts for option in _options(command))
 
 
@@ -571,14 +593,14 @@ def _is_flag(spelling: str, command: click.Command) -> bool:
 
 
 def _takes_any_words(command: click.Command) -> bool:
-    """Whether a command takes words without end, so that a text may stand there."""
+    """Whether a command takes any number of words, so that a text may be typed without quotes."""
     return any(
         isinstance(param, PositionalWords) and param.most is None for param in command.params
     )
 
 
 def _options_like(error: click.NoSuchOption) -> list[str]:
-    """The long options that an unknown one may have meant."""
+    """Return the long options that the unknown option may mean: `--ouput` → `--output`."""
     if not error.ctx:
         return []
     long_options = [
@@ -588,7 +610,7 @@ def _options_like(error: click.NoSuchOption) -> list[str]:
     ]
     written = error.option_name.lstrip("-")
     if len(written) == 1:
-        # `-o` is meant as `--output`
+        # A short option such as `-o` may mean a long one that begins so, such as `--output`.
         alike = [name for name in long_options if name.startswith(written)]
     else:
         alike = near(written, long_options)
@@ -666,7 +688,7 @@ def man(call: Invocation) -> None:
 
 
 def manual_page(context: click.Context) -> str:
-    """The manual page of the group of `context`, as roff."""
+    """Return the manual page of the group of `context` in roff, the format of `man`."""
     group = context.command
     assert isinstance(group, Group)
     summary, *paragraphs = _paragraphs(group)
@@ -688,7 +710,7 @@ def manual_page(context: click.Context) -> str:
 
 
 def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
-    """The lines of the manual page about the commands of a group, in roff."""
+    """Yield the lines of the manual page about the commands of a group, in roff."""
     for name in group.list_commands(context):
         command_of_name = group.get_command(context, name)
         assert command_of_name is not None
@@ -727,6 +749,6 @@ def _paragraphs(command: click.Command) -> list[str]:
 
 
 def _roff(text: str) -> str:
-    """`text` as roff reads it: backslashes, dashes, and signs at the beginning of a line."""
+    """Escape `text` for roff: backslashes, dashes, and signs that begin a line."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
     return re.sub(r"^(?=[.'])", r"\\&", escaped)

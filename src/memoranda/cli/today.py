@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 _SHOWN_ROWS = 3
 _DUE_WITHIN = timedelta(hours=24)
 _MOST_QUESTIONS = 20
-# Memories up to which the questions are counted: that compares them with each other.
+# With more memories than these, open questions are not counted, since all pairs are compared.
 _MOST_ASKED_ABOUT = 2_000
-# Columns of a line in addition to the text of a note.
+# The columns that a line has in addition to the text of a note.
 _COLUMNS_BESIDE_TEXT = 34
 
 
 def has_notes(call: Invocation) -> bool:
-    """Whether the home has notes to tell of; a home that is not there is not made."""
+    """Whether the home exists and has notes. A missing home is not created."""
     settings = call.settings
     if settings.url is None and not settings.home.is_dir():
         return False
@@ -39,7 +39,7 @@ def has_notes(call: Invocation) -> bool:
 
 
 def today_lines(call: Invocation) -> list[str]:
-    """Lines about new, changed and due notes, open questions, and what to do next."""
+    """Return the lines about new, changed and due notes, open questions, and next commands."""
     with call.memory() as memory:
         zone = memory.settings.zone
         now = memory.clock().astimezone(zone)
@@ -62,7 +62,7 @@ def today_lines(call: Invocation) -> list[str]:
 
 
 def _by_whom(infos: list[NoteInfo]) -> str:
-    """Return the three who wrote most: ` by claude 3, owner 1`. "" without notes."""
+    """Return the three writers with the most notes: ` by claude 3, owner 1`. "" without notes."""
     writers = Counter(info.provenance.who.removeprefix("agent:") for info in infos)
     if not writers:
         return ""
@@ -70,7 +70,7 @@ def _by_whom(infos: list[NoteInfo]) -> str:
 
 
 def _rows(memory: MemorySession, infos: list[NoteInfo]) -> list[str]:
-    """The newest notes, a line each."""
+    """Return a line for each of the newest notes."""
     room = max(20, min(output.columns(), 100) - _COLUMNS_BESIDE_TEXT)
     return [
         f"    {info.id[:8]} {output.fit(kind(info), 12):<12} "
@@ -80,7 +80,7 @@ def _rows(memory: MemorySession, infos: list[NoteInfo]) -> list[str]:
 
 
 def _due(memory: MemorySession, now: datetime) -> str:
-    """The next reminder of the coming day, and the number of further ones."""
+    """Return the next reminder within a day, and how many more follow within the day."""
     from memoranda.jobs import reminders
 
     due = [

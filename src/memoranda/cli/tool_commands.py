@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -226,7 +226,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
             reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data
         )
     if reply.is_error:
-        lines = [_error_message(reply.text), reply.hint]
+        lines = [reply.message or reply.text, reply.hint]
         output.failure("\n".join(filter(None, lines)), lines=True)
     return int(reply.is_error)
 
@@ -248,21 +248,6 @@ def _toolset_of(tool: str, toolsets: Sequence[str]) -> str:
             f"tool {tool} is in several toolsets: {', '.join(found_in)}; choose one with --tools"
         )
     return found_in[0]
-
-
-def _error_message(text: str) -> str:
-    """The sentence of a tool's error. A tool may word it as JSON, or as Markdown (contracts 003 and
-    004).
-    """
-    error: Any = {}
-    if text.startswith("{"):
-        with suppress(ValueError):
-            error = json.loads(text)
-    for key in ("error", "message"):
-        if isinstance(error.get(key), str):
-            text = error[key]
-            break
-    return text.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
 
 
 @command("agent", example="memory agent --list-tools")
@@ -329,7 +314,7 @@ def _batch(prompt: str | None, file: str | None) -> Batch:
     """
     from memoranda.faces.agent.session import Batch, read_batch
 
-    # Nothing when it is a terminal, where nobody knows that we wait
+    # A terminal is not read: nobody there would know that the command waits for input.
     def stdin() -> bytes:
         if sys.stdin is None or sys.stdin.isatty():
             return b""

@@ -1,8 +1,9 @@
-"""Has the common base of the editors of configuration files, and the editors of JSON and Markdown.
+"""The editors of JSON and Markdown files, and the base class that all editors of configuration
+files share.
 
 An editor changes one member of a text: a key of an object, or an item of a list. The `name` of an
 item is a function that recognizes the item. Each editor parses its result, and raises Unsure if
-more than the one member differs from the old text.
+anything but this member differs from the old text.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from memoranda.errors import MemorandaError
 
 Name = str | Callable[[Any], bool]
 Tree = Any
-"""A tuple of (key, tree), a list of trees, or a scalar."""
+"""The values of a text: an object as a tuple of (key, tree), a list of trees, or a scalar.
+
+In contrast to a dict, this shows whether two members have the same key, and their order.
+"""
 BOM = "\ufeff"
-# A string of JSON, which is left alone, or a comment.
+# A comment. A string of JSON also matches, so that a `//` in it is not taken for a comment.
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+")|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
-# A string of JSON, which is left alone, or a comma before a closing bracket.
+# A comma before a closing bracket. A string of JSON also matches, so that its commas are skipped.
 _TRAILING = re.compile(r'("(?:[^"\\]|\\.)*+")|,(?=[ \t\r\n]*[}\]])', re.DOTALL)
 # A string, a sign of structure, or a bare word of JSON.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
@@ -32,16 +36,20 @@ _SPACE = " \t\r\n"
 
 
 class Unsure(MemorandaError):
-    """A text this code does not understand well enough to change it; the message says why."""
+    """Raised for a text that this code does not understand well enough to change it.
+
+    The message says why.
+    """
 
     code = "unsure"
 
 
 class Hint(NamedTuple):
-    """The changes that `put` made in addition to the member.
+    """The changes that `put` made in addition to adding the member.
 
     made: how many containers `put` created around the member.
-    inner: the text that was in the place of the outermost new container. None if not recorded.
+    inner: the text that was at the place of the outermost new container. None if it was not
+        recorded.
     """
 
     made: int = 0
@@ -49,8 +57,9 @@ class Hint(NamedTuple):
 
 
 class Editor(ABC):
-    """Changes one member in the container at `path` of a text, and leaves every other byte as it
-    is.
+    """Changes one member of a text, and leaves every other byte as it is.
+
+    The member is in the container at `path`, a path of keys such as `("mcpServers",)`.
     """
 
     @abstractmethod
@@ -59,7 +68,7 @@ class Editor(ABC):
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the member at the end of its container, or replace the present member.
+        """Add the member at the end of its container. If the member is there, replace its value.
 
         Returns the new text, and the hint for `drop`. Raises Unsure.
         """
@@ -68,15 +77,17 @@ class Editor(ABC):
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         """Remove the member, which must exist, and return the new text. Raises Unsure.
 
-        With the hint that `put` returned, the containers that `put` created are removed, too.
+        hint: the hint that `put` returned. With it, the containers that `put` created are removed,
+            too.
         """
 
 
 @dataclass(slots=True)
 class Node:
-    """A value that is at `start` to `end` of a text.
+    """A value between the positions `start` and `end` of a text.
 
-    kind: `{`, `[`, `null` if null counts as absent, or "" for a scalar.
+    kind: `{` for an object, `[` for a list, `null` for a null that counts as absent, "" for a
+        scalar.
     items: the members of an object or a list.
     raw: the node of the YAML library; None in JSON.
     """
@@ -92,10 +103,10 @@ class Node:
 class Member:
     """A member of a container.
 
-    key: its key. None for an item of a list.
+    key: the key of the member. None for an item of a list.
     start: the position of the key, or of the item.
-    node: its value.
-    comma: the position of the comma behind the value, or -1.
+    node: the value.
+    comma: the position of the comma behind the value; -1 if there is none.
     """
 
     key: str | None
@@ -107,9 +118,9 @@ class Member:
 class Document(NamedTuple):
     """A parsed text.
 
-    root: None for an empty text.
+    root: the node of the whole text. None for an empty text.
     tree: the text as plain values.
-    value: gives the Python value of a node.
+    value: returns the Python value of a node.
     """
 
     text: str
@@ -118,9 +129,10 @@ class Document(NamedTuple):
     value: Callable[[Node], Any]
 
     def container(self, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
-        """The innermost existing container on the way to `path`, and the missing names below it.
+        """Return the innermost container on the way to `path` that exists, and the missing keys
+        below it.
 
-        The container is None for an empty text.
+        If `path` exists, no keys are missing. The container is None for an empty text.
         """
         node = self.root
         for depth, name in enumerate(path):
@@ -136,7 +148,8 @@ class Document(NamedTuple):
     def position(self, node: Node, name: Name) -> int | None:
         """Return the index of a member in `node.items`. None if there is no such member.
 
-        Raises Unsure if there are two, or if `node` is another kind of container.
+        Raises Unsure if two members have the name, or if `node` is a list and not an object, or the
+        reverse.
         """
         if node.kind == "null":
             return None
@@ -161,8 +174,9 @@ class Document(NamedTuple):
         return None
 
     def place(self, path: Sequence[str], name: Name) -> tuple[Node, int] | None:
-        """Return the container at `path` and the index of the member in it. None if either is
-        missing.
+        """Return the container at `path` and the index of the member in its items.
+
+        None if the container or the member does not exist.
         """
         node, missing = self.container(path)
         if node is None or missing:
@@ -184,7 +198,7 @@ class Document(NamedTuple):
 def newline(text: str) -> str:
     """Return the line break of `text`, "\\n" or "\\r\\n".
 
-    Raises Unsure for a carriage return alone, which programs read differently.
+    Raises Unsure for a lone carriage return, because programs disagree on whether it ends a line.
     """
     if re.search(r"\r(?!\n)", text):
         raise Unsure("a line ends in a carriage return alone")
@@ -197,10 +211,10 @@ def newline(text: str) -> str:
 def with_changed_member(
     tree: Tree, path: Sequence[str], position: int | None, member: Tree | None
 ) -> Tree:
-    """A copy of `tree` in which one member of the container at `path` is different.
+    """Return a copy of `tree` in which one member of the container at `path` is different.
 
-    position: the member to change. None adds a member.
-    member: the new member; for an object, (key, tree). None removes the member.
+    position: the index of the member to change. None adds a member.
+    member: the new member. In an object, it is (key, tree). None removes the member.
     """
     items = list(tree)
     if path:
@@ -217,7 +231,11 @@ def with_changed_member(
 
 
 def check(result: Tree, expected: Tree) -> None:
-    """Raise Unsure if `result`, the tree of the new text, differs from the expected tree."""
+    """Raise Unsure if a text was not changed as expected.
+
+    result: the tree of the new text.
+    expected: the tree that it should have.
+    """
     try:
         is_right = result == expected
     except RecursionError:
@@ -236,7 +254,11 @@ class MarkdownEditor(Editor):
         return None
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the paragraph at the end, or replace the present one. `path` has no effect."""
+        """Add the paragraph at the end, or replace the paragraph with this name. `path` has no
+        effect.
+
+        The hint has the blank line that was added before the paragraph.
+        """
         end = newline(text)
         block = end.join([f"<!-- {name} -->", *value.split("\n"), f"<!-- /{name} -->", ""])
         found_block = _block(name).search(text)
@@ -258,21 +280,25 @@ class MarkdownEditor(Editor):
 
 
 def _block(name: Name) -> re.Pattern[str]:
-    """Return a pattern for the paragraph with this name, its marks included."""
+    """Return a pattern that matches the paragraph with this name, including its marks."""
     mark = re.escape(str(name))
     return re.compile(rf"<!-- {mark} -->\r?\n(.*?)\r?\n<!-- /{mark} -->\r?\n?", re.DOTALL)
 
 
 class JsonEditor(Editor):
-    """Edits JSON (see Editor). The hint of `put` names the containers it created. They are removed
-    with the member if nothing else is in them.
+    """Edits JSON (see Editor).
+
+    The hint of `put` says which containers it created. `drop` removes them with the member, if
+    nothing else is in them.
     """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         return _read(text).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the member, and missing containers on its path, or replace its value."""
+        """Add the member with the containers that are missing on its path. A present member is
+        replaced.
+        """
         read = _read(text)
         end = newline(text)
         if read.root is None:
@@ -291,6 +317,7 @@ class JsonEditor(Editor):
             unit = indent[1]
         else:
             unit = "  "
+        # If containers are missing, the outermost one is the new member, with the others inside it.
         blank = None
         if missing:
             index = None
@@ -323,7 +350,9 @@ class JsonEditor(Editor):
         return new, Hint(len(missing), blank)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        """Remove the member, and the containers that `put` created if they are empty then."""
+        """Remove the member. Containers that `put` created are removed, too, if they are empty
+        then.
+        """
         read = _read(text)
         position = read.place(path, name)
         assert position is not None
@@ -346,7 +375,7 @@ class JsonEditor(Editor):
 def _nested(names: Sequence[Name], value: Any) -> Any:
     """Return `value` inside one container for each name.
 
-    `["a", "b"]` and 1 give `{"a": {"b": 1}}`. A name that is a function makes a list.
+    `["a", "b"]` and 1 give `{"a": {"b": 1}}`. A name that is a function gives a list.
     """
     for name in reversed(names):
         if isinstance(name, str):
@@ -357,8 +386,9 @@ def _nested(names: Sequence[Name], value: Any) -> Any:
 
 
 def _dump(value: Any, indent: str, unit: str, end: str, *, inline: bool = False) -> str:
-    """Return `value` as JSON; further lines begin with `indent`.
+    """Return `value` as JSON.
 
+    indent: the blanks before each line but the first.
     unit: the indentation of one level.
     end: the line break.
     inline: whether the JSON is one line.
@@ -378,8 +408,8 @@ def _add(
 ) -> tuple[str, str | None]:
     """Return the text with one more member at the end of the container `node`.
 
-    The second result is the text between the container's brackets if the container was empty, or
-    None.
+    The second result is the text between the brackets of the container, if the container was empty.
+    If not, it is None.
 
     key: the key of the member. None for an item of a list.
     unit: the indentation of one level.
@@ -412,12 +442,13 @@ def _add(
 
 
 def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
-    """Return whether a new member is written on the line of its container.
+    """Whether a new member is written on the same line as its container.
 
-    The member follows the present members. In an empty container it does so if the text is one
-    line, unless the container is the whole text.
+    It is if the present members are. In an empty container, it is if the whole text is one line.
+    But if the empty container is the whole text, the new member gets a line for itself.
 
-    inner: the text between the brackets.
+    inner: the text between the brackets of the container.
+    is_empty: whether the container has no members.
     """
     if not is_empty:
         return "\n" not in inner
@@ -426,8 +457,11 @@ def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
 
 
 def _member_indent(text: str, node: Node, usual_indent: str) -> str:
-    """Return the blanks before a new member, the same as before the last member if that begins a
-    line.
+    """Return the blanks before a new member.
+
+    They are the blanks before the last member, if this is at the beginning of a line.
+
+    usual_indent: the blanks to return in other cases.
     """
     if not node.items:
         return usual_indent
@@ -439,7 +473,7 @@ def _member_indent(text: str, node: Node, usual_indent: str) -> str:
 
 
 def _is_alone(text: str, node: Node) -> bool:
-    """Return whether a container has only one member, and no comment."""
+    """Whether a container has only one member and no comment."""
     (first, *other_items) = node.items
     text_around = text[node.start + 1 : first.start] + text[first.node.end : node.end - 1]
     return not other_items and not text_around.strip(_SPACE + ",")
@@ -448,7 +482,8 @@ def _is_alone(text: str, node: Node) -> bool:
 def _without(text: str, node: Node, index: int, expected: Any) -> str:
     """Return the text without the member at `index` of a container.
 
-    Raises Unsure if no way to cut the text gives the tree `expected`.
+    Where the commas and blanks around the member belong is not always clear. So several ways to cut
+    the text are tried. Raises Unsure if none of them gives the tree `expected`.
     """
     item = node.items[index]
     before = len(text[: item.start].rstrip(_SPACE))
@@ -483,8 +518,10 @@ def _without(text: str, node: Node, index: int, expected: Any) -> str:
 
 
 def _spaces(match: re.Match[str]) -> str:
-    """Return blanks in the place of a comment or comma, so that positions stay. Strings are
-    unchanged.
+    """Return blanks in place of a comment or comma, so that all positions in the text stay the
+    same.
+
+    A match that is a string is returned as it is.
     """
     return match[1] or re.sub(r"[^\r\n]", " ", match[0])
 
@@ -494,11 +531,13 @@ def _refuse(text: str) -> Any:
 
 
 def _read(text: str) -> Document:
-    """Return the document in a JSON text, which may have comments and trailing commas. Raises
-    Unsure.
+    """Return the document in a JSON text, which may have comments and trailing commas.
+
+    Raises Unsure.
     """
     without_comments = _COMMENT.sub(_spaces, " " + text[1:] if text.startswith(BOM) else text)
     plain_json = _TRAILING.sub(_spaces, without_comments)
+    # Comments and trailing commas became blanks, so positions are the same in all three texts.
     value = lambda node: json.loads(plain_json[node.start : node.end])
     if not plain_json.strip(_SPACE):
         return Document(text, None, None, value)
@@ -512,10 +551,12 @@ def _read(text: str) -> Document:
 
 
 def _parse(plain_json: str) -> Node:
-    """Return the root node of a JSON text without comments, with the positions of all values.
+    """Return the root node of a JSON text without comments. It has the positions of all values.
 
-    Raises ValueError for a comma that follows no value.
+    The text must be valid JSON, except for trailing commas. Raises ValueError for a comma that
+    follows no value.
     """
+    # The root becomes the only item of a list around it. `label` is the key whose value must follow.
     top = Node(0, len(plain_json), "[")
     label = None
     open_nodes = [top]

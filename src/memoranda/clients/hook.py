@@ -1,6 +1,7 @@
 """Answers one event of a client (`memory hook`), through the daemon if it runs, or in this process.
 
-A client waits for its hooks. Therefore any error or delay ends in silence: no text, status 0.
+The client waits until its hook ends. So after any error or delay, the hook ends without a text and
+with the status 0.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import select
 import sys
 import time
 
-# `typing` is worth a tenth of the time that most events take.
+# Importing `typing` would take a tenth of the time that most events take.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -21,35 +22,37 @@ if TYPE_CHECKING:
     from memoranda.ledger.sessions import SessionRows
 
 SECONDS = 0.7
-"""A hook ends itself after so long, whatever it was doing, so that it is over for its client after
-0.8.
+"""The seconds after which a hook ends itself, whatever it is doing.
+
+With this limit, the client waits at most 0.8 seconds.
 """
 METHOD = "hook"
 """The command, and the daemon's method that answers an event."""
 PAYLOAD_METHOD = "hook/payload"
-"""The daemon's method that answers what a client sent, as it was sent."""
+"""The daemon's method that answers the payload of an event, in the form in which a client sent it."""
 NOTHING_TO_SAY = b'"reply":""'
-"""The end of a reply that tells a client nothing."""
-# Seconds after which a hook ends though it has not put aside what was asked.
+"""A part of the daemon's reply if the client gets no text."""
+# How many seconds a hook may need in addition, to write requests to remember to files.
 _GRACE_SECONDS = 5.0
 _ACTIONS = ("tool", "failed")
 LIMIT = 4 << 20
-"""Bytes of an event that are read; a longer one is ignored."""
+"""The most bytes of an event. A longer event is ignored."""
 
 
 class HookLimit:
-    """Ends this process silently, with status 0, when its time is up, even inside a query or a
+    """Ends this process silently, with status 0, when its time is up, even during a query or a
     wait.
 
-    A change that is cut off is completed or undone by the next process.
+    If this interrupts a change, the next process completes the change or undoes it.
 
-    Requests to remember are put aside in files before that. On a busy machine the time may be up
-    before the event is read; then the process ends as soon as the requests are safe (`is_kept`). It
-    does not wait for a client that sends nothing. Call `cancel` when the event is answered.
+    Before the process ends, requests to remember are written to files. On a busy machine, the time
+    may be up before the event is read. Then the process ends as soon as `is_kept` says that the
+    requests are safe. It does not wait for a client that sends nothing. Call `cancel` when the
+    event is answered.
     """
 
     def __init__(self) -> None:
-        """Start the timer. `is_kept` is set once requests to remember are safe in files."""
+        """Start the timer. The caller sets `is_kept` when all requests to remember are in files."""
         from threading import Event, Timer
 
         self.is_kept = Event()
@@ -58,11 +61,11 @@ class HookLimit:
         self._timer.start()
 
     def cancel(self) -> None:
-        """Stop the timer, since the event is answered."""
+        """Stop the timer, because the event is answered."""
         self._timer.cancel()
 
     def _end(self) -> None:
-        """End the process, once requests to remember are safe or the grace period is over."""
+        """End the process, when requests to remember are safe, or the additional time is over."""
         last = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < last and not self.is_kept.wait(0.02):
             if self.is_reading and not is_sent(0):
@@ -70,7 +73,7 @@ class HookLimit:
         os._exit(0)
 
     is_reading = False
-    """Whether the event is being read, so that only the client may be waited for."""
+    """Whether the event is being read. Then the process can only be waiting for the client."""
 
 
 def seconds_left() -> float:
@@ -79,19 +82,21 @@ def seconds_left() -> float:
 
 
 def is_sent(seconds: float) -> bool:
-    """Return whether the client sends something, or closes stdin, within these seconds."""
+    """Whether the client sends something, or closes stdin, within this number of seconds."""
     return bool(select.select([0], [], [], max(0.0, seconds))[0])
 
 
 def _age() -> float:
     """Return the seconds since this process was started for one event; 0.0 in other processes.
 
-    If the system does not tell when it was started, the processor time it has used is returned.
+    If the system does not say when it was started, the processor time of the process is returned.
     """
     if METHOD not in sys.argv:
         return 0.0
     try:
         with open("/proc/self/stat", "rb") as file:
+            # The 22nd field is the start time in ticks since the machine was started. The second
+            # field may contain blanks, so the fields are counted from the bracket at its end.
             began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
         return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - began)
     except (OSError, ValueError, IndexError, AttributeError):
@@ -101,7 +106,7 @@ def _age() -> float:
 def _limit() -> float:
     """Return the seconds that a hook may take: SECONDS, or the variable MEMORY_HOOK_SECONDS.
 
-    The variable is meant for busy machines. At most 60.
+    The variable is meant for busy machines. A value above 60 counts as 60.
     """
     try:
         return min(60.0, float(os.environ["MEMORY_HOOK_SECONDS"]))
@@ -113,12 +118,13 @@ _event: bytes | None = None
 
 
 def read_event(end: float | None = None) -> bytes:
-    """Return the payload that the client sends, to its end; b"" if the payload is too long.
+    """Return the whole payload that the client sends; b"" if it is too long.
 
-    The payload is read once and remembered. Raises TimeoutError if the client has not sent all by
-    `end`.
+    The payload is read only once, and remembered for further calls.
 
-    end: a time of the monotonic clock, in seconds. None means no limit.
+    end: the time of the monotonic clock, in seconds, until which to wait. None means no limit.
+
+    Raises TimeoutError if the client has not sent the whole payload by `end`.
     """
     global _event
     if _event is None:
@@ -140,9 +146,9 @@ def _read(end: float | None) -> bytes:
 
 
 def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
-    """Return the answer to the client; "" for no text. None if the event could not be handled.
+    """Return the answer to an event; "" for no text. None if the event could not be handled.
 
-    agent: the agent that the caller named, or None.
+    agent: the agent that the caller named; None if the client's usual agent is meant.
     """
     from memoranda.engine.daemon_client import ask, start
 
@@ -158,7 +164,7 @@ def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | 
             if reply:
                 return str(reply["reply"])
         except OSError:
-            # The daemon is busy, and so would this process be.
+            # The daemon is too busy to answer in time. This process would not be faster.
             return None
     from memoranda.engine import open_session
 
@@ -167,9 +173,9 @@ def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | 
 
 
 def _may_say_something(event: HookEvent, settings: Settings) -> bool:
-    """Return whether memory may know something about this call of a tool.
+    """Whether the memory may know something about this call of a tool.
 
-    This must be cheap: hooks run on every call of a tool, and the client waits.
+    This must be fast, because hooks run on every call of a tool, and the client waits.
     """
     from memoranda.transcripts.recall import is_about_something
 
@@ -186,9 +192,9 @@ def _may_say_something(event: HookEvent, settings: Settings) -> bool:
 def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
     """Return the daemon's answer to an event that `answer_to` sent, as `{"reply": text}`.
 
-    Raises TypeError or ValueError for something other than an event.
-
     params: the fields of the HookEvent.
+
+    Raises TypeError or ValueError if `params` are not the fields of an event.
     """
     from memoranda.clients.hook_events import CLIENTS, HookEvent
 
@@ -204,10 +210,10 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
 def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, str | None]:
     """Return the daemon's answer to a payload that `hook_relay` sent, as `{"reply": text}`.
 
-    The reply is None if the hook has to handle the event without the daemon. Raises TypeError or
-    ValueError for something other than an event's payload.
-
     params: the values `client`, `name` (of the event, or "") and `payload`.
+
+    The reply is None if the hook has to handle the event without the daemon. Raises TypeError or
+    ValueError if the payload is not the payload of an event.
     """
     from memoranda.clients.hook_events import CLIENTS, event_in, may_ask_to_remember
 
@@ -217,7 +223,7 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
     event = event_in(client, params["payload"], {}, params["name"])
     if event is None:
         return {"reply": ""}
-    # A request to remember is put aside before anything may fail.
+    # A request to remember must be written to a file before anything can fail. The hook does this.
     if may_ask_to_remember(event):
         return {"reply": None}
     if event.kind in _ACTIONS and not _may_say_something(event, memory.settings):
@@ -300,9 +306,9 @@ def _on_prompt(
 
 
 def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """Return the answer for a tool that is about to run or has failed, with facts about the call.
+    """Return the answer for a tool that will run or has failed, with facts about the call.
 
-    The answer may keep the tool from running, once for each action.
+    The answer may stop the tool from running, but only once for each action.
     """
     from memoranda.clients.hook_action import HELD_BACK, for_action
     from memoranda.clients.hook_events import CLIENTS, TOOL, held_reply, reply_of
@@ -319,7 +325,7 @@ def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     is_held = may_hold and telling.is_first
     if not is_held and event.kind not in client.injects:
         return ""
-    # Only what is written down as told may hold a call back: else it would be so each time.
+    # The facts are first recorded as told. Otherwise they would stop the tool each time.
     session.add(memory.clock(), notes=telling.facts, text=telling.text)
     if is_held:
         return held_reply(event, f"{HELD_BACK}\n{telling.text}")

@@ -1,6 +1,7 @@
 """Composes the answer of a hook before a tool runs and after a tool failed (docs/hooks.md).
 
-Mostly the answer is empty. A fact is a sentence that memory has about such a call.
+A fact is a sentence from the memory about such a call of a tool. Mostly there is no fact, and the
+answer is empty.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _MOST_FACTS = 3
 
 
 class ActionTelling(NamedTuple):
-    """The text that an agent is told about an action.
+    """The text that an agent is told about an action (a tool and its arguments).
 
-    text: the text, or "" if there is nothing to tell.
+    text: the text; "" if there is nothing to tell.
     facts: the keys of the facts in the text.
-    is_first: whether this session was told nothing about this action before.
+    is_first: whether this session was never told a fact about this action before.
     """
 
     text: str
@@ -41,9 +42,9 @@ class ActionTelling(NamedTuple):
 
 
 def for_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> ActionTelling:
-    """Return the facts that memory has about the event's action, without facts told before.
+    """Return the facts that the memory has about the action of an event.
 
-    session: the record of what this session was told.
+    session: the record of the facts that this session was told. They are not told again.
     """
     room = ACTION_TOKENS - tokens_in(fenced("")) - tokens_in(HELD_BACK)
     lines: list[str] = []

@@ -2,8 +2,8 @@
 session.
 
 The extract is a note called a trace. Traces are not memories: they are in a separate project, which
-is searched only if a search names it. No text is interpreted, and text that came from memory is not
-stored again.
+is searched only if a search names the project. Texts are stored without interpreting them. A text
+that came from the memory is not stored again.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from memoranda.text.unicode import visible
 # Bytes read from the beginning of a transcript, and from its end.
 _HEAD_BYTES = 64_000
 _TAIL_BYTES = 256_000
-# Characters kept of a prompt, of an answer and of a command.
+# The most characters of a prompt, of an answer and of a command in an extract.
 _PROMPT_CHARACTERS = 300
 _ANSWER_CHARACTERS = 1_000
 _COMMAND_CHARACTERS = 120
 # The most lines in one part of an extract.
 _MOST_OF_PART = 12
+# The names of tools that change files, and of tools that run commands, in all clients.
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replace", "write_file")
 _COMMANDS = ("Bash", "shell", "exec_command", "run_shell_command", "bash", "local_shell")
 _TEXTS = ("text", "input_text", "output_text")
@@ -47,11 +48,11 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
 def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """Store the sentences of a prompt that the person asked to remember, as notes of the owner.
+    """Store the sentences that the person asked to remember in a prompt, as notes of the owner.
 
-    Returns lines that tell the agent what was stored and what was refused; "" without requests.
+    session: the record of this session. The stored notes are added to it.
 
-    session: the record of this session, to which the notes are added.
+    Returns lines that tell the agent what was stored and what was refused; "" if nothing was asked.
     """
     lines = []
     for request in asked_in(event, session.texts, memory.clock()):
@@ -69,7 +70,7 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> s
 
 
 def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) -> None:
-    """Write an extract of the session so far, in place of the session's earlier extract.
+    """Write an extract of the session so far, which replaces the earlier extract of the session.
 
     The extract has the requests, files, commands and the last answer. Nothing is written if the
     setting `traces` is off.
@@ -98,12 +99,13 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
 
 
 def _extract(event: HookEvent, session: SessionRows) -> str:
-    """Return the session in a few lines, or "" if nothing was said in the session."""
+    """Return an extract of the session, such as `Asked:` and the prompts; "" if nothing was said."""
     prompts, answers, files, commands = _read_ends(event.transcript)
     asked = [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]]
     last_answer = session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
     if not "".join([*asked, last_answer]).strip():
         return ""
+    # Lines that the session got from the memory are left out of the prompts and of the answer.
     asked_lines = _lines(asked, _PROMPT_CHARACTERS)
     parts = (
         # The first prompt says what the session is about.
@@ -123,7 +125,7 @@ def _lines(texts: list[str], most_characters: int) -> list[str]:
 def _part(title: str, lines: list[str]) -> str:
     """Return one part of an extract: its title, and its last lines as a block of code."""
     excerpt = "\n".join(f"    {line}" for line in lines[-_MOST_OF_PART:])
-    # As code, so that nothing in it links or tags.
+    # In a block of code, a link or a tag in the lines has no effect.
     return f"{title}:\n\n```text\n{excerpt}\n```"
 
 
@@ -133,7 +135,7 @@ def _line(text: str, most_characters: int) -> str:
 
 
 class _Seen(NamedTuple):
-    """The texts at the beginning and the end of a transcript, each list in the transcript's order.
+    """The texts found in a transcript, each list in the order of the transcript.
 
     files: the paths of the files that tools changed.
     commands: the command lines that tools ran.
@@ -146,7 +148,8 @@ class _Seen(NamedTuple):
 
 
 def _read_ends(transcript: str) -> _Seen:
-    """Return the prompts, answers, changed files and commands at both ends of a transcript.
+    """Return the prompts, answers, changed files and commands in the first and last lines of a
+    transcript.
 
     transcript: the path of the file.
     """
@@ -177,7 +180,7 @@ def _add_text(seen: _Seen, role: Any, text: str) -> None:
     """
     if not text.strip():
         return
-    # Clients put texts of their own into the user's turns.
+    # Clients also record texts in the person's name that nobody wrote.
     if role == "user" and not text.lstrip().startswith(_NOT_SAID):
         seen.prompts.append(text)
     elif role == "assistant":
@@ -185,9 +188,10 @@ def _add_text(seen: _Seen, role: Any, text: str) -> None:
 
 
 def _add_call(seen: _Seen, part: dict[str, Any]) -> None:
-    """Add the files or the command to `seen` if this part of a message is the call of a tool.
+    """Add the changed files or the command to `seen`, if this part of a message is a call of a
+    tool.
 
-    `{"name": "Bash", "input": {"command": "ls"}}` adds the command `ls`.
+    For example, `{"name": "Bash", "input": {"command": "ls"}}` adds the command `ls`.
     """
     name = part.get("name")
     arguments = _arguments_of(part)
@@ -206,9 +210,9 @@ def _add_call(seen: _Seen, part: dict[str, Any]) -> None:
 
 
 def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the arguments of a tool call, as a dict.
+    """Return the arguments of a tool call as a dict. None if they are in JSON that was cut off.
 
-    A single value becomes `{"input": value}`. None if the arguments are JSON that was cut off.
+    Arguments that are a single value become `{"input": value}`.
     """
     arguments = part.get("input", part.get("arguments"))
     if isinstance(arguments, str) and part.get("type") == "function_call":
@@ -222,10 +226,11 @@ def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the entries in the first and last lines of a transcript, one for each line of JSON.
+    """Yield the entries in the first and last lines of a transcript. Each line is an entry in JSON.
 
     A file that cannot be read gives no entries.
     """
+    # The path may lead to a pipe. Without O_NONBLOCK, opening a pipe could wait for ever.
     opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:
         with open(path, "rb", 0, opener=opener) as file:

@@ -1,8 +1,9 @@
-"""Composes the texts that a client gets without asking: at a session's start and for a prompt
-(docs/hooks.md).
+"""Composes the texts that a client gets without asking for them: at the start of a session, and for
+a prompt (docs/hooks.md).
 
-A text is put between marks that declare it as data. Each note takes one line, with its day and
-address. The ledger records the notes that a session was told, so that no note is told twice.
+A text is put between marks which say that it is data and not instructions. Each note is one line
+with its day and its address. A note is called told if the session was given its line. The ledger
+records the told notes of each session, so that no note is told twice.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ from memoranda.text.user_path import user_folder
 if TYPE_CHECKING:
     from memoranda.citations.check import CitationCheck
 
-# The most that a session is told at its start.
 START_TOKENS = 1_500
+"""The most tokens of the text at the start of a session."""
 PROMPT_TOKENS = 600
-"""At most this many tokens at the start of a session, and for a prompt."""
+"""The most tokens of the text for a prompt."""
 FLOOR = 0.65
-"""The relevance from which a passage is shown for a prompt; docs/hooks.md says what it is and how
-it was chosen.
+"""The lowest relevance of a passage that is shown for a prompt.
+
+docs/hooks.md says what the relevance means, and how this number was chosen.
 """
 
 _HOW = (
@@ -55,15 +57,19 @@ _LINE_CHARACTERS = 220
 # Characters of one line of the profile.
 _PROFILE_LINE_CHARACTERS = 400
 _LATELY = timedelta(days=7)
-# A client's first session is told this many notes from this far back: it has no last session.
+# The first session of a client has no last session to begin at. It is told at most this many notes,
+# and only notes of the last days (`_LATELY`).
 _MOST_LATELY = 10
 _STALE = "outdated?"
-# A task with such a status is not told as open.
+# A task with such a status is not open.
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
 
 class Told(NamedTuple):
-    """A text for a client's context, or "", and the ids of the notes in the text."""
+    """A text for the context of a client, and the ids of the notes in this text.
+
+    text: the text; "" if there is nothing to tell.
+    """
 
     text: str
     notes: list[str]
@@ -72,10 +78,11 @@ class Told(NamedTuple):
 def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> Told:
     """Return the text for the start of a session.
 
-    A session that continues gets only notes that are new since it was last told some. A new session
-    also gets an introduction.
+    A new session gets an introduction, and the notes that others added since the client's last
+    session. A session that continues, for example after its context was compressed, gets only the
+    notes that were added since it was last told some.
 
-    session: the record of what this session was told.
+    session: the record of the notes that this session was told.
     """
     now = memory.clock()
     teller = _Teller(memory, START_TOKENS, session.notes, event.cwd)
@@ -86,10 +93,13 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
         _tell_new_session(teller, memory, event, now)
     if since is not None:
         news = _notes_of_others(memory, since, now)
-        teller.section("Added by others since your last session", news, START_TOKENS)
+        teller.section(
+            "Added by others since your last session", news, START_TOKENS, marks_name_authors=True
+        )
     elif not session.is_known:
         by_agents = [(info, by) for info, by in _notes_of_others(memory, now - _LATELY, now) if by]
-        teller.section("Added by other agents lately", by_agents[:_MOST_LATELY], 400)
+        newest = by_agents[:_MOST_LATELY]
+        teller.section("Added by other agents lately", newest, 400, marks_name_authors=True)
     teller.end()
     is_empty = not teller.notes and session.is_known
     if is_empty or not teller.lines:
@@ -100,10 +110,10 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
 def _tell_new_session(
     teller: _Teller, memory: MemorySession, event: HookEvent, now: datetime
 ) -> None:
-    """Add an introduction: how to use the memory, what is due, the profile, and the present
-    project.
+    """Add the introduction for a new session.
 
-    The profile consists of the notes about the user.
+    It says how to use the memory. Then follow the reminders that are due, the profile (notes about
+    the user), and notes about the present project.
     """
     teller.say(_HOW)
     teller.section("Due", due_reminders(memory, now), 300)
@@ -114,6 +124,7 @@ def _tell_new_session(
         if entry.why == PINNED:
             mark = PINNED
         marked.append((entry.info, mark))
+    # The profile may show only a part of a note.
     texts = {entry.info.row: entry.text for entry in entries}
     teller.section("About the user", marked, 600, texts=texts, longest=_PROFILE_LINE_CHARACTERS)
     names = project_names(event.cwd)
@@ -126,16 +137,17 @@ def _tell_new_session(
 def for_prompt(
     memory: MemorySession, event: HookEvent, session: SessionRows, opening: str = ""
 ) -> Told:
-    """Return the text with passages of notes that fit a prompt; "" if there is nothing to tell.
+    """Return a text with passages of notes that fit a prompt.
 
-    session: the record of what this session was told.
-    opening: a sentence to put before the passages, or "".
+    session: the record of the notes that this session was told. These notes are left out.
+    opening: a sentence to put before the passages; "" for no sentence.
     """
     prompt = own_words(event.prompt)
     hits: list[Hit] = []
     passages = ""
     if is_long_enough(prompt) and not session.is_full:
         query = session.without_given(conversation(prompt, event.transcript))
+        # About 120 tokens are left for the marks, the opening and the marks of stale notes.
         hits, passages = memory.recall(
             query, least=FLOOR, max_tokens=PROMPT_TOKENS - 120, known=session.notes
         )
@@ -156,11 +168,13 @@ def for_prompt(
 def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages: str) -> str:
     """Return `passages` with a mark at each note that cites code which has changed or is gone.
 
+    cwd: the working folder, in which the cited code is looked up.
     hits: the notes from which the passages come.
-    passages: the text of the answer, with the address of each note.
+    passages: the text for the prompt. It has the address of each note, after which the mark is put.
     """
     infos = [hit.note for hit in hits]
     bodies = contents(memory, infos)
+    # Notes cite code between backquotes. Without any, the import and the check are not needed.
     if not any("`" in body for body in bodies):
         return passages
     from memoranda.citations.check import CitationCheck
@@ -179,7 +193,9 @@ def project_names(cwd: str) -> list[str]:
     """Return the names of the git repository that contains `cwd`: of its folder, and of its
     remotes.
 
-    `/home/ann/shop/src` may give `["shop", "web-shop"]`. Empty outside of a repository.
+    For example, `/home/ann/shop/src` may give `["shop", "web-shop"]`. The list is empty if no git
+    repository contains `cwd`. Names of one or two letters are left out, because too many notes have
+    them.
     """
     root = _repository(cwd)
     if root is None:
@@ -194,9 +210,10 @@ def project_names(cwd: str) -> list[str]:
 
 
 def _repository(cwd: str) -> Path | None:
-    """Return the folder of the git repository that contains `cwd`.
+    """Return the folder of the git repository that contains `cwd`. None if there is no such
+    repository.
 
-    None if there is no such repository, or if the user's home folder is the repository.
+    A repository that is the user's whole home folder does not count.
     """
     if not os.path.isabs(cwd) or "\0" in cwd:
         return None
@@ -211,6 +228,20 @@ def _repository(cwd: str) -> Path | None:
     return None
 
 
+class _NoteToTell(NamedTuple):
+    """A note for a section.
+
+    mark: a remark such as "open", or "".
+    stale: the warning that code which it cites changed or is gone, or "".
+    """
+
+    info: NoteInfo
+    mark: str
+    telling: Telling
+    body: str
+    stale: str
+
+
 class _Teller:
     """Collects lines about notes within a budget of tokens. No note is told twice.
 
@@ -223,9 +254,9 @@ class _Teller:
     ):
         """Begin without lines.
 
-        tokens: the budget for all lines and the marks around them.
-        told_before: the ids of notes that the session was told earlier.
-        cwd: the working folder, in which cited code is looked up; "" if unknown.
+        tokens: the budget for all lines and for the marks around them.
+        told_before: the ids of notes that the session was told earlier. They are not told again.
+        cwd: the working folder, in which cited code is looked up; "" if it is unknown.
         """
         self._memory = memory
         self._room = tokens - tokens_in(f"{OPEN}\n{CLOSE}\n")
@@ -236,15 +267,16 @@ class _Teller:
 
     @cached_property
     def _citations(self) -> CitationCheck:
-        """The check whether code that notes cite has changed. Made only when a note needs the
-        check.
+        """The check whether code that notes cite has changed. It is made when the first note needs
+        it.
         """
         from memoranda.citations.check import CitationCheck
 
         return CitationCheck(self._memory, [self._cwd] if os.path.isabs(self._cwd) else [])
 
     def end(self) -> None:
-        """Save the results of the check of cited code, for later sessions."""
+        """Save the results of the check of cited code for later sessions."""
+        # The check is only in `__dict__` if some note needed it.
         if "_citations" in self.__dict__:
             self._citations.save()
 
@@ -259,17 +291,21 @@ class _Teller:
         infos: Iterable[tuple[NoteInfo, str]],
         most_tokens: int,
         *,
+        marks_name_authors: bool = False,
         texts: Mapping[int, str] = {},
         longest: int = _LINE_CHARACTERS,
     ) -> None:
         """Add notes under a title, until the tokens are used up.
 
-        title: the title, or "" for no title.
-        infos: the notes, each with a mark such as "open" that is shown at the note, or "".
-        most_tokens: the most tokens that the section may use.
-        texts: by row of a note, the text to show in place of the whole note.
-        longest: the most characters to show of a note.
+        title: the title; "" for no title.
+        infos: pairs of a note and a mark such as "open", which is shown at the note; "" for no
+            mark.
+        most_tokens: how many tokens the section may use at most.
+        marks_name_authors: whether the marks name the authors of the notes.
+        texts: the texts to show in place of whole notes, by row of the note.
+        longest: how many characters of a note are shown at most.
         """
+        # How many tokens of the budget must remain for later sections.
         unused = max(0, self._room - most_tokens)
         if title and f"{title}:" not in self.lines:
             heads = [f"{title}:"]
@@ -283,38 +319,46 @@ class _Teller:
                 chosen.append((info, mark, telling))
         bodies = contents(self._memory, [info for info, _, _ in chosen])
         rows = [
-            (info, self._with_stale(mark, info, body), telling, body)
+            _NoteToTell(info, mark, telling, body, self._stale(info, body))
             for (info, mark, telling), body in zip(chosen, bodies, strict=True)
         ]
         # Notes that cite changed code come last, and are the first to be left out.
-        rows.sort(key=lambda row: _STALE in row[1])
-        for info, mark, telling, body in rows:
-            text = texts.get(info.row, body)
-            line = told_line(self._memory, info, text, telling, mark=mark, longest=longest)
+        rows.sort(key=lambda row: row.stale != "")
+        for row in rows:
+            line = told_line(
+                self._memory,
+                row.info,
+                texts.get(row.info.row, row.body),
+                row.telling,
+                mark=", ".join(filter(None, (row.mark, row.stale))),
+                names_author=marks_name_authors and row.mark != "",
+                longest=longest,
+            )
             lines = [*heads, line]
             if self._room - sum(tokens_in(line + "\n") for line in lines) < unused:
                 break
             self.say(*lines)
-            self.notes.append(info.id)
+            self.notes.append(row.info.id)
             heads = []
 
-    def _with_stale(self, mark: str, info: NoteInfo, body: str) -> str:
-        """Return the mark of a note, with a warning added if code that the note cites changed or is
-        gone.
+    def _stale(self, info: NoteInfo, body: str) -> str:
+        """Return a warning if the note cites code that changed or is gone; otherwise "".
+
+        body: the text of the note.
         """
         if "`" not in body and CITES not in info.header:
-            return mark
+            return ""
         stale = self._citations.stale(info, body)
-        return ", ".join(filter(None, (mark, f"{_STALE} {stale}" if stale else "")))
+        return stale and f"{_STALE} {stale}"
 
 
 def _about_project(
     memory: MemorySession, cwd: str, names: list[str], now: datetime
 ) -> Iterator[tuple[NoteInfo, str]]:
-    """Yield notes about the present project, each with a mark such as "open", or "".
+    """Yield notes about the present project, each with a mark such as "open"; "" for no mark.
 
-    They are the last session here, open tasks, notes of the memory projects in this folder, and
-    notes that name the project.
+    First comes the last session in this project, then the open tasks. Notes of the memory projects
+    in this folder follow, and then all notes that name the project.
 
     names: the names of the project's repository. Without names nothing is yielded.
     """
@@ -338,6 +382,7 @@ def _about_project(
             yield hit.note, ""
 
 
+# The filters that find tasks. Programs mark an open task in different ways.
 _TASKS: tuple[dict[str, Any], ...] = (
     {"types": ("task",)},
     {"status": "open"},
@@ -349,7 +394,7 @@ _TASKS: tuple[dict[str, Any], ...] = (
 def _open_tasks(memory: MemorySession, valid: Query, name: str) -> Iterator[NoteInfo]:
     """Yield the tasks that mention the project `name` and are not done.
 
-    valid: a query for notes that hold at present.
+    valid: a query for notes that are valid now.
     """
     for filters in _TASKS:
         query = valid.replace(text=f'"{name}"', **filters)
@@ -360,7 +405,10 @@ def _open_tasks(memory: MemorySession, valid: Query, name: str) -> Iterator[Note
 
 
 def _projects_at(memory: MemorySession, cwd: str) -> tuple[str, ...]:
-    """Return the names of memory projects inside or around the repository that contains `cwd`."""
+    """Return the names of the memory projects whose folder is near `cwd`.
+
+    The folder of such a project is inside the git repository that contains `cwd`, or contains it.
+    """
     root = Path(os.path.realpath(_repository(cwd) or cwd))
     result = []
     for project in memory.projects:
@@ -373,9 +421,9 @@ def _projects_at(memory: MemorySession, cwd: str) -> tuple[str, ...]:
 def _notes_of_others(
     memory: MemorySession, since: datetime, now: datetime
 ) -> Iterator[tuple[NoteInfo, str]]:
-    """Yield notes that were created after `since` by anybody but this agent, newest first.
+    """Yield the notes that were created after `since` by anybody but this agent, the newest first.
 
-    Each note comes with `by` and the name of its writer; "" if the writer is not an agent.
+    Each note comes with a mark such as `by claude`. The mark is "" if the writer is not an agent.
     """
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):

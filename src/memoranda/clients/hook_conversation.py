@@ -1,6 +1,8 @@
-"""Reads the last turns of a session from its transcript, so that a prompt is searched in context.
+"""Reads the last turns of a session from its transcript, so that a prompt is searched with its
+context.
 
-A turn is what the person or the model said at one time. The transcript is a file of the client.
+A turn is a text that the person or the model said. The transcript is a file in which the client
+records the session.
 """
 
 from __future__ import annotations
@@ -14,24 +16,25 @@ from typing import Any
 from memoranda.clients.hook_words import FENCED, own_words
 from memoranda.text.dialogue import Turn, as_dialogue
 
-# Bytes at the end of a transcript that are read: a hook has little time.
+# How many bytes at the end of a transcript are read. A hook has little time.
 _TAIL_BYTES = 64_000
-# Turns before the prompt that its search takes into account.
+# How many turns before the prompt become part of the query.
 _TURNS = 4
-# Characters of the prompt, and of each turn before it, that become part of the query.
+# How many characters of the prompt, and of each turn, become part of the query.
 _CHARACTERS = 400
+# The types of the parts of a message that are text.
 _TEXTS = ("text", "input_text", "output_text")
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
-# A client adds texts to a session in the person's name. They begin with one of these strings.
+# Clients also record texts in the person's name that nobody wrote. They begin with these strings.
 _NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
 
 
 def conversation(prompt: str, transcript: str) -> str:
     """Return the prompt preceded by the last turns of its session, as the text of a query.
 
-    The prompt alone is returned if the transcript has no earlier turns.
+    If the transcript has no earlier turns, only the prompt is returned.
 
-    transcript: the path of the session's transcript, or "".
+    transcript: the path of the session's transcript; "" if there is none.
     """
     prompt_text = prompt[:_CHARACTERS]
     earlier_turns = _last_turns(transcript, prompt)
@@ -41,10 +44,10 @@ def conversation(prompt: str, transcript: str) -> str:
 
 
 def _last_turns(transcript: str, prompt: str) -> list[Turn]:
-    """Return the last turns before the prompt, each cut to a length.
+    """Return the last turns of a session before its prompt, each shortened to _CHARACTERS.
 
-    Some clients write the prompt into the transcript before they call the hook. Turns at the end
-    that repeat the prompt are therefore left out.
+    Some clients write the prompt into the transcript before they call the hook. So turns at the end
+    of the transcript that repeat the prompt are left out.
     """
     turns: list[Turn] = []
     for entry in _entries(transcript):
@@ -55,15 +58,16 @@ def _last_turns(transcript: str, prompt: str) -> list[Turn]:
 
 
 def _repeats(turn: Turn, prompt: str) -> bool:
-    """Whether a turn is the prompt itself. Blanks and line breaks may differ."""
+    """Whether a turn has the text of the prompt. Blanks and line breaks may differ."""
     return turn.speaker == "User" and turn.text.split() == prompt.split()
 
 
 def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
-    """Yield what the person or the model said in one entry of a transcript.
+    """Yield the turns in one entry of a transcript.
 
-    `{"message": {"role": "user", "content": "Hello"}}` gives `Turn("User", "Hello")`. Claude Code
-    has the key `message`, and Codex `payload`. Results of tools and pasted text are left out.
+    For example, `{"message": {"role": "user", "content": "Hello"}}` gives `Turn("User", "Hello")`.
+    Entries of Claude Code have the key `message`, and entries of Codex have `payload`. Results of
+    tools and pasted text are left out.
     """
     message = entry.get("message", entry.get("payload"))
     if not isinstance(message, dict) or message.get("role") not in _SPEAKERS:
@@ -90,10 +94,11 @@ def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the entries at the end of a transcript, one for each line of JSON.
+    """Yield the entries at the end of a transcript. Each line of the file is an entry in JSON.
 
     Lines that are not JSON are skipped. A file that cannot be read gives no entries.
     """
+    # The path may lead to a pipe. Without O_NONBLOCK, opening a pipe could wait for ever.
     opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:
         with open(path, "rb", 0, opener=opener) as file:
@@ -107,7 +112,7 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
-            # The line was cut, or is not JSON.
+            # The line is not JSON, or its beginning was not read.
             continue
         if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
             yield entry

@@ -1,8 +1,8 @@
 """Reads the events that clients send to a hook, and formats the answers (docs/hooks.md).
 
 Each client has its own dialect: names of events, keys of the payload, and form of the answer. The
-payload of an unknown client is ignored. So is a payload that looks like another client's, since
-several programs run the hooks of Claude Code's settings.
+payload of an unknown client is ignored. Several programs run the hooks in the settings of Claude
+Code. So a payload that looks like the payload of another client is ignored, too.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ END = "end"
 TOOL = "tool"
 FAILED = "failed"
 PROMPT_CHARACTERS = 20
-"""Shorter prompts ask memory nothing; they may ask to remember something. A CJK character counts
-four.
+"""Memory is not searched for a prompt with fewer characters. A CJK character counts as four.
+
+A shorter prompt may still ask to remember something.
 """
 _REMEMBER = ("remember", "记住")
 
@@ -29,6 +30,7 @@ _ANSWER_CHARACTERS = 4_000
 _INPUT_CHARACTERS = 60_000
 _OUTPUT_CHARACTERS = 8_000
 _NAME_CHARACTERS = 500
+# Environment variables with these beginnings are set by other programs that run Claude Code's hooks.
 _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 
 
@@ -64,16 +66,16 @@ class HookEvent(NamedTuple):
 
 
 class HookDialect(NamedTuple):
-    """The events and the form of answers that a client understands.
+    """The events that a client sends, and the form of the answers that it understands.
 
     handshake: the name that the client gives itself over MCP.
-    agent: the agent that acts through the client.
-    events: the client's names of events, each mapped to a kind such as START.
-    reply: makes the client's answer from an event's name and a text.
-    keys: our names of payload values, each mapped to the client's key if that differs.
+    agent: the name of the agent that acts through the client.
+    events: the kind, such as START, of each event by the client's name of the event.
+    reply: returns the client's form of an answer for the name of an event and a text.
+    keys: the client's keys of payload values, by our names. Keys that are the same are left out.
     injects: the kinds of events at which the client accepts text.
-    foreign: keys which show that a payload comes from another client.
-    hold: makes the answer that keeps a tool from running and tells the model the reason. None if
+    foreign: keys that show that a payload comes from another client.
+    hold: returns the answer that stops a tool from running and tells the model the reason. None if
         the client has no such answer.
     """
 
@@ -180,7 +182,7 @@ CLIENTS = {
         lambda _, text: {"context": text},
     ),
 }
-"""The clients that have hooks, by the name `memory hook` takes."""
+"""The clients that have hooks, by the name that `memory hook` is called with."""
 
 
 def event_of(
@@ -188,11 +190,12 @@ def event_of(
 ) -> HookEvent | None:
     """Return the event that a client sent to its hook.
 
-    None for invalid data, for the event of another program, and for an event that needs no action.
+    None means that the hook has nothing to do: the data is invalid, the event is another program's,
+    or the event needs no action.
 
     client: the client whose hook was called.
-    data: the payload as the client sent it, in JSON.
-    name: the event, for a client whose payload does not name the event; else "".
+    data: the payload in JSON, as the client sent it.
+    name: the name of the event, if the payload of the client does not have it; otherwise "".
     """
     try:
         payload = json.loads(data)
@@ -206,10 +209,10 @@ def event_of(
 def event_in(
     client: str, payload: Mapping[str, Any], environ: Mapping[str, str], name: str = ""
 ) -> HookEvent | None:
-    """Return the event in a payload that is parsed already (parameters as in `event_of`).
+    """Return the event in a parsed payload. None if the payload has no event that needs an action.
 
-    `{"hook_event_name": "SessionStart", "session_id": "7", …}` is an event of kind START. None if
-    the payload has no event that needs an action.
+    For example, `{"hook_event_name": "SessionStart", "session_id": "7", …}` gives an event of kind
+    START. `event_of` explains the parameters.
     """
     client = _sender(client, payload, environ)
     if not client:
@@ -220,14 +223,14 @@ def event_in(
     kind = dialect.events.get(name)
     session = _text(payload, dialect.keys.get("session", "session_id"), _NAME_CHARACTERS)
     if client == "copilot-cli":
-        # Its older versions name no session.
+        # Older versions of this client send no session id. The folder then identifies the session.
         session = session or cwd
     if kind is None or not session:
         return None
     if kind in (TOOL, FAILED):
         return _tool_event(dialect, payload, HookEvent(client, kind, name, session, cwd))
     if payload.get("agent_id"):
-        # A subagent's prompts are not written by a person.
+        # A model wrote the prompts of a subagent, not a person.
         return None
     event = HookEvent(
         client,
@@ -246,9 +249,9 @@ def event_in(
 
 
 def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """Return the client that sent a payload to the hook of `client`; "" if the client is not known.
+    """Return the client that sent a payload to the hook of `client`; "" if it is unknown.
 
-    Another client may run a hook that was set up for Claude Code.
+    A hook that was set up for Claude Code may be run by another client.
     """
     dialect = CLIENTS.get(client)
     if dialect is None or any(key in payload for key in dialect.foreign):
@@ -264,7 +267,10 @@ def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str])
 
 
 def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
-    """Return the folder that a session is in, the first of several; "" if unknown."""
+    """Return the folder of a session; "" if it is unknown.
+
+    If the client sends several folders, the first one is returned.
+    """
     cwd = payload.get(dialect.keys.get("cwd", "cwd")) or payload.get("cwd")
     if isinstance(cwd, list) and cwd:
         cwd = cwd[0]
@@ -272,8 +278,9 @@ def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
 
 
 def _is_of_person(event: HookEvent) -> bool:
-    """Return whether a person wrote a prompt: the text is long enough, and not a command of the
-    client.
+    """Whether a person wrote a prompt that is worth a search.
+
+    The text must be long enough, and must not be a command of the client such as `/help`.
     """
     text = event.prompt.strip()
     is_sentence = is_long_enough(text) or may_ask_to_remember(event)
@@ -283,10 +290,10 @@ def _is_of_person(event: HookEvent) -> bool:
 def _tool_event(
     dialect: HookDialect, payload: Mapping[str, Any], event: HookEvent
 ) -> HookEvent | None:
-    """Return `event` with the fields of the tool added.
+    """Return `event` with the name, the arguments and the output of the tool.
 
-    None for an event of kind FAILED whose tool did not fail: some clients report every end of a
-    tool.
+    Some clients send an event of kind FAILED at every end of a tool. If the tool did not fail, the
+    result is None.
     """
     tool_input = payload.get(dialect.keys.get("given", "tool_input"), "")
     if not isinstance(tool_input, str):
@@ -301,6 +308,7 @@ def _tool_event(
     return event._replace(output=output[-_OUTPUT_CHARACTERS:])
 
 
+# The keys under which clients send the output of a tool.
 _RESULTS = ("tool_response", "toolResult", "tool_output", "output", "result")
 _FAILED_STATES = ("failure", "error", "failed", "rejected")
 
@@ -314,6 +322,7 @@ def _failure(payload: Mapping[str, Any]) -> str:
     from memoranda.transcripts.blocks import failed_by_text
 
     text, state = _outcome(payload)
+    # True or False if the text ends with the status of a command; None if it does not.
     has_failed = failed_by_text(text)
     if state in _FAILED_STATES:
         has_failed = True
@@ -327,7 +336,7 @@ def _failure(payload: Mapping[str, Any]) -> str:
 def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
     """Return the output of a tool, and the state in which the tool ended, such as "error".
 
-    The state is None if the payload does not tell.
+    The state is None if the payload does not say it.
     """
     from memoranda.transcripts.blocks import text_of
 
@@ -340,8 +349,9 @@ def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _reads_as_failure(text: str) -> bool:
-    """Return whether the words of an output report a failure. Codex tells its hooks only the
-    output.
+    """Whether the words of an output report a failure.
+
+    Codex sends its hooks only the output, and not whether the tool failed.
     """
     from memoranda.transcripts.lessons import is_broken
     from memoranda.transcripts.terms import error_line, is_error
@@ -358,15 +368,13 @@ def _state_of(result: Mapping[str, Any]) -> Any:
 
 
 def may_ask_to_remember(event: HookEvent) -> bool:
-    """Return whether a prompt has a word such as "remember", which may begin a request."""
+    """Whether a prompt has a word such as "remember", with which a request may begin."""
     prompt = event.prompt.lower()
     return event.kind == PROMPT and any(word in prompt for word in _REMEMBER)
 
 
 def is_long_enough(text: str) -> bool:
-    """Return whether a prompt is long enough to be searched in memory. A CJK character counts as
-    four.
-    """
+    """Whether the memory is searched for a prompt of this length. A CJK character counts as four."""
     if text.isascii():
         return len(text) >= PROMPT_CHARACTERS
     # The import takes some ms, which prompts in ASCII can save.
@@ -376,7 +384,7 @@ def is_long_enough(text: str) -> bool:
 
 
 def _text(payload: Mapping[str, Any], key: str, most_characters: int) -> str:
-    """Return the text at `key`, cut to `most_characters` characters; "" if there is no text."""
+    """Return the first `most_characters` characters of the text at `key`; "" if there is no text."""
     value = payload.get(key)
     if isinstance(value, str):
         return value[:most_characters]
@@ -384,9 +392,9 @@ def _text(payload: Mapping[str, Any], key: str, most_characters: int) -> str:
 
 
 def reply_of(event: HookEvent, text: str) -> str:
-    """Return the answer to `event` that puts `text` into the client's context, as JSON.
+    """Return the answer to `event`, as JSON, that puts `text` into the client's context.
 
-    "" if `text` is empty, or if the client does not accept text at such an event.
+    The answer is "" if `text` is empty, or if the client accepts no text at such an event.
     """
     client_events = CLIENTS[event.client]
     if text and event.kind in client_events.injects:
@@ -395,9 +403,9 @@ def reply_of(event: HookEvent, text: str) -> str:
 
 
 def held_reply(event: HookEvent, text: str) -> str:
-    """Return the answer to `event` that keeps the tool from running and tells the model `text`.
+    """Return the answer to `event` that stops the tool from running and tells the model `text`.
 
-    The client's dialect must have `hold`.
+    The client must be one whose dialect has `hold`.
     """
     hold = CLIENTS[event.client].hold
     assert hold is not None

@@ -1,5 +1,6 @@
-"""Checks whether memory may know something about the call of a tool. A hook asks this before each
-call, so this module imports little.
+"""Checks whether the memory may know something about the call of a tool.
+
+A hook asks this before each call of a tool. It must be fast, so this module imports little.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ def action_of(event: HookEvent) -> Action:
 
 
 def may_be_known(event: HookEvent, home: Path) -> bool:
-    """Return whether memory may know something about the event's action.
+    """Whether the memory may know something about the action (a tool and its arguments) of an
+    event.
 
-    Only the indexes are looked at, which is quick. A hook opens the memory only if this is True.
+    The answer comes from the indexes, without opening the memory, which is quick. If it is False,
+    the hook is done. If it is True, the hook opens the memory to find out.
 
     home: the folder of the memory.
     """

@@ -1,8 +1,8 @@
 """Hands the event of a hook to the daemon of the home, if the daemon runs.
 
-A client waits for a hook before each call of a tool. So this module imports almost nothing, and the
-daemon alone reads the event and the settings. In any unusual case the module leaves the event to
-the full command, which gets the bytes that were read.
+A client waits for a hook before each call of a tool. So this module imports almost nothing, and
+leaves the parsing of the event and of the settings to the daemon. In any unusual case, it returns
+without an answer. Then the full command handles the event, with the bytes that were read.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ import time
 
 from memoranda.clients import hook
 
-# Bytes; the daemon takes no larger request.
+# The most bytes of a request that the daemon accepts.
 _MOST_REQUEST_BYTES = 1 << 20
-# Another program that runs the hooks of Claude Code says so by variables with these prefixes.
+# Environment variables with these beginnings are set by other programs that run Claude Code's hooks.
 _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
-# Names of clients and of events, which are put into the request unchanged.
+# The characters in the names of clients and events. Such names need no quoting in JSON.
 _NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")
 
 
 def relayed(arguments: list[str]) -> str | None:
     """Return the daemon's answer to the event on stdin; "" if the client should get no text.
 
-    None if the daemon does not answer; `hook.read_event` still has the event then.
+    None means that the full command must handle the event. It can still get the event from
+    `hook.read_event`.
 
     arguments: the arguments of the command, such as `--home /home/ann/notes hook claude-code`.
     """
@@ -45,7 +46,7 @@ def relayed(arguments: list[str]) -> str | None:
             return None
         reply = _ask(socket_path, request, end)
     except TimeoutError:
-        # The time is up, so that the client gets nothing.
+        # The time is up, so the full command must not be tried. The client gets no text.
         return ""
     except OSError:
         return None
@@ -53,7 +54,8 @@ def relayed(arguments: list[str]) -> str | None:
 
 
 def _socket_path(home: str | None) -> str:
-    """Return the path of the daemon's socket; "" if only the settings can tell the path.
+    """Return the path of the daemon's socket. "" means that it is only found by reading the
+    settings.
 
     home: the home that the command line names, or None.
     """
@@ -85,13 +87,12 @@ def _socket_path(home: str | None) -> str:
 
 
 def _request(names: list[str], payload: bytes) -> bytes:
-    """Return the request to the daemon in one line; b"" for an event that cannot be sent in one
-    line.
+    """Return the request to the daemon as one line; b"" if the event cannot be sent this way.
 
-    names: the client, and the event for a client whose payload does not name the event.
-    payload: the bytes that the client sent, which are put into the request unchanged.
+    names: the client and, if the payload of the client does not name the event, the event.
+    payload: the bytes that the client sent. They become a part of the request without being parsed.
     """
-    # JSON has line ends only where blanks may be.
+    # In JSON, a line break is only allowed where a blank is, too.
     payload = payload.strip().replace(b"\n", b" ").replace(b"\r", b" ")
     if not payload.startswith(b"{") or len(payload) > _MOST_REQUEST_BYTES - 1_000:
         return b""
@@ -106,12 +107,12 @@ def _request(names: list[str], payload: bytes) -> bytes:
 def _ask(path: str, request: bytes, end: float) -> bytes:
     """Return the daemon's reply to a request; b"" if no daemon answers.
 
-    Raises TimeoutError if the time is up, and OSError if the socket fails.
-
     path: the path of the daemon's socket.
     end: when the time is up, in seconds of the monotonic clock.
+
+    Raises TimeoutError if the time is up, and OSError if the socket fails.
     """
-    # `socket` takes four times as long to import.
+    # The module `socket` takes four times as long to import as `_socket`.
     import _socket
 
     from memoranda.engine.daemon_peer import is_stopped, peer_of
@@ -138,7 +139,7 @@ def _ask(path: str, request: bytes, end: float) -> bytes:
 def _answer_in(reply: bytes) -> str | None:
     """Return the answer in the daemon's reply. None if the reply has no answer.
 
-    `{"result": {"reply": "text"}}` gives `text`.
+    For example, `{"result": {"reply": "text"}}` gives `text`.
     """
     if hook.NOTHING_TO_SAY in reply:
         return ""

@@ -1,7 +1,7 @@
-"""Writes the requests to remember in a prompt to files, before anything else is done with the
-prompt.
+"""Writes the requests to remember something in a prompt to files, before the prompt is used
+otherwise.
 
-Opening the memory may take longer than a hook has. Once the file is written, the request cannot be
+Opening the memory may take longer than a hook may run. Once a request is in a file, it cannot be
 lost, even if the hook is killed (engine/asked.py).
 """
 
@@ -21,27 +21,29 @@ from memoranda.engine.asked import Asked, put_aside
 def asked_in(event: HookEvent, given_hashes: set[str], now: datetime) -> Iterator[Asked]:
     """Yield the requests to remember something in the prompt of an event.
 
-    given_hashes: hashes of the lines that the session got from memory. Such lines are not requests.
+    given_hashes: the hashes of the lines that the session got from the memory. If a prompt repeats
+        such a line, this is not a request.
     now: the time of the requests.
     """
     texts = asked_to_remember(event.prompt)
     if not texts:
         return
-    # A prompt that asks nothing, the usual one, need not wait for this
+    # This import takes time, and most prompts have no request.
     from memoranda.ledger.sessions import without_lines
 
     for text in texts:
         if without_lines(text, given_hashes):
-            # The same sentence in the same session is the same memory
+            # The id depends only on the session and the sentence. So a sentence that is repeated in
+            # the same session becomes the same memory.
             name = "\0".join([event.client, event.session, text])
             identity = str(uuid5(NAMESPACE_URL, f"memoranda-asked:{name}"))
             yield Asked(identity, text, now, event.client, event.session)
 
 
 def keep_asked(event: HookEvent, home: Path, now: datetime) -> list[Path]:
-    """Write each request to remember in an event to a file, and return the files.
+    """Write each request to remember something in an event to a file, and return the files.
 
-    Returns an empty list for an event that is not a prompt. Raises OSError.
+    The list is empty for an event that is not a prompt. Raises OSError.
     """
     if event.kind != PROMPT:
         return []

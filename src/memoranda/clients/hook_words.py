@@ -1,4 +1,5 @@
-"""Tells which words of a prompt a person wrote, and which sentences the person asks to remember.
+"""Finds the words of a prompt that a person wrote, and the sentences that the person asks to
+remember.
 
 A hook uses this module before anything else, so the module imports little.
 """
@@ -11,7 +12,7 @@ from memoranda import former_name
 from memoranda.text.fence import TAG
 
 FENCED = re.compile(rf"<(?P<mark>{TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
-"""Matches a text between our marks, those of earlier checkouts included."""
+"""Matches a text between the marks of memoranda, under its present or its former name."""
 # Text that a person pastes rather than says: fenced blocks, quoted lines, tags.
 _PASTED = re.compile(
     r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|^[ \t]*>[^\n]*$|<(?P<tag>[\w-]+)>", re.M | re.S
@@ -34,15 +35,16 @@ _MOST_REQUESTS = 5
 
 
 def own_words(prompt: str) -> str:
-    """Return the prompt without pasted text: code blocks, quoted lines, blocks in tags, and text
-    that came from memory.
+    """Return the prompt without text that was pasted or came from the memory.
 
-    `Look:` and a line `> old mail` below it give `Look:`.
+    Pasted text is code blocks, quoted lines and blocks in tags. For example, `Look:` and a line `>
+    old mail` below it give `Look:`.
     """
     text = FENCED.sub("", prompt)
     parts = []
     start = 0
-    # By tag, where its last end tag is (-1: nowhere), so that each tag is looked for only once.
+    # The position of the last end tag for each tag, -1 if there is none. It is remembered, so that
+    # a prompt with many tags is not searched many times.
     last: dict[str, int] = {}
     while pasted := _PASTED.search(text, start):
         parts.append(text[start : pasted.start()])
@@ -52,6 +54,7 @@ def own_words(prompt: str) -> str:
             end = f"</{tag}>"
             if tag not in last:
                 last[tag] = text.rfind(end)
+            # A tag without an end tag is not the beginning of a block, so it stays in the text.
             if last[tag] < start:
                 parts.append(pasted[0])
             else:
@@ -62,12 +65,14 @@ def own_words(prompt: str) -> str:
 def asked_to_remember(prompt: str) -> list[str]:
     """Return the sentences that a prompt asks to remember, in the words of the prompt.
 
-    `Please remember that tea is at four.` gives `["tea is at four."]`. Questions are left out.
+    For example, `Please remember that tea is at four.` gives `["tea is at four."]`. Questions are
+    left out.
     """
     requests = []
     for match in _REMEMBER.finditer(own_words(prompt)):
         text = match["english"] or match["chinese"]
         end = match["end"] or match["stop"]
+        # The two characters at the end are Chinese particles that make a sentence a question.
         if (
             end not in ("?", "？")
             and len(text.strip()) >= _LEAST_REQUEST_CHARACTERS

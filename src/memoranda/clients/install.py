@@ -46,7 +46,7 @@ EDITORS: dict[str, Editor] = {
 }
 # How often a file is read again if another program keeps changing it.
 _ATTEMPTS = 5
-# Copies kept of each client's files.
+# How many copies of a client's files are kept.
 _BACKUPS = 5
 
 
@@ -62,15 +62,16 @@ class Target(NamedTuple):
     edits: Sequence[Edit]
 
 
-# Makes the new text of a file from the old one, and changes what was noted of it; None for no file.
+# A function that returns the new text of a file for its old text, and updates the notes of the file
+# in the records. None as a text means that there is no file.
 _Change = Callable[[str | None, dict[str, Any]], str | None]
 
 
 class FileChange(NamedTuple):
     """The change of a file.
 
-    old, new: its text before and after. None if the file did not exist.
-    backup: the copy of the original.
+    old, new: the text before and after the change. None if the file did not or does not exist.
+    backup: the copy of the file before the change; None if there is no copy.
     """
 
     old: str | None
@@ -79,7 +80,7 @@ class FileChange(NamedTuple):
 
 
 def snippet(format: str, edits: Sequence[Edit]) -> str:
-    """Return a text with the edits, to be pasted into a file that we do not change."""
+    """Return a text with the edits that a person can paste into a file that we do not change."""
     text = ""
     for edit in edits:
         text, _ = EDITORS[format].put(text, edit.path, edit.name, edit.value)
@@ -87,7 +88,7 @@ def snippet(format: str, edits: Sequence[Edit]) -> str:
 
 
 def present(target: Target) -> list[Any]:
-    """Return the value that the file has for each edit. None for a value that is missing.
+    """Return the value that the file has for each edit. None for a missing value.
 
     Raises Unsure, StorageError.
     """
@@ -99,9 +100,10 @@ def present(target: Target) -> list[Any]:
 
 
 class Installer:
-    """Changes files of clients for the memory in `home`, and keeps records of the changes there.
+    """Changes files of clients for the memory in `home`, and records each change in the home.
 
-    The records have, by file and by label of an edit, the notes that `remove` needs.
+    The records have notes for each edit, by the file and by the label of the edit. `remove` needs
+    these notes.
     """
 
     def __init__(self, home: Path):
@@ -111,10 +113,10 @@ class Installer:
     def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
         """Put the edits into the file.
 
-        Raises Unsure if somebody else's entry has the name of ours.
+        Raises Unsure if an entry with the same name is not ours.
 
-        replace: whether such an entry is replaced instead.
-        dry_run: whether the change is only computed.
+        replace: whether to replace such an entry instead.
+        dry_run: whether to compute the change without writing.
         """
         editor = EDITORS[target.format]
 
@@ -129,7 +131,7 @@ class Installer:
                 value = self._new_value(target, edit, present_value, notes, replace)
                 if value is None:
                     continue
-                # What was noted of an entry that was there before still holds.
+                # If our entry was there before, the notes from its first writing are still right.
                 earlier_note = {}
                 if present_value is not None:
                     earlier_note = notes.get(edit.label, {})
@@ -159,9 +161,9 @@ class Installer:
     ) -> Any:
         """Return the value that an edit should write. None if the edit changes nothing.
 
-        Raises Unsure as `add` does.
-
         old: the present value. None if there is no value.
+        replace: whether to replace an entry that is not ours. If False, such an entry raises
+            Unsure.
         """
         if old is None:
             return edit.value
@@ -176,7 +178,7 @@ class Installer:
         value = edit.value
         same_kind = bool(table.command_of(old)) == bool(table.command_of(value))
         if is_ours and isinstance(old, dict) and same_kind:
-            # Members that somebody added stay.
+            # The person may have added further members to our entry. They stay.
             value = {**old, **value}
         if value == old:
             return None
@@ -185,15 +187,19 @@ class Installer:
     def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
         """Remove the edits from the file.
 
-        Raises Unsure if an entry is somebody else's.
+        Raises Unsure if an entry is not ours.
 
-        replace: whether such an entry is removed nevertheless.
-        dry_run: whether the change is only computed.
+        replace: whether to remove such an entry nevertheless.
+        dry_run: whether to compute the change without writing.
         """
         editor = EDITORS[target.format]
 
         def removed(old: str | None, notes: dict[str, Any]) -> str | None:
-            """The text of the file without our edits. None if the file can be deleted."""
+            """Return the text of the file without our edits. None if the file can be deleted.
+
+            old: the text of the file. None if the file does not exist.
+            notes: the notes of the file, from which the notes of the removed edits are taken out.
+            """
             if old is None:
                 return None
             text = old
@@ -204,7 +210,8 @@ class Installer:
                 present_value = editor.find(text, edit.path, edit.name)
                 if present_value is None:
                     continue
-                # Hooks that came since may need what we added for ours.
+                # `kept` members, such as a version, serve all hooks of the file. If hooks of other
+                # programs were added since, they may need these members.
                 is_needed = not note or editor.find(text, (), "hooks") != note.get("beside")
                 if edit.kept and is_needed:
                     continue
@@ -220,11 +227,11 @@ class Installer:
         return self._change(target, removed, dry_run)
 
     def knows(self, target: Target) -> bool:
-        """Return whether the records have an entry that we wrote into the file."""
+        """Whether the records have an entry that we wrote into the file."""
         return bool(self._load().get(str(target.file)))
 
     def wrote(self, target: Target, value: Any) -> bool:
-        """Return whether `value` is the value that we last wrote for the first edit."""
+        """Whether `value` is the value that we last wrote for the first edit."""
         notes = self._load().get(str(target.file), {})
         return bool(notes.get(target.edits[0].label, {}).get("value") == value)
 
@@ -234,9 +241,10 @@ class Installer:
         change: _Change,
         dry_run: bool,
     ) -> FileChange:
-        """Change the file, or only compute the change if `dry_run`. Raises Unsure, StorageError.
+        """Change the file. Raises Unsure, StorageError.
 
-        change: makes the new text from the old one, and updates the notes of the file.
+        change: returns the new text for the old one, and updates the notes of the file.
+        dry_run: whether to compute the change without writing.
         """
         if dry_run:
             return self._would_change(target, change)
@@ -262,7 +270,7 @@ class Installer:
         old = _text(_read(target.file))
         new = change(old, self._load().get(str(target.file), {}))
         folder = next(parent for parent in _parents(target.file) if parent.exists())
-        # Nothing may be made or replaced there.
+        # Without these rights, no file can be created or replaced in the folder.
         if new != old and not os.access(folder, os.W_OK | os.X_OK):
             denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             raise StorageError(str(target.file), reason(denied))
@@ -287,7 +295,7 @@ class Installer:
                 backup.unlink()
             return None
         if new is None:
-            # Folders that something else is in stay.
+            # A folder that is not empty stays.
             with suppress(OSError):
                 for folder in created:
                     folder.rmdir()
@@ -310,19 +318,21 @@ class Installer:
             os.close(lock)
 
     def _load(self) -> dict[str, Any]:
-        """Return the records. Empty if they cannot be read."""
+        """Return the records. They are empty if they cannot be read."""
         former = former_name.records(self.home, Layout(self.home).private)
         try:
             rows = json.loads((former or self._records).read_bytes())
         except (OSError, ValueError):
-            # Without it, containers that were made for an entry stay behind empty
+            # Without the records, entries can still be removed. Only empty containers that were
+            # created for them remain.
             return {}
         if isinstance(rows, dict):
             return rows
         return {}
 
     def _back_up(self, client: str, file: File | None) -> Path | None:
-        """Copy the file to the folder of backups, and delete old copies of the client.
+        """Copy the file to the folder of backups, and delete the oldest copies of the client's
+        files.
 
         Returns the path of the copy. None if there is no file. Raises StorageError.
         """
@@ -345,7 +355,8 @@ def _parents(file: Path) -> list[Path]:
 
 
 def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
-    """Return the folders above `file` that were created for the file, as its notes tell."""
+    """Return the folders above `file` that we created for it, according to its notes."""
+    # An earlier version only noted whether one folder was created, under the key `folder`.
     count = max(
         (note.get("folders", int(note.get("folder", False))) for note in notes.values()), default=0
     )
@@ -353,10 +364,12 @@ def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
 
 
 def _made_folders(file: Path, records: dict[str, Any]) -> int:
-    """Return how many folders above `file` are missing, or were created for other files in the
-    records.
+    """Return how many folders above `file` are ours: they are missing, or we created them for a
+    file.
 
-    The last of these files to be removed takes the folders with it.
+    records: the notes of all files.
+
+    When the last of these files is removed, the folders are removed, too.
     """
     ours: set[Path] = set()
     for name, notes in records.items():
@@ -365,7 +378,7 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
 
 
 def _name(edit: Edit) -> str:
-    """The name of the member. An item of a list has it in its value."""
+    """Return the name of the member. If the member is an item of a list, the name is in its value."""
     if isinstance(edit.name, str):
         return edit.name
     return str(edit.value["name"])
@@ -374,7 +387,7 @@ def _name(edit: Edit) -> str:
 def _check_removable(
     target: Target, edit: Edit, value: Any, note: dict[str, Any], replace: bool
 ) -> None:
-    """Raise Unsure for an entry that is not ours, or that has more than our hook.
+    """Raise Unsure for an entry that is not ours, or that also has hooks of other programs.
 
     note: the record of the edit. Empty if there is no record.
     replace: whether an entry that is not ours may be removed.
@@ -386,7 +399,7 @@ def _check_removable(
 
 
 def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
-    """Return whether a value was written by us, by its content or by the notes of the file."""
+    """Whether we wrote a value, judged by the value itself or by the notes of the file."""
     return edit.is_ours(value) or notes.get(edit.label, {}).get("value") == value
 
 
@@ -411,12 +424,13 @@ def _text(file: File | None) -> str | None:
 
 
 def _swap(file: Path, old: File | None, new: str | None) -> bool:
-    """Replace the file by a file with the text `new`. A symlink is followed.
-
-    Returns False, without a change, if another program changed the file since it was read.
+    """Replace the file by a file with the text `new`. If the file is a symlink, its target is
+    replaced.
 
     old: the file as it was read. None if it did not exist.
     new: the new text. None deletes the file.
+
+    Returns False, without a change, if another program changed the file since it was read.
     """
     real = Path(os.path.realpath(file))
     temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
@@ -448,13 +462,15 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
 
 
 def checked_text(text: str, pattern: str, message: str) -> str:
-    """`text` if the pattern fits all of it. Raises InvalidInput with the message."""
+    """Return `text` if the pattern matches all of it. Otherwise raise InvalidInput with the
+    message.
+    """
     if not re.fullmatch(pattern, text):
         raise InvalidInput(message)
     return text
 
 
 def checked_name(name: str) -> str:
-    """A name for the entry. Raises InvalidInput."""
+    """Return `name` if it may be the name of an entry. Raises InvalidInput."""
     message = f'invalid name "{name}": use up to 64 letters, digits, - and _'
     return checked_text(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)

@@ -29,7 +29,11 @@ class Preview(NamedTuple):
 
 
 class InstalledProgram(NamedTuple):
-    """A program on this machine that can use the memory, and whether it is connected."""
+    """A program on this machine that can use the memory.
+
+    id, title: the id and the name for people.
+    is_connected: whether the program is connected to the memory.
+    """
 
     id: str
     title: str

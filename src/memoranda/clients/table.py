@@ -1,8 +1,8 @@
 """Knows the clients of clients.toml: the programs in which agents run, such as Claude Code.
 
-For each client the table says where its configuration file is and which entry in the file connects
-the client to this memory. The end of this module turns the folders in which some clients keep
-memories of their own into projects, so that every other agent finds them.
+For each client, the table says where its configuration file is, and which entry in the file
+connects the client to this memory. Some clients have folders with their own memories. The end of
+this module makes these folders projects, so that all other agents can find the memories.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 # A variable of the environment with its default, as a shell writes it.
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
 _SYSTEM = "macos" if sys.platform == "darwin" else "linux"
-# Of each client its name, the variable and the folder of its files, and the folders below that hold
-# its memories.
+# For each client with its own memories: its name, the environment variable that names the folder of
+# its files, the default of this folder, and a pattern for the folders with memories inside it.
 _PLACES = (
     ("claude", "CLAUDE_CONFIG_DIR", "~/.claude", "projects/*/memory"),
     ("codex", "CODEX_HOME", "~/.codex", "memories"),
@@ -46,21 +46,23 @@ _PROGRAMS = {"memory", "memoranda", former_name.NAME}
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One table of clients.toml, with the meaning of each key explained at the top of that file.
+    """One table of clients.toml. The top of that file explains the meaning of each key.
 
     id: the name of the table, such as `claude-code`.
     title: the name for people, such as `Claude Code`.
     file: the path of the configuration file; a dict by system, or a list of candidates.
     format: the syntax of the file, a key of `install.EDITORS`.
-    key: the path of the container that has the servers, such as `("mcpServers",)`.
+    key: the path to the container with the servers, such as `("mcpServers",)`.
     stdio: the shape of our entry for a server that the client starts as a program.
     checked: "run" if the entry was tried with the program, "read" if its documentation says so.
-    here: the folders whose presence means that the client is installed.
-    program: the command that means so if it is on PATH, or "".
-    project: the path of the configuration file inside a project, or None.
+    here: the folders that exist if the client is installed.
+    program: a command that is on PATH if the client is installed; "" if there is no such command.
+    project: the path of the configuration file inside a project; None if the client has no such
+        file.
     http: the shape of our entry for a server with an address. None if the client takes no address.
-    token: the members added to `http` for a server that wants a token, or None.
-    note: a hint for the person, or "".
+    token: the members to add to `http` for a server that requires a token. None if that is
+        impossible.
+    note: a hint for the person; "" for no hint.
     plugin: the setting that is true when our plugin is on. Empty without a plugin.
     hooks: the file, the shape and further members of our hooks. Empty without hooks.
     """
@@ -84,9 +86,11 @@ class Client:
     def place(
         self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM
     ) -> Path | None:
-        """Return the path of the configuration file. None if the client has no file in a project.
+        """Return the path of the configuration file. None if the client has no such file in a
+        project.
 
-        project: the folder of a project whose own file is meant. None means the user's file.
+        project: the folder of the project whose file is meant. None means the file for all
+            projects.
         system: "linux" or "macos".
         """
         if project is None:
@@ -96,7 +100,7 @@ class Client:
         return project / _first(self.project, environ, system, project)
 
     def is_here(self, environ: Mapping[str, str], system: str = _SYSTEM) -> bool:
-        """Whether the client is installed: its folder, its file or its program is there."""
+        """Whether the client is installed: one of its folders, its file or its program exists."""
         if isinstance(self.here, dict):
             places = self.here[system]
         else:
@@ -108,20 +112,21 @@ class Client:
         )
 
     def hook_file(self, environ: Mapping[str, str]) -> Path | None:
-        """The file with the client's hooks. None if the client has no hooks."""
+        """Return the file with the client's hooks. None if the client has no hooks."""
         if self.hooks:
             return expand(self.hooks["file"], environ)
         return None
 
 
 class Edit(NamedTuple):
-    """One member that should be set in the container at `path` of a file.
+    """One member that should be set in a configuration file.
 
     label: the name of the edit in the records of `install`, such as "server".
+    path: the path to the container of the member, such as `("mcpServers",)`.
     name: the key of the member, or a function that recognizes the item of a list.
     value: the value of the member.
-    is_ours: tells whether a value in the file was set by us.
-    kept: whether a value that the file already has is left unchanged.
+    is_ours: says whether a value in the file was set by us.
+    kept: whether a value that is in the file already stays as it is.
     """
 
     label: str
@@ -135,9 +140,10 @@ class Edit(NamedTuple):
 class Server(NamedTuple):
     """The server that a client should connect to: a program to start, or an address.
 
+    name: the key of the server in the configuration file.
     argv: the command line of the program. Empty for an address.
-    url: the address, or "".
-    token: the environment variable that has the token for the address, or "".
+    url: the address; "" for a program.
+    token: the environment variable with the token for the address; "" if no token is needed.
     """
 
     name: str
@@ -158,7 +164,7 @@ def clients() -> dict[str, Client]:
 
 
 def agents_md(folder: Path) -> Client:
-    """Return the AGENTS.md in `folder`, which every agent reads, in the form of a client.
+    """Return the file AGENTS.md in `folder`, which every agent reads, in the form of a client.
 
     The entry of this client is a paragraph about the memory.
     """
@@ -178,9 +184,9 @@ def agents_md(folder: Path) -> Client:
 
 
 def launcher() -> list[str]:
-    """Return the command line that starts this program: `["/usr/bin/memory"]`, for example.
+    """Return the command line that starts this program, such as `["/usr/bin/memory"]`.
 
-    Its paths are absolute, since programs with windows do not have the PATH of a shell.
+    Its paths are absolute, because programs with windows do not have the PATH of a shell.
     """
     program = sys.argv[0]
     if os.path.dirname(program):
@@ -195,12 +201,12 @@ def launcher() -> list[str]:
 
 
 def expand(text: str, environ: Mapping[str, str]) -> Path:
-    """Return the path with a leading `~` and each `${NAME:-default}` filled in.
+    """Return a path in which a leading `~` and each `${NAME:-default}` are replaced.
 
-    With XDG_CONFIG_HOME unset, `${XDG_CONFIG_HOME:-~/.config}/Claude` is
+    If XDG_CONFIG_HOME is not set, `${XDG_CONFIG_HOME:-~/.config}/Claude` gives
     `/home/ann/.config/Claude`.
     """
-    # A default may contain another variable, so the text is searched until none is left
+    # A default may contain another variable, so the text is searched again after each replacement.
     while match := _VARIABLE.search(text):
         value = environ.get(match[1]) or match[2]
         text = text[: match.start()] + value + text[match.end() :]
@@ -213,11 +219,12 @@ def expand(text: str, environ: Mapping[str, str]) -> Path:
 def entry(client: Client, server: Server) -> Edit:
     """Return the edit that connects a client to `server`.
 
-    Raises InvalidInput if the client cannot have such a server, as an address or a token.
+    Raises InvalidInput if the client cannot use an address or a token, and the server requires it.
     """
     shape: Mapping[str, Any] | None = client.stdio
     if client.format == "markdown":
-        return Edit("paragraph", (), server.name, client.stdio["text"], lambda _: True)
+        # A paragraph between marks with our name is always ours.
+        return Edit("paragraph", (), server.name, client.stdio["text"], is_ours=lambda _: True)
     if server.url:
         shape = client.http
         if shape is None:
@@ -254,8 +261,9 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
         return []
     command = shlex.join([*program, "hook", client.id])
     ours = lambda item: any(_is_our_hook(string, client.id) for string in _strings(item))
+    # Keys such as a version, which the file of the hooks needs once. A present value stays.
     single_edits = [
-        Edit(key, (), key, shape, lambda _: True, True)
+        Edit(key, (), key, shape, is_ours=lambda _: True, kept=True)
         for key, shape in client.hooks.get("alone", {}).items()
     ]
     events = CLIENTS[client.id].events
@@ -271,7 +279,7 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
 def _hook_entry(client: Client, kind: str) -> Any:
     """Return the shape of the client's hook for an event of this kind.
 
-    A hook for tools (TOOL, FAILED) is limited to some tools if the client supports that.
+    For tools (TOOL, FAILED), some clients have another shape, which limits the hook to some tools.
     """
     if kind in (TOOL, FAILED):
         return client.hooks.get("tool_entry", client.hooks["entry"])
@@ -279,19 +287,25 @@ def _hook_entry(client: Client, kind: str) -> Any:
 
 
 def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
-    """Return the entries that this program wrote under its former name and that should be removed.
+    """Return the entries that this program wrote under its former name, in order to remove them.
 
-    Our present entries do not replace these entries, because they have other keys or other files.
-    Each result is (file, its format, edits to remove).
+    The entries that it writes now have other keys or other files, so they do not replace the former
+    entries. Each result is (file, format of the file, edits to remove).
     """
     former_entries: list[tuple[Path, str, list[Edit]]] = []
     if client.plugin:
-        # Of the path in the settings, only the plugin's name ("memoranda@memoranda") has an "@".
+        # The path to the setting of a plugin is, for example, `enabledPlugins`, then
+        # `memoranda@memoranda`. The plugin's name is the part with "@". For the former plugin, it
+        # is replaced by the former name.
         key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
         plugin_index = key.index(former_name.PLUGIN)
-        # Any value of the former plugin's setting counts as ours.
+        # Whatever value the setting of the former plugin has, it is ours.
         edit = Edit(
-            "former plugin", tuple(key[:plugin_index]), key[plugin_index], True, lambda _: True
+            label="former plugin",
+            path=tuple(key[:plugin_index]),
+            name=key[plugin_index],
+            value=True,
+            is_ours=lambda _: True,
         )
         former_entries.append(
             (expand(client.plugin["file"], os.environ), client.plugin["format"], [edit])
@@ -304,7 +318,7 @@ def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
 
 
 def shares_hooks(value: Any, client: str) -> bool:
-    """Return whether a group of hooks has commands of other programs next to ours.
+    """Whether a group of hooks has commands of other programs, too.
 
     value: the group as it is in the client's file.
     client: the id of the client.
@@ -317,16 +331,17 @@ def shares_hooks(value: Any, client: str) -> bool:
 
 
 def is_our_server(value: Any) -> bool:
-    """Return whether an entry of a client's file starts this program as an MCP server."""
+    """Whether an entry of a client's file starts this program as an MCP server."""
     words = [*_strings(value)]
     names = {os.path.basename(word) for word in words}
     return "mcp" in words and bool(names & _PROGRAMS)
 
 
 def command_of(value: Any) -> list[str]:
-    """Return the command line of a server's entry, in the shape of any client.
+    """Return the command line in a server's entry, which clients write in different shapes.
 
-    `{"command": "memory", "args": ["mcp"]}` gives `["memory", "mcp"]`. Empty for an address.
+    For example, `{"command": "memory", "args": ["mcp"]}` gives `["memory", "mcp"]`. The list is
+    empty for an address.
     """
     if not isinstance(value, dict):
         return []
@@ -341,16 +356,15 @@ def command_of(value: Any) -> list[str]:
 
 
 def _is_our_hook(command: str, client: str) -> bool:
-    """Return whether a command line calls our hook for the client with this id."""
+    """Whether a command line calls our hook for the client with this id."""
     return f" hook {client}" in command and any(name in command for name in _PROGRAMS)
 
 
 def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = Path()) -> Path:
-    """Return the first path that exists among the candidates, or the first candidate if none
-    exists.
+    """Return the first path that exists. If none exists, return the first path.
 
-    value: a path, a list of paths, or a dict of these by system.
-    folder: the folder that relative paths begin at.
+    value: a path, a list of paths, or a dict with one of these for each system.
+    folder: the folder to which the paths are relative.
     """
     if isinstance(value, dict):
         value = value[system]
@@ -361,7 +375,7 @@ def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = P
 
 
 def _strings(value: Any) -> list[str]:
-    """Return all strings inside a tree of dicts and lists; the keys of dicts are left out."""
+    """Return all strings in a tree of dicts and lists. The keys of dicts are left out."""
     if isinstance(value, str):
         return [value]
     inner: Iterable[Any] = ()
@@ -373,10 +387,10 @@ def _strings(value: Any) -> list[str]:
 
 
 def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
-    """Return a copy of the shape with its placeholders replaced by `words`.
+    """Return a copy of the shape of an entry with its placeholders replaced by `words`.
 
-    `["{command}", "mcp"]` with the word `command` = `memory` gives `["memory", "mcp"]`. A string
-    that is only a placeholder may become a list.
+    For example, `["{command}", "mcp"]` and the word `memory` for `command` give `["memory",
+    "mcp"]`. A string that is only a placeholder may become a list.
     """
     if isinstance(shape, Mapping):
         return {key: _fill(part, words) for key, part in shape.items()}
@@ -399,10 +413,10 @@ def auto_memory_folder(home: Path) -> Path:
 
 
 def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
-    """Make a project of each folder in which Claude Code, Codex or Gemini CLI keeps memories.
+    """Make each folder with memories of Claude Code, Codex or Gemini CLI a project.
 
-    Folders that are a project already are left alone. Returns the new projects, and the folders
-    that could not be added, each with the reason. Raises InvalidInput if the caller is an agent.
+    Folders that are a project already stay as they are. Returns the new projects, and pairs of a
+    folder that could not be added and the reason. Raises InvalidInput if the caller is an agent.
     """
     if memory.agent is not None:
         raise InvalidInput(
@@ -427,9 +441,9 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
 
 
 def _native_folders() -> Iterator[tuple[str, Path, Path]]:
-    """Find the folders in which clients keep memories of their own.
+    """Find the folders in which clients store their own memories.
 
-    Each result is (client, the folder of all files of the client, the folder with memories).
+    Yields (client, the folder with all files of the client, the folder with memories).
     """
     for client, variable, default_root, pattern in _PLACES:
         root = Path(os.path.expanduser(os.environ.get(variable) or default_root))
@@ -439,12 +453,12 @@ def _native_folders() -> Iterator[tuple[str, Path, Path]]:
 
 
 def _native_name(client: str, place: Path) -> str:
-    """Return a name for the project of a client's memories, from the path of their folder.
+    """Return a name for a project, made from the path of a folder with a client's memories.
 
-    The client names such a folder after the path its memories are about, with `-` for `/`. So
-    `projects/-home-ann-shop/memory` of `claude` gives `claude shop` for user `/home/ann`.
+    Clients name such a folder after the path that its memories are about, with `-` for `/`. For the
+    user `/home/ann`, the folder `projects/-home-ann-shop/memory` of `claude` gives `claude shop`.
 
-    place: the path of the folder, below the folder of the client.
+    place: the path of the folder, relative to the folder of the client.
     """
     user_folder = re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))
     path = "-".join(place.parts[1:-1]).removeprefix(user_folder)
@@ -454,9 +468,9 @@ def _native_name(client: str, place: Path) -> str:
 
 
 def _free_name(name: str, names: Collection[str]) -> str:
-    """Return `name`, or `name 2`, `name 3` and so on if `names` has it already.
+    """Return `name`. If it is taken, return the first free one of `name 2`, `name 3` and so on.
 
-    names: the names that are taken, in small letters.
+    names: the names that are taken, in lower case.
     """
     numbered = (f"{name} {number}" for number in range(2, 100))
     return next(free for free in (name, *numbered) if free.lower() not in names)

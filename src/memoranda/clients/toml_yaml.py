@@ -1,7 +1,7 @@
 """Edits TOML and YAML: one table of a TOML text, or one member of a YAML mapping or list.
 
-A TOML table is edited if it is a block under a header, `[servers.memory]`. Every other byte of the
-text stays as it is.
+A TOML table can be edited if it is a block below a header such as `[servers.memory]`. Every other
+byte of the text stays as it is.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class _TomlStatement(NamedTuple):
-    """A header or a pair of a TOML text.
+    """A header or a pair (`key = value`) of a TOML text.
 
-    start, end: its position, without a comment behind it.
+    start, end: the positions of its beginning and end, without a comment behind it.
     next: the position behind its last line.
-    keys: the path of a header, or the key of a pair.
+    keys: the path of a header, such as `("servers", "memory")`, or the key of a pair.
     is_header: whether it is a header such as `[servers.memory]`.
     """
 
@@ -48,7 +48,8 @@ class _TomlStatement(NamedTuple):
 class TomlEditor(Editor):
     """Edits TOML (see Editor). A new table is added at the end of the text.
 
-    In a present table, only pairs that differ change. The tables below a table are removed with it.
+    In a present table, only the pairs that differ are changed. If a table is removed, the tables
+    below it (`[servers.memory.env]`) are removed, too.
     """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
@@ -63,7 +64,7 @@ class TomlEditor(Editor):
         return table
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the table at the end, or change the pairs that differ. Raises Unsure."""
+        """Add the table at the end or, if it is there, change the pairs that differ. Raises Unsure."""
         assert isinstance(name, str)
         whole_path = (*path, name)
         expected = _load(text)
@@ -86,7 +87,8 @@ class TomlEditor(Editor):
         for start, stop in reversed(_blocks(statements, whole_path)):
             text = _without_block(text, start, stop)
         del _at(expected, path)[name]
-        # A table that only its child had made goes with it.
+        # `[servers.memory]` also creates the table `servers`. If nothing else does, `servers`
+        # disappears with it.
         for depth in range(len(path), 0, -1):
             *parent_path, last = path[:depth]
             if not _at(expected, path[:depth]) and self.find(text, parent_path, last) is None:
@@ -96,7 +98,11 @@ class TomlEditor(Editor):
 
 
 def _with_table(text: str, path: Sequence[str], value: dict[str, Any]) -> str:
-    """`text` with a new table at its end, after a blank line."""
+    """Return `text` with a new table at its end, after a blank line.
+
+    path: the path of the table. For `("servers", "memory")`, the header is `[servers.memory]`.
+    value: the pairs of the table.
+    """
     end = newline(text)
     header = f"[{'.'.join(map(_key, path))}]"
     pairs = [f"{_key(key)} = {_inline(item)}" for key, item in value.items()]
@@ -112,13 +118,15 @@ def _with_table(text: str, path: Sequence[str], value: dict[str, Any]) -> str:
 def _with_pairs(
     text: str, path: Sequence[str], present: dict[str, Any], value: dict[str, Any]
 ) -> str:
-    """Return `text` with the pairs of a present table changed to `value`.
+    """Return `text` with the pairs of a present table changed.
 
-    Pairs that differ are replaced. New pairs are added below the header. Other pairs stay.
+    Pairs of `value` that differ are replaced, new pairs are added below the header, and other pairs
+    stay.
 
-    present: the pairs of the table now.
+    present: the pairs that the table has now.
     """
     end = newline(text)
+    # New pairs are all added directly below the header, so the last one must be added first.
     for key in reversed(value):
         header, *pairs = _table(text, _statements(text), path)
         line = f"{_key(key)} = {_inline(value[key])}"
@@ -131,7 +139,7 @@ def _with_pairs(
 
 
 def _blocks(statements: Iterable[_TomlStatement], path: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return (begin, end) of the table at `path`, and of each table below it."""
+    """Return the positions (begin, end) of the table at `path`, and of each table below it."""
     blocks: list[tuple[int, int]] = []
     is_inside = False
     for statement in statements:
@@ -145,7 +153,11 @@ def _blocks(statements: Iterable[_TomlStatement], path: tuple[str, ...]) -> list
 
 
 def _without_block(text: str, start_of_block: int, stop: int) -> str:
-    """Remove the block from `start_of_block` to `stop`, and the blank line that `put` made before it."""
+    """Return the text without a block, and without the blank line that `put` added before the
+    block.
+
+    start_of_block, stop: the positions of the beginning and end of the block.
+    """
     end = newline(text)
     start = text.rfind("\n", 0, start_of_block) + 1 or text.startswith(BOM)
     before = text[:start]
@@ -165,7 +177,9 @@ def _without_block(text: str, start_of_block: int, stop: int) -> str:
 
 
 def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """Return the table at `path`, created if it is missing. Raises Unsure for another value."""
+    """Return the table at `path`, which is created if it is missing. Raises Unsure for another
+    value.
+    """
     for key in path:
         tree = tree.setdefault(key, {})
         if not isinstance(tree, dict):
@@ -176,8 +190,9 @@ def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
 def _table(
     text: str, statements: Iterable[_TomlStatement], path: Sequence[str]
 ) -> list[_TomlStatement]:
-    """Return the header of a table, followed by its pairs. Raises Unsure if the table has no
-    header.
+    """Return the header of the table at `path`, followed by the pairs of the table.
+
+    Raises Unsure if the table has no header, as in `servers = { memory = {} }`.
     """
     found_statements: list[_TomlStatement] = []
     for statement in statements:
@@ -197,7 +212,7 @@ def _table(
 def _statements(text: str) -> Iterator[_TomlStatement]:
     """Yield the headers and pairs of `text`.
 
-    A statement may take several lines: lines are joined until they are valid TOML together.
+    A statement may take several lines: lines are joined until together they are valid TOML.
     """
     if text.startswith(BOM):
         position = len(BOM)
@@ -221,18 +236,21 @@ def _statements(text: str) -> Iterator[_TomlStatement]:
 
 
 def _without_comment(raw: str) -> str:
-    """Return a statement without the comment behind it: `a = 1 # one` gives `a = 1 `."""
+    """Return a statement without the comment behind it. `a = 1 # one` gives `a = 1 `."""
     for comment in re.finditer("#", raw):
         statement = raw[: comment.start()]
-        # A `#` inside a text leaves no TOML before it.
+        # If the `#` is inside a string, the part before it is not valid TOML.
         if _keys(statement) is not None:
             return statement
     return raw
 
 
 def _keys(raw: str) -> tuple[str, ...] | None:
-    """The path of a header, or the first key of a pair. None for invalid TOML."""
-    # 5 ms, which the help of all commands need not take
+    """Return the path of a header, or the first key of a pair. None for invalid TOML.
+
+    `[a.b]` gives `("a", "b")`, and `c = 1` gives `("c",)`.
+    """
+    # This import takes 5 ms. Commands that edit no TOML do not need it.
     import tomllib
 
     try:
@@ -280,14 +298,17 @@ def _inline(value: Any) -> str:
 
 
 def _check_toml(text: str, expected: dict[str, Any]) -> None:
-    """Check a result (see `check`), also if it contains a NaN."""
+    """Raise Unsure if the values of `text` are not the expected ones (see `check`).
+
+    The values are compared as JSON, because a NaN is not equal to itself.
+    """
     check(*(json.dumps(tree, sort_keys=True, default=repr) for tree in (_load(text), expected)))
 
 
 class YamlEditor(Editor):
-    """Edits YAML (see Editor). `path` is a single key, and new members come last.
+    """Edits YAML (see Editor). `path` is a single key, and a new member becomes the last one.
 
-    Without a hint, a key without members is removed too.
+    If `drop` gets no hint, it also removes a key that has no members left.
     """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
@@ -329,8 +350,9 @@ class YamlEditor(Editor):
         return start + new, Hint(int(node is None))
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        """Remove the member, and the key that `put` created if it has no other member. Raises
-        Unsure.
+        """Remove the member. If `put` created its key and no other member is left, remove the key.
+
+        Raises Unsure.
         """
         (key,) = path
         body = text.removeprefix(BOM)
@@ -343,7 +365,8 @@ class YamlEditor(Editor):
         first, last = _span(body, node, index)
         expected = with_changed_member(read.tree, path, index, None)
         if len(node.items) == 1 and not node.raw.flow_style:
-            # The key that held the last member is left without a value, or goes if `put` made it.
+            # The last member of the key is removed. If `put` created the key, the key is removed,
+            # too. Otherwise it stays without a value.
             item_index = next(
                 number for number, item in enumerate(read.root.items) if item.key == key
             )
@@ -361,8 +384,7 @@ class YamlEditor(Editor):
 def _without(text: str, first: int, last: int, end: str) -> str:
     """Return `text` without the part from `first` to `last`.
 
-    If the removed part was the end of a text without a final line break, the new text has none
-    either.
+    If this part was the end of a text without a final line break, the new text has none either.
 
     end: the line break.
     """
@@ -373,18 +395,22 @@ def _without(text: str, first: int, last: int, end: str) -> str:
 
 
 def _was_made(hint: Hint | None) -> bool:
-    """Return whether `put` created the key that has the member. True without a hint."""
+    """Whether `put` created the key that has the member. Without a hint, the answer is True."""
     return hint is None or bool(hint.made)
 
 
 class _NewMember:
-    """A member to add to a YAML text, with a method for each form of container.
+    """A member to add to a YAML text. There is a method for each form of container.
 
-    tree: the member as `_yaml_tree` gives it.
+    tree: the member in the form of `_yaml_tree`.
     """
 
     def __init__(self, name: Name, value: dict[str, Any], end: str) -> None:
-        """Prepare the lines of the member; `end` is the line break."""
+        """Prepare the lines of the member.
+
+        name: the key of the member, or a function that recognizes the item of a list.
+        end: the line break.
+        """
         self._name = name
         self._value = value
         self._end = end
@@ -405,7 +431,12 @@ class _NewMember:
         return _insert(body, _line_end(body, node.end), self._indented(), self._end)
 
     def in_brackets(self, body: str, node: Node, key: str, *, is_new: bool) -> str:
-        """Return the text with the member behind the last one in `[…]` or `{…}`. Raises Unsure."""
+        """Return the text with the member behind the last one between `[…]` or `{…}`. Raises
+        Unsure.
+
+        is_new: whether the container does not have the member yet. A present member is not replaced
+            here.
+        """
         if not is_new:
             raise Unsure(f"{key} is written in brackets")
         if node.items:
@@ -423,7 +454,7 @@ class _NewMember:
         return body[:last] + comma + inner + body[last:]
 
     def in_block(self, body: str, node: Node, position: int | None) -> str:
-        """Return the text with the member in a block of lines.
+        """Return the text with the member in a container that is a block of lines.
 
         position: the index of the member to replace. None adds the member at the end.
         """
@@ -443,9 +474,9 @@ class _NewMember:
 
 
 def _span(body: str, node: Node, index: int) -> tuple[int, int]:
-    """Return (begin, end) of the part to remove for a member.
+    """Return the positions (begin, end) of the part of the text to remove for a member.
 
-    In a block the part is whole lines; between brackets it includes the comma.
+    In a block of lines, the part is whole lines. Between brackets, it includes a comma.
     """
     if not node.raw.flow_style:
         return _lines(body, node.items[index])
@@ -457,7 +488,13 @@ def _span(body: str, node: Node, index: int) -> tuple[int, int]:
 
 
 def _is_bare_key(body: str, head: int, first: int, key: str) -> bool:
-    """Whether the lines from the one at `head` to the one before `first` hold nothing but the key."""
+    """Whether only the key itself is written between its line and its first member.
+
+    Then the key can be removed without losing a comment.
+
+    head: the position of the key.
+    first: the position of the first member's line.
+    """
     line_end = _line_end(body, head + 1)
     written = body[head:line_end].strip().rstrip(": ").strip("\"'")
     return written == key and not body[line_end:first].strip()
@@ -472,7 +509,7 @@ def _yaml(text: str) -> Document:
         try:
             return yaml.constructor.SafeConstructor().construct_document(node.raw)
         except yaml.YAMLError:
-            # With tags of somebody else: not one of ours.
+            # The value has tags of another program. So it is not an entry that we wrote.
             return {}
 
     try:
@@ -491,7 +528,7 @@ def _yaml(text: str) -> Document:
 
 
 def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
-    """Return our node for a node of the YAML library.
+    """Return a node of the YAML library as one of our nodes.
 
     key: the library's node of the key that has this value, or None.
     """
@@ -507,7 +544,7 @@ def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
         for inner in yaml_node.value:
             node.items.append(Member(None, inner.start_mark.index, _yaml_node(inner)))
     if node.items and not yaml_node.flow_style:
-        # A block's own end mark is behind the comments that follow it.
+        # The library's end of a block is behind the comments that follow the block.
         node.end = node.items[-1].node.end
     elif key is not None and _is_without_value(yaml_node):
         node.end = max(key.end_mark.index + 1, node.end)
@@ -515,12 +552,12 @@ def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
 
 
 def _is_without_value(yaml_node: Any) -> bool:
-    """Return whether a key has no written value, as in `key:`."""
+    """Whether a key is written without a value, as in `key:`."""
     return yaml_node.id == "scalar" and not yaml_node.value and yaml_node.style is None
 
 
 def _yaml_tree(node: Node) -> Any:
-    """Return a node as plain values (see `editing.Tree`), with scalars as (tag, text)."""
+    """Return a node as plain values (see `editing.Tree`). A scalar becomes (tag, text)."""
     if node.kind == "{":
         return tuple((item.key, _yaml_tree(item.node)) for item in node.items)
     if node.kind == "[":
@@ -529,14 +566,17 @@ def _yaml_tree(node: Node) -> Any:
 
 
 def _line_end(text: str, position: int) -> int:
-    """Return the beginning of the next line, or `position` if a line begins there."""
+    """Return the position of the next line, or `position` if it is the beginning of a line."""
     if position and text[position - 1] == "\n":
         return position
     return text.find("\n", position) + 1 or len(text)
 
 
 def _lines(text: str, member: Member) -> tuple[int, int]:
-    """Return (begin, end) of a member's whole lines. Raises Unsure if members share a line."""
+    """Return the positions (begin, end) of the lines of a member.
+
+    Raises Unsure if another member is on one of these lines.
+    """
     first = text.rfind("\n", 0, member.start) + 1
     if text[first : member.start].strip(" -"):
         raise Unsure("the entry shares its line with another")
@@ -544,8 +584,9 @@ def _lines(text: str, member: Member) -> tuple[int, int]:
 
 
 def _insert(text: str, position: int, lines: Sequence[str], end: str) -> str:
-    """Return the text with more lines at `position`, which is the beginning of a line or the end.
+    """Return the text with more lines at `position`.
 
+    position: the beginning of a line, or the end of the text.
     end: the line break.
     """
     new = end.join(lines)
@@ -555,7 +596,11 @@ def _insert(text: str, position: int, lines: Sequence[str], end: str) -> str:
 
 
 def _yaml_block(name: Name, value: dict[str, Any]) -> list[str]:
-    """Return the lines of a member: `memory:`, `  command: "x"`, or for a list `- command: "x"`."""
+    """Return the lines of a member.
+
+    A member of a mapping has lines such as `memory:` and `  command: "x"`. An item of a list has
+    lines such as `- command: "x"`.
+    """
     pairs = [f"{key}: {json.dumps(item, ensure_ascii=False)}" for key, item in value.items()]
     if isinstance(name, str):
         return [f"{name}:", *("  " + pair for pair in pairs)]

@@ -1,8 +1,8 @@
-"""Sentences that a person asked to remember, with `put_aside` for hooks and `store`.
+"""Sentences that a person asked to remember: hooks put them aside, and other processes store them.
 
-A hook has less than a second, and on a busy machine that is not enough to open the memory. So the
-hook first writes the sentence to a file in `.memoranda/asked/`. The next process that opens the
-home stores it as a memory.
+A hook has less than a second. On a busy machine, this is not enough to open the memory. So the hook
+first writes the sentence to a file in `.memoranda/asked/` (`put_aside`). The next process that
+opens the home stores the sentence as a memory (`store_waiting`).
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ if TYPE_CHECKING:
     from memoranda.engine.history import HistoryVerbs
 
 _SUFFIX = ".json"
-# Named, not imported: jobs stand above the engine
+# The module is only named here, because the engine may not import the jobs.
 _CLASSIFY = ("memoranda.jobs.classify", "category_of_text")
 
 
 class Asked(NamedTuple):
     """A sentence to remember.
 
-    id: the id of the memory it becomes. It is fixed now, so storing the sentence twice has no
-        effect.
-    text: its words.
-    time: when it was said.
-    client: the client it was said to.
-    session: the session it was said in.
+    id: the id of the memory that the sentence becomes. It is chosen here, so that storing the
+        sentence twice makes only one memory.
+    text: the words of the sentence.
+    time: when the person wrote the sentence.
+    client, session: the client and the session in which the person wrote it.
     """
 
     id: str
@@ -48,9 +47,9 @@ class Asked(NamedTuple):
 
 
 def put_aside(home: Path, request: Asked) -> Path:
-    """Write a sentence to a file, from which `store_waiting` stores it. Raises OSError.
+    """Write a sentence to a file, and return the path of the file. Raises OSError.
 
-    Returns the path of the file.
+    `store_waiting` stores the sentence later.
     """
     folder = Layout(home).asked
     make_private(folder)
@@ -65,10 +64,10 @@ def put_aside(home: Path, request: Asked) -> Path:
 
 
 def store(memory: HistoryVerbs, request: Asked) -> str:
-    """Store a sentence as a memory of the owner, in the category that fits, without an expiry.
+    """Store a sentence as a memory of the owner, and return the id of the memory.
 
-    A memory that exists already stays as it is. Returns the id of the memory. Raises the errors of
-    a write.
+    The memory gets the category that fits best, and does not expire. If the memory exists already,
+    it stays as it is. Raises the errors of a write.
     """
     from memoranda.engine.upkeep import Upkeep
     from memoranda.note.markdown import Record
@@ -94,10 +93,11 @@ def store(memory: HistoryVerbs, request: Asked) -> str:
 
 
 def store_waiting(memory: HistoryVerbs) -> int:
-    """Store the sentences that hooks put aside in the home of `memory`. Returns how many.
+    """Store the sentences that hooks have written to files in the home. Returns how many were
+    stored.
 
-    A sentence that cannot be stored now waits for the next process. Sentences with secrets are
-    dropped.
+    If a sentence cannot be stored now, its file stays for the next process. A sentence with a
+    secret is dropped.
     """
     if memory.only_reads:
         return 0
@@ -108,7 +108,7 @@ def store_waiting(memory: HistoryVerbs) -> int:
                 store(memory, request)
                 stored += 1
         except MemorandaError:
-            # The home is locked or cannot be written, so the file is kept
+            # The home is locked or cannot be written. The file stays for the next process.
             continue
         with suppress(OSError):
             path.unlink()
@@ -116,7 +116,10 @@ def store_waiting(memory: HistoryVerbs) -> int:
 
 
 def _waiting_files(home: Path) -> Iterator[tuple[Path, Asked]]:
-    """The waiting files with their sentences, oldest first. Damaged files are left out."""
+    """Yield the files with sentences, and the sentence in each, the oldest first.
+
+    Damaged files are left out.
+    """
     try:
         paths = [Path(entry.path) for entry in os.scandir(Layout(home).asked)]
     except OSError:

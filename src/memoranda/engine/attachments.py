@@ -1,7 +1,8 @@
-"""Verbs about the files of a project's folder that are not notes, and about unresolved links.
+"""Verbs about files in the folder of a project that are not notes, and about links that lead to no
+note.
 
-They list attachments (pictures, canvases), symlinks, and files that are left out. For each link
-that leads to no note, they give the reason.
+The verbs list attachments (such as pictures and canvases), symlinks, and files that are left out of
+the index. For each link that leads to no note, they give the reason.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
 
 ATTACHMENT = "attachment"
-"""The state of a link that leads to a file which is no note."""
+"""The state of a link that leads to a file which is not a note."""
 # The beginning of a variable in a template (Templater, Obsidian, shell), which names no file.
 _PLACEHOLDER = lazy_pattern(r"\{\{|<%|\$\{")
 # How many notes with links to an attachment are listed, and how many are searched for them.
@@ -54,11 +55,11 @@ _MAX_CANVAS_BYTES = 4 << 20
 class AttachedFile:
     """A file that is not a note.
 
-    kind: such as image or canvas (see `attachment_kind`).
-    size: in bytes.
+    kind: the kind of file, such as image or canvas (see `attachment_kind`).
+    size: the size in bytes.
     changed: when the file was last changed, as an ISO 8601 time stamp.
     linked_from: the paths of the notes that link to the file.
-    notes: for a canvas, the paths of the files on it.
+    notes: for a canvas, the paths of the files that it shows.
     texts: for a canvas, the number of its cards with text.
     """
 
@@ -76,8 +77,8 @@ class AttachedFile:
 class UnresolvedLink:
     """A link that leads to no note.
 
-    path: the note that contains the link.
-    line: the line of that note.
+    path: the path of the note with the link.
+    line: the number of the line with the link.
     target: the text between the brackets.
     state: `unresolved` or `ambiguous`, as the index has it.
     reason: a sentence for people, without its full stop.
@@ -91,10 +92,10 @@ class UnresolvedLink:
 
 
 def vault_of(memory: ReadVerbs, project: str) -> FolderSource | None:
-    """Return the source of a project whose folder people keep themselves.
+    """Return the source of a project whose folder the user maintains, such as an Obsidian vault.
 
-    None for the projects of memoranda and for graph files. Raises ProjectNotFound, also if the
-    caller may not use the project.
+    None for built-in projects and for graph files. Raises ProjectNotFound, also if the caller may
+    not use the project.
     """
     source = memory.engine.source(project)
     if not memory.engine.access_to(source.name).admits(memory.agent):
@@ -106,9 +107,9 @@ def vault_of(memory: ReadVerbs, project: str) -> FolderSource | None:
 
 @verb
 def conventions_of(memory: ReadVerbs, project: str) -> Conventions:
-    """Return what other programs, such as Obsidian, have set for the folder of a project.
+    """Return the settings that other programs, such as Obsidian, have for the folder of a project.
 
-    Empty for projects of memoranda.
+    For built-in projects, there are none.
     """
     source = vault_of(memory, project)
     if source is None:
@@ -118,9 +119,9 @@ def conventions_of(memory: ReadVerbs, project: str) -> Conventions:
 
 @verb
 def inventory_of_project(memory: ReadVerbs, project: str) -> Inventory:
-    """List the contents of a project's folder, attachments and symlinks too.
+    """List everything in a project's folder, including attachments and symlinks.
 
-    Raises ProjectNotFound, and InvalidInput for a project that memoranda keeps itself.
+    Raises ProjectNotFound, and InvalidInput for a built-in project.
     """
     memory.engine.fresh()
     source = vault_of(memory, project)
@@ -135,8 +136,8 @@ def attachments_in(
 ) -> list[Attachment]:
     """Return the files in a folder that are not notes, sorted by path.
 
-    depth: how many levels of folders to list; 1 means the folder alone.
-    glob: if given, a pattern that the file's name must match, such as `*.png`.
+    depth: how many levels of folders to list; 1 means only the folder itself.
+    glob: a pattern that the file's name must match, such as `*.png`; None for all files.
     """
     source = vault_of(memory, project)
     if source is None:
@@ -158,11 +159,11 @@ def attachments_in(
 def attachment_named(
     memory: ReadVerbs, name: str, project: str | None = None
 ) -> AttachedFile | None:
-    """Find a file that is not a note by its name. None if there is no such file.
+    """Return the file with this name that is not a note. None if there is no such file.
 
-    name: a path in the project (`img/plan.png`), perhaps after the project's name
-        (`vault/img/plan.png`), or the bare name of the file (`plan.png`).
-    project: where to look. By default in the default project, then in all others.
+    name: a path in the project (`img/plan.png`), the same path after the project's name
+        (`vault/img/plan.png`), or only the name of the file (`plan.png`).
+    project: the project to look in. None means the default project first, and then all others.
     """
     file_name = name.removeprefix("memory://").strip()
     # A name without an extension means a note.
@@ -183,9 +184,10 @@ def attachment_named(
 
 
 def _projects_to_search(memory: ReadVerbs, project: str | None) -> list[str]:
-    """Return the names of the projects to look in: only `project`, if given.
+    """Return the names of the projects to look in.
 
-    Otherwise the default project, then all others that the caller may use.
+    project: look only in this project. None means the default project first, and then all others
+        that the caller may use.
     """
     if project is not None:
         return [project]
@@ -196,7 +198,7 @@ def _projects_to_search(memory: ReadVerbs, project: str | None) -> list[str]:
 
 
 def _described(memory: ReadVerbs, source: FolderSource, attachment: Attachment) -> AttachedFile:
-    """Return the details of an attachment, with the notes that link to it."""
+    """Return an attachment with its details and with the notes that link to it."""
     changed = stamp(attachment.changed)
     attached = AttachedFile(source.name, attachment.path, attachment.kind, attachment.size, changed)
     attached.linked_from = _linking(memory, source.name, attachment.path)
@@ -206,9 +208,9 @@ def _described(memory: ReadVerbs, source: FolderSource, attachment: Attachment) 
 
 
 def _linking(memory: ReadVerbs, project: str, path: str) -> list[str]:
-    """Return the paths of notes that link to a file by its name.
+    """Return the paths of the notes that link to a file by its name.
 
-    A link is `[[img/plan.png]]`, `![[plan.png]]` or `[plan](img/plan.png)`.
+    Such a link may be `[[img/plan.png]]`, `![[plan.png]]` or `[plan](img/plan.png)`.
     """
     file_name = posixpath.basename(path)
     # A drawing `plan.excalidraw.md` is linked as `plan.excalidraw`.
@@ -231,12 +233,11 @@ def _linking(memory: ReadVerbs, project: str, path: str) -> list[str]:
 def symlink_to_note(
     memory: ReadVerbs, name: str, project: str | None = None
 ) -> tuple[str, str] | None:
-    """Find the note that a symlink inside a project leads to, as (project, path).
+    """Return the (project, path) of the note to which a symlink inside a project leads.
 
     name: the path of the symlink, with or without `.md`.
 
-    Returns None for a path that is not a symlink, and for a symlink that leads outside the
-    project.
+    None if the path is not a symlink, or if the symlink leads out of the project.
     """
     for project_name in _projects_to_search(memory, project):
         source = vault_of(memory, project_name)
@@ -255,7 +256,7 @@ def symlink_to_note(
 
 
 def with_attachments_marked(memory: ReadVerbs, info: NoteInfo, edges: Sequence[Edge]) -> list[Edge]:
-    """Copy the links of a note, with the state ATTACHMENT for links to files that are not notes."""
+    """Return the links of a note. A link to a file that is not a note gets the state ATTACHMENT."""
     source = vault_of(memory, info.project)
     file_like_edges = [
         edge
@@ -278,7 +279,7 @@ def with_attachments_marked(memory: ReadVerbs, info: NoteInfo, edges: Sequence[E
 
 @verb
 def unresolved_links(memory: ReadVerbs, project: str) -> list[UnresolvedLink]:
-    """Return the links of a project's notes that lead to no note and to no other file.
+    """Return the links in a project's notes that lead to no note and to no other file.
 
     They are sorted by path and line. Each has a reason.
     """

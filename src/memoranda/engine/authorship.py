@@ -13,10 +13,12 @@ from memoranda.sources.step import StepKind
 
 
 def made_by(engine: Engine, agent: str) -> list[Location]:
-    """The places where the files that an agent made are now, or were last.
+    """Return the places where the files that an agent made are now. For files that are gone, return
+    where they were last.
 
-    A file made later at the place of a removed file counts as another file. A memory that changed
-    its category was removed and made again under its name; its maker is still who made it first.
+    If a file was removed and another file was made at its place, the other file does not count.
+    When a memory changes its category, it is removed and made again under the same name. Such a
+    memory still counts as made by the agent that made it first.
     """
     following = _Following(engine)
     places: dict[Location, None] = {}
@@ -32,7 +34,7 @@ def made_by(engine: Engine, agent: str) -> list[Location]:
 
 
 class _Following:
-    """Follows files through the changes after the change that made them."""
+    """Follows files through the changes that came after the change that made them."""
 
     def __init__(self, engine: Engine):
         self._sources = engine.sources
@@ -40,8 +42,11 @@ class _Following:
         self._folder_moves: dict[str, list[int]] = {}
 
     def came_from_elsewhere(self, number: int, made: Touched) -> bool:
-        """Whether the change only moved the file from another place, where an earlier change made
-        it.
+        """Whether the change only moved the file from another place, where an earlier change had
+        made it.
+
+        number: the number of the change.
+        made: the step of the change that made the file.
         """
         change = self._history.change(number)
         if change is None:
@@ -54,12 +59,12 @@ class _Following:
         return False
 
     def last_place(self, number: int, made: Touched) -> Location | None:
-        """The place where the file that a change made is now, or was last.
+        """Return the place where a file is now, or where it was last.
 
-        number: the number of the change.
-        made: its step that made the file.
+        number: the number of the change that made the file.
+        made: the step of this change that made the file.
 
-        None if another file was made at the file's place since.
+        None means that another file was made at the place of the file since.
         """
         place = (made.project, made.path, made.root)
         while True:
@@ -73,10 +78,10 @@ class _Following:
             number = change.number
 
     def _next_change(self, number: int, place: Location) -> Change | None:
-        """The next change after `number` that concerns the file at a place.
+        """Return the next change after `number` that may affect the file at a place. None if there
+        is none.
 
-        It moved, removed or created the file, or moved a folder above it. None if there is no such
-        change.
+        Such a change moved, removed or created the file, or moved a folder above it.
         """
         project, path, _ = place
         if project not in self._folder_moves:
@@ -92,7 +97,10 @@ class _Following:
         return self._history.change(min(numbers))
 
     def _place_after(self, change: Change, place: Location) -> Location | None:
-        """The place of a file after a change. None if the change made another file at its place."""
+        """Return the place of a file after a change.
+
+        None means that the change made another file at its place.
+        """
         arrival: Touched | None = None
         for file in change.files:
             if (file.project, file.root) != (place[0], place[2]):
@@ -108,9 +116,10 @@ class _Following:
         return place
 
     def _made_again(self, change: Change, removed: Touched) -> Touched | None:
-        """The step by which a change made a removed file again elsewhere, under the same name.
+        """Return the step with which a change made a removed file again, elsewhere and under the
+        same name.
 
-        None if it did not.
+        None means that the change has no such step.
         """
         name = posixpath.basename(removed.path)
         for file in change.files:
@@ -121,12 +130,12 @@ class _Following:
 
 
 def _makes_file(touched: Touched) -> bool:
-    """Whether a step made a file where no file was."""
+    """Whether a step made a file where there was none before."""
     return touched.do == StepKind.PUT and touched.old is None
 
 
 def _place_after_move(moved: Touched, place: Location) -> Location:
-    """The place of a file after another file, itself or a folder was moved."""
+    """Return the place of a file after a step that moved a file or a folder."""
     project, path, root = place
     is_folder = moved.old is None
     if path == moved.path or (is_folder and path.startswith(f"{moved.path}/")):

@@ -1,8 +1,8 @@
 """Calling, starting and ending the daemon of a home (contract 001, 13).
 
-The daemon is a server on a socket in the home. It is started by the first client that could use it:
-`memory mcp`, or a hook. It ends half an hour after its last client (`memory serve --idle`).
-docs/clients.md has the rules for users.
+The daemon is a server that listens on a socket in the home. The first client that could use it
+starts it: `memory mcp`, or a hook. The daemon ends half an hour after its last client (`memory
+serve --idle`). docs/clients.md has the rules for users.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from memoranda.config import Settings
 
-# Bytes; the daemon takes no larger request.
+# The most bytes of a request that the daemon accepts.
 _MOST_REQUEST_BYTES = 1 << 20
 
 
 IDLE = "30m"
-"""How long after its last client a daemon ends that a client started."""
+"""How long after its last client the daemon ends, if a client has started it."""
 AUTOSTARTED = "started by a client"
-"""What the lock file of such a daemon says after its process number."""
+"""The text after the process number in the lock file of a daemon that a client has started."""
 STATE = "daemon/state"
-"""The daemon's method that says how it is."""
+"""The daemon's method that returns its state."""
 # Seconds between two looks at a daemon that is starting.
 _SECONDS_BETWEEN_LOOKS = 0.02
 
@@ -40,8 +40,9 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
 
     seconds: how long to wait for the answer.
 
-    None if no daemon listens, or if the daemon is stopped, refuses the call or is this process.
-    None also if the request is too long. Raises OSError without an answer in time.
+    The result is None if no daemon listens, if the daemon is stopped by a signal, if it refuses the
+    call, if it is this process, or if the request is too long. Raises OSError if there is no answer
+    in time.
     """
     if not os.path.exists(path):
         return None
@@ -63,7 +64,7 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
 
 
 def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
-    """Send a request over a connection, and return the reply as parsed JSON.
+    """Send a request to the daemon over a connection, and return the reply as parsed JSON.
 
     Raises OSError. Raises ValueError if the request is too long, or the reply is not JSON.
     """
@@ -82,11 +83,12 @@ def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
 
 
 def from_folder(path: Path, use: Callable[[str], None]) -> None:
-    """Call `use` with the path of a socket.
+    """Call `use` with a path of a socket that is not too long for the operating system.
 
-    The system limits how long a socket's path may be. If `path` is too long, this process changes
-    into its folder for the call, and `use` gets only the name. That is safe only before other
-    threads run.
+    If `path` is too long, this process changes into the folder of the socket during the call, and
+    `use` gets only the name of the socket. This is only safe before other threads run.
+
+    use: a function such as `socket.connect` or `socket.bind`.
     """
     try:
         return use(str(path))
@@ -103,7 +105,7 @@ def from_folder(path: Path, use: Callable[[str], None]) -> None:
 
 
 def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
-    """The reason why a client may not start a daemon for this home. Empty if it may."""
+    """Return the reason why a client may not start a daemon for this home. "" if it may."""
     if not settings.autostart:
         return "daemon.autostart is off"
     if environ.get("CI", "").lower() not in ("", "0", "false"):
@@ -119,9 +121,9 @@ def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ)
 
 
 def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
-    """Start the daemon of the home, unless one runs or none may be started.
+    """Start the daemon of the home, unless one is running or none may be started.
 
-    Returns whether a daemon is starting. It may not listen yet: see `wait_for`.
+    Returns whether a daemon was started. It may take a moment until it listens (see `wait_for`).
     """
     from memoranda.sources.files import lock_owner, make_private
     from memoranda.sources.layout import Layout
@@ -136,7 +138,8 @@ def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
     if settings.file != layout.config:
         options += ["--config", str(settings.file)]
     options += ["serve", "--idle", IDLE, "--log", str(layout.daemon_log)]
-    # The daemon must not take over the agent's name: each client tells its own
+    # The daemon serves several clients, and each of them tells its agent. So the daemon must not
+    # inherit the name of the agent that starts it.
     inherited = {name: value for name, value in environ.items() if name != "MEMORY_AGENT"}
     command = [sys.executable, "-P", "-m", "memoranda", *options]
     with suppress(OSError):
@@ -161,6 +164,7 @@ def wait_for(path: Path, seconds: float) -> bool:
     while time.monotonic() < end:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
             try:
+                # `from_folder` connects even if the path is too long for a socket.
                 from_folder(path, daemon.connect)
                 return True
             except OSError:
@@ -169,12 +173,13 @@ def wait_for(path: Path, seconds: float) -> bool:
 
 
 def stop(lock: Path, seconds: float) -> int | None:
-    """End the daemon, even one stopped by a signal, and wait for its end.
+    """End the daemon and wait for its end. This also works if the daemon is stopped by a signal.
 
     lock: the file that the daemon keeps locked.
     seconds: how long to wait.
 
-    Returns its process number, or None if no daemon runs. Raises OSError, TimeoutError.
+    Returns the process number of the daemon, or None if no daemon runs. Raises OSError, and
+    TimeoutError if the daemon does not end in time.
     """
     import signal
     import time

@@ -1,7 +1,7 @@
-"""Find faults of a home (`memory doctor`), and repair a fault if nothing can get lost.
+"""Find faults of a home (`memory doctor`), and repair those that can be repaired without any loss.
 
-A fault is a `Finding`. The private functions below each look for faults of one kind and return a
-list, which is empty if all is well (contract 001, 16).
+A fault is a `Finding`. Each private function below looks for faults of one kind and returns a list,
+which is empty if all is well (contract 001, 16).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from memoranda.sources.path_guard import open_folder
 from memoranda.sources.synced_folders import synced_by
 from memoranda.sources.walking import walk
 
-# A temporary file of ours; the group is the process that wrote it.
+# The name of a temporary file that memoranda wrote. The group is the number of the process.
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
 _SEPARATE = "remove it where it says the same, else give it an id of its own"
@@ -90,6 +90,7 @@ class Finding:
     text: the fault in words.
     fix: the safe repair in words; "" if no safe repair exists.
     fixed: whether `repair` has carried out the fix.
+    target: the id of the missing note that a dangling link leads to; "" for other faults.
     """
 
     level: str
@@ -98,13 +99,14 @@ class Finding:
     text: str
     fix: str = ""
     fixed: bool = False
+    target: str = ""
 
 
 def examine(memory: ReadVerbs) -> list[Finding]:
-    """Return all findings about a home, errors first. Changes nothing but the index."""
+    """Return all findings about a home, errors first. This changes nothing but the index."""
     engine = memory.engine
     with engine.guard:
-        # An index behind the disk is not a finding: every call catches up.
+        # It is not a fault if the index is behind the disk, because every call brings it up to date.
         findings = [*_history(memory), *_unfinished(engine), *_index_and_notes(memory)]
         name = engine.settings.file.name
         warnings = engine.settings.warnings
@@ -129,7 +131,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
 
 
 def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
-    """Return findings about the index, and about the notes, which only the index can tell.
+    """Return findings about the index, and findings about notes that the index knows.
 
     A damaged index is rebuilt. Raises StorageError.
     """
@@ -148,9 +150,10 @@ def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
 
 
 def _graph_files(engine: Engine) -> list[Finding]:
-    """Find graph files that cannot be read or have bad lines.
+    """Find graph files that cannot be read or that have bad lines.
 
-    A graph file holds entities of other tools. Projects and the settings can name one.
+    A graph file has entities that other tools write, too. It may be a project, or be named in the
+    settings.
     """
     places = [
         source.root
@@ -178,7 +181,7 @@ def _graph_files(engine: Engine) -> list[Finding]:
 
 
 def _synced(engine: Engine) -> list[Finding]:
-    """Find out whether a program copies the ledger and the index between machines."""
+    """Find out whether a sync program copies the ledger and the index to other machines."""
     program = synced_by(engine.layout.private)
     if not program:
         return []
@@ -190,7 +193,9 @@ def _synced(engine: Engine) -> list[Finding]:
 
 
 def _left_state(engine: Engine) -> list[Finding]:
-    """Find the private folder that the home used before `storage.state` named another folder."""
+    """Find the private folder that the home used before the setting `storage.state` named another
+    one.
+    """
     layout = engine.layout
     former = layout.root / PRIVATE
     if not layout.is_apart or not former.is_dir():
@@ -203,7 +208,7 @@ def _left_state(engine: Engine) -> list[Finding]:
 
 
 def _not_taken_over(engine: Engine) -> list[Finding]:
-    """Find files of an earlier version whose content belongs in the ledger, but cannot be read."""
+    """Find files of an earlier version that belong into the ledger now, but cannot be read."""
     layout = engine.layout
     with suppress(AccessRefused):
         AccessTable(layout.root).all()
@@ -229,7 +234,7 @@ def _home_trouble(engine: Engine, trouble: str) -> Finding:
 def _history(memory: ReadVerbs) -> list[Finding]:
     """Find damage of the ledger.
 
-    Most damages name notes of everybody, so an agent is told only about torn pages of the file.
+    Most of these findings name notes. So an agent is only told about damaged pages of the file.
     """
     has_all_texts = memory.engine.settings.url is None
     try:
@@ -246,7 +251,7 @@ def _history(memory: ReadVerbs) -> list[Finding]:
 
 
 def _path_of(damage: Damage) -> str:
-    """Return the path of a finding about the ledger: `ledger.db/KEY`, or `ledger.db` if no key."""
+    """Return the path of a finding about the ledger: `ledger.db/KEY`, or `ledger.db` without a key."""
     if damage.key:
         return f"{_LEDGER}/{damage.key}"
     return _LEDGER
@@ -259,8 +264,9 @@ def _mend_ledger(engine: Engine, finding: Finding) -> None:
 
 
 def _ownership(engine: Engine) -> list[Finding]:
-    """Find files of the home that belong to somebody else, as after `sudo memory write`, and check
-    whether others can read the home.
+    """Find files of the home that belong to another user, as after `sudo memory write`.
+
+    Also find out whether other users can read the home.
     """
     root = engine.layout.root
     status = os.stat(root)
@@ -291,9 +297,8 @@ def _ownership(engine: Engine) -> list[Finding]:
 
 
 def _notes(memory: ReadVerbs) -> list[Finding]:
-    """Return the findings that only the index can tell.
-
-    They are unreadable files, warnings of reading, and notes that do not fit together.
+    """Return findings about notes: unreadable files, warnings from reading, and contradicting
+    notes.
     """
     memory.engine.fresh(whole=True)
     return [
@@ -353,7 +358,7 @@ def _reading_warnings(memory: ReadVerbs) -> list[Finding]:
 def _reading_warning(project: str, path: str, warning: str) -> Finding:
     """Return the finding for one warning about a note.
 
-    warning: a text, which begins with a code if `model.with_code` added one.
+    warning: a text. It begins with a code if `model.with_code` has added one.
     """
     place = f"{project}/{path}"
     code, text = warning_parts(warning)
@@ -369,8 +374,8 @@ def _reading_warning(project: str, path: str, warning: str) -> Finding:
 def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
     """Find notes that have the id of another note.
 
-    Programs that sync folders make such copies; if the original is clear, the copy can be
-    repaired.
+    Programs that sync folders make such copies. If it is clear which note is the original, the copy
+    can be repaired.
     """
     findings: list[Finding] = []
     for infos in memory.index.notes.duplicates().values():
@@ -390,7 +395,7 @@ def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
 
 
 def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
-    """Return a finding if vectors (embeddings) are kept of texts that no note has any more."""
+    """Return a finding if there are vectors (embeddings) of texts that no note has any more."""
     if not memory.engine.layout.vectors.exists():
         return []
     count = Embedding(memory).gone()
@@ -401,7 +406,9 @@ def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
 
 
 def _unfinished(engine: Engine) -> list[Finding]:
-    """Find changes and erasures that were interrupted, and kept texts that no change refers to."""
+    """Find changes and erasures that were interrupted, and texts of the history that no change
+    needs.
+    """
     text = "a change was interrupted and could not be finished; its files may be out of reach"
     records = engine.ledger.set_aside()
     findings = [
@@ -418,8 +425,8 @@ def _unfinished(engine: Engine) -> list[Finding]:
 
 
 def _memories(memory: ReadVerbs) -> list[Finding]:
-    """Check memories: links to ids that do not exist, contents edited by hand, and reminders that
-    have a time but will not fire.
+    """Check the memories. There are three kinds of findings: links to ids that do not exist, texts
+    that were edited by hand, and reminders that have a time but will not fire.
     """
     zone = memory.settings.reading_zone
     now = memory.clock()
@@ -428,7 +435,8 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
     archived, _ = memory.list(archived_only, limit=0)
     infos = [*present, *archived]
     findings: list[Finding] = []
-    # For an agent a link to a note it may not see looks the same: only the owner is told.
+    # If an agent may not see a linked note, the link looks broken to it. So only the owner gets
+    # these findings.
     if memory.agent is None:
         findings += _dangling_links(infos)
     for info in infos:
@@ -445,7 +453,7 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
 def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
     """Return a finding for each link of a memory to an id that no memory has.
 
-    The id of a memory that was merged into another memory is not missing.
+    A link to a memory that was merged into another memory is not broken.
     """
     known_ids = {info.id for info in infos}
     for info in infos:
@@ -456,12 +464,14 @@ def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
             if link not in known_ids:
                 text = f"links to {link}, which is gone"
                 place = home_path(info)
-                findings.append(Finding("warning", "dangling_link", place, text, "remove the link"))
+                findings.append(
+                    Finding("warning", "dangling_link", place, text, "remove the link", target=link)
+                )
     return findings
 
 
 def _edits_by_hand(engine: Engine, info: NoteInfo) -> list[Finding]:
-    """Return a finding if the text of a memory does not match the digest in its header."""
+    """Return a finding if the text of a memory does not match the hash in its header."""
     place = home_path(info)
     try:
         note = engine.parse(info.project, info.path, engine.source(info.project).read(info.path))
@@ -473,12 +483,14 @@ def _edits_by_hand(engine: Engine, info: NoteInfo) -> list[Finding]:
 
 
 def _leftovers(engine: Engine) -> list[Finding]:
-    """Find files that ended processes left in the projects and beside the files of the home."""
+    """Find files that ended processes have left, in the projects and in the home."""
     return [*_lock_of_killed_daemon(engine), *_temporary_files(engine)]
 
 
 def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
-    """Return a finding if a killed daemon left its lock file, which names a process, unlocked."""
+    """Return a finding if a killed daemon has left its lock file, which still names the daemon's
+    process.
+    """
     place = engine.layout.daemon_lock
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
@@ -504,7 +516,7 @@ def _temporary_files(engine: Engine) -> list[Finding]:
     matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, source in engine.sources.items():
         for folder, folders, files in walk(source.root):
-            # `walk` goes into what is left of this list.
+            # `walk` only enters the folders that remain in this list.
             folders[:] = filter(_may_hold_notes, folders)
             shown_place = os.path.normpath(os.path.join(name, os.path.relpath(folder, source.root)))
             matches += [(f"{shown_place}/{file}", _TEMP.match(file)) for file in files]
@@ -521,7 +533,10 @@ def _may_hold_notes(folder: str) -> bool:
 
 
 def repair(memory: PlaceVerbs, findings: list[Finding]) -> None:
-    """Carry out the safe repairs of these findings and mark them `fixed`. Raises StorageError."""
+    """Carry out the safe repairs of these findings, and mark these findings as `fixed`.
+
+    Raises StorageError.
+    """
     with memory.engine.writing():
         for finding in findings:
             if finding.fix:
@@ -530,9 +545,9 @@ def repair(memory: PlaceVerbs, findings: list[Finding]) -> None:
 
 
 def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
-    """Separate the copy of a memory from the original with the same id.
+    """Make sure that a copy of a memory does not have the same id as its original.
 
-    A copy with the same bytes is removed. Another copy gets a new id.
+    If the copy has the same bytes, it is removed. If not, it gets a new id.
     """
     info = memory.index.notes.get(project, path)
     if info is None:
@@ -550,7 +565,7 @@ def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
 
 
 def _repair(memory: PlaceVerbs, finding: Finding) -> None:
-    """Carry out the safe repair of a finding, which its code decides."""
+    """Carry out the safe repair of a finding. The code of the finding says which one."""
     engine = memory.engine
     match finding.code:
         case code if code in _LEDGER_CODES:
@@ -580,20 +595,22 @@ def _repair(memory: PlaceVerbs, finding: Finding) -> None:
 
 
 def _remove_link(memory: PlaceVerbs, finding: Finding) -> None:
-    """Remove from a memory the link to a missing memory, if the link is still there."""
+    """Remove the link to a missing memory from the memory that a finding names.
+
+    Nothing is changed if the memory does not have the link any more.
+    """
     folder, _, path = finding.path.partition("/")
     project = CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT
     info = memory.index.notes.get(project, path)
-    missing_id = finding.text.removeprefix("links to ").partition(",")[0]
-    if info is not None and missing_id in info.links:
+    if info is not None and finding.target in info.links:
         with memory.change("unlink", fresh=False) as change:
-            set_keys(memory, change, info, links_without(info, missing_id))
+            set_keys(memory, change, info, links_without(info, finding.target))
 
 
 def _remove_leftover(engine: Engine, finding: Finding) -> None:
     """Empty a lock file, or remove a temporary file. Raises StorageError.
 
-    Nothing happens if the file is missing, or if a daemon has locked the lock file.
+    Nothing is done if the file is missing, or if a daemon has locked the lock file by now.
     """
     project, _, path = finding.path.partition("/")
     try:
@@ -608,7 +625,7 @@ def _remove_leftover(engine: Engine, finding: Finding) -> None:
             with open_folder(engine.source(project).root, folder, project) as opened:
                 os.unlink(name, dir_fd=opened.fd)
     except (BlockingIOError, FileNotFoundError):
-        # A daemon has started, or somebody removed it.
+        # A daemon has started by now, or somebody has removed the file.
         return
     except OSError as error:
         raise StorageError(finding.path, reason(error)) from None

@@ -1,7 +1,8 @@
-"""Searching by meaning: the vectors of the home's texts, made in the background.
+"""Searching by meaning: the vectors of the home's texts, which are made in the background.
 
-A vector is a row of numbers from a model; texts of like meaning have vectors near each other. A
-passage is the piece of a note that gets one vector. docs/semantic.md explains the whole.
+A vector is a row of numbers that a model makes from a text. Texts with a similar meaning have
+vectors that are near each other. A passage is a piece of a note that gets one vector. To embed a
+passage is to make its vector. docs/semantic.md explains the whole.
 """
 
 from __future__ import annotations
@@ -25,23 +26,25 @@ if TYPE_CHECKING:
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.vectors.nearest import EmbeddingCounts, KnownTexts, Vectors
 
-# Passages embedded in one call of the model while somebody may wait.
+# In the background, one call of the model embeds at most this many passages and characters. That
+# takes a tenth of a second on one core, so that other work is not disturbed.
 AT_ONCE = 8
 CHARACTERS = 2_000
-"""Passages, and characters of them, embedded at once while others call: a tenth of a second on one
-core, which the model does not share among threads."""
-# Passages embedded in one call of the model when nobody waits.
+# If somebody waits until all passages are embedded, one call of the model embeds at most this many.
+# Then the model uses all cores.
 THOROUGH_AT_ONCE = 32
 THOROUGH_CHARACTERS = 8_000
-"""The same where somebody waits for all of them: as many cores as there are."""
-# Notes cut into passages under the lock.
+# How many notes are cut into passages while the lock is held once.
 _NOTES_AT_ONCE = 10
-# How many of the nearest passages are ranked, beside the notes that hold words of the question.
+# How many of the nearest passages a search puts in order, in addition to those found by words.
 _NEAREST_PASSAGES = 60
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
-    """The vectors of the program's own `texts`, kept in the home. None without a model."""
+    """Return the vectors of texts of the program itself, which are stored in the home.
+
+    None means that there is no model.
+    """
     try:
         choice = ModelSettings(
             settings.semantic_model, settings.semantic_endpoint, settings.semantic_key
@@ -53,8 +56,8 @@ def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None
 
 @lru_cache(maxsize=1)
 def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) -> KnownTexts:
-    """The vectors of the program's own texts, made at most once. Raises NoModel."""
-    # Without a model, numpy need not be imported
+    """Return the vectors of texts of the program itself. They are made only once. Raises NoModel."""
+    # If there is no model, this raises NoModel before numpy is imported.
     identify(choice)
     from memoranda.index.vectors.nearest import KnownTexts
 
@@ -62,7 +65,7 @@ def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) ->
 
 
 class Embedding:
-    """The vectors of the home of `memory`, for the caller of `memory`.
+    """The vectors of the home, for the caller of `memory`.
 
     Without a model, no text is embedded, and no note is near to a question.
     """
@@ -73,9 +76,9 @@ class Embedding:
 
     @property
     def vectors(self) -> Vectors | None:
-        """The vectors, opened at the first use.
+        """The vectors, which are opened at the first use. None without a model.
 
-        They are made by the configured model, or else by an installed one. None without a model.
+        The configured model makes them. If none is configured, an installed model does.
         """
         engine = self.engine
         with engine.guard:
@@ -109,17 +112,18 @@ class Embedding:
 
     @property
     def nearness(self) -> Nearness | None:
-        """The function that tells the ranking how near notes are to a question.
+        """The function that says how near notes are to a question in meaning.
 
-        None without a model, and before any text is embedded.
+        None if there is no model, or if nothing is embedded yet.
         """
         vectors = self.vectors
         if vectors is None or not self.engine.layout.vectors.exists():
             return None
 
         def near(text: str, rows: Collection[int]) -> dict[int, float]:
-            """Return the nearness of the nearest among the notes `rows`, by row. Empty if the model
-            fails.
+            """Return how near each of the notes `rows` is to a text, by row.
+
+            The nearest passage of a note counts. The result is empty if the model fails.
             """
             try:
                 return vectors.cosines(text, rows, _NEAREST_PASSAGES, viewer=self.memory.agent)
@@ -131,7 +135,7 @@ class Embedding:
 
     @verb
     def counts(self) -> EmbeddingCounts | None:
-        """The progress of embedding. None without a model."""
+        """Return how many passages are embedded and how many wait. None without a model."""
         self.engine.fresh()
         if (vectors := self.vectors) is None:
             return None
@@ -145,18 +149,18 @@ class Embedding:
         progress: Callable[[int, int], None] | None = None,
         thorough: bool = False,
     ) -> int:
-        """Embed waiting passages. Returns how many were embedded.
+        """Embed passages that have no vector yet, and return how many were embedded.
 
-        The number is 0 if no passage waits, if the model is missing, or if another process is
-        embedding. The guard is released between batches.
+        The result is 0 if all passages have vectors, if there is no model, or if another process is
+        embedding. Between two calls of the model, other threads may use the home.
 
-        seconds: for about how long.
-        stop: asked between batches whether to end.
-        progress: called with (done, total).
-        thorough: look at every note, wait for another process, and drop the vectors of texts that
-            are gone.
+        seconds: for about how many seconds to embed.
+        stop: called between two calls of the model. If it returns True, this ends.
+        progress: called with the number of embedded passages and of all passages.
+        thorough: whether to look at every note, to wait for another process that is embedding, and
+            to remove the vectors of texts that are gone.
 
-        Raises NoModel (the model cannot be loaded), NoAnswer, StorageError.
+        Raises NoModel if the model cannot be loaded. Raises NoAnswer, StorageError.
         """
         vectors = self.vectors
         if vectors is None:
@@ -185,10 +189,10 @@ class Embedding:
         progress: Callable[[int, int], None] | None,
         thorough: bool,
     ) -> int:
-        """Embed waiting passages until the time `end`. Returns how many were embedded.
+        """Embed passages until the time `end`, and return how many were embedded.
 
         end: a value of time.monotonic.
-        thorough: see `some`.
+        stop, progress, thorough: see `some`.
         """
         embedded = 0
         total = 0
@@ -214,18 +218,23 @@ class Embedding:
     def _find_waiting(
         self, vectors: Vectors, is_first_look: bool, end: float, stop: Callable[[], bool]
     ) -> None:
-        """Cut notes into passages and note which lack a vector, until `end` or until none is left.
+        """Cut notes into passages, and record which passages have no vector.
 
-        is_first_look: whether to look at every note, instead of only the changed ones.
+        This ends when no note is left, at the time `end`, or when `stop` returns True.
+
+        is_first_look: whether to look at every note, and not only at changed notes.
         """
+        # `_part` cuts only a few notes, so that the lock is free in between. Only its first call
+        # marks every note as changed.
         while self._part(vectors, is_first_look) and not stop() and time.monotonic() < end:
             is_first_look = False
 
     @verb
     def _part(self, vectors: Vectors, anew: bool) -> int:
-        """Cut a few notes into passages. Returns how many notes; 0 when none is left.
+        """Cut a few changed notes into passages. Returns how many notes; 0 if no changed note is
+        left.
 
-        anew: whether to look at every note again.
+        anew: whether all notes count as changed.
         """
         self.engine.fresh()
         with self.engine.ledger.lock, self.engine.index.transaction():
@@ -233,16 +242,18 @@ class Embedding:
 
     @verb
     def _waiting_notes(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
-        """The next passages without a vector, to be embedded in one call of the model."""
+        """Return the texts of the next passages without a vector, as many as one call of the model
+        embeds.
+        """
         return vectors.waiting(
             *(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS)
         )
 
     @verb
     def gone(self) -> int:
-        """How many vectors belong to texts that no note has now.
+        """Return how many vectors belong to texts that no note has any more.
 
-        0 also while notes still wait to be embedded.
+        While notes still have to be cut into passages, the result is 0.
         """
         engine = self.engine
         vectors = self.vectors
@@ -254,10 +265,10 @@ class Embedding:
 
     @verb
     def drop_gone(self) -> None:
-        """Drop every vector of a text that no note has now.
+        """Remove the vectors of texts that no note has any more.
 
-        Without a model the owners of vectors are unknown, so all vectors are deleted. Raises
-        StorageError.
+        Without a model, it is unknown which texts the vectors belong to, so all vectors are
+        removed. Raises StorageError.
         """
         engine = self.engine
         vectors = self.vectors
@@ -274,10 +285,12 @@ class Embedding:
 
     @verb
     def _collect(self, vectors: Vectors, thorough: bool) -> None:
-        """Drop the vectors of texts that no note has now.
+        """Remove the vectors of texts that no note has any more.
 
-        They are dropped only for the home's own index. An index that shows further projects must
-        not decide for the other indexes.
+        thorough: whether to do so even if only few vectors are affected.
+
+        All indexes of the home share the vectors. Only a process with the home's own index removes
+        vectors. A process with further projects does not.
         """
         engine = self.engine
         engine.vectors_collected = True
@@ -287,6 +300,6 @@ class Embedding:
             vectors.collect(engine.layout.indexes(), least_share=0.0 if thorough else 0.25)
 
     def _give_up(self, error: NoModel) -> None:
-        """Work without vectors from now on, and keep the reason for `trouble`."""
+        """Work without vectors from now on, and remember the reason for `trouble`."""
         with self.engine.guard:
             self.engine.vectors, self.engine.no_vectors = None, str(error)

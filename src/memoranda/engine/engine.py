@@ -1,8 +1,11 @@
 """The engine: the parts that all callers of one open home share.
 
-The home is the folder with the memories, the index and the ledger. The parts are the guard (which
-lets one thread in at a time), the lock (against other processes), the index, and the sources of the
-projects. `guard.py` says who may be inside, and who waits for whom.
+The home is the folder with the memories, the index and the ledger. The engine owns these parts:
+- the guard, which lets one thread at a time use the other parts
+- the lock, which keeps out other processes
+- the index, the ledger, and the sources of the projects.
+
+`guard.py` says which thread may use the parts, and which thread waits for which.
 """
 
 from __future__ import annotations
@@ -70,13 +73,13 @@ ONLY_SHARED = (
     "the notes are in PostgreSQL, the same on every machine, and this is of one machine; "
     "use a memory in a folder (--home) for it"
 )
-# How often a change is planned again when an editor was faster.
+# How often a change is planned again because another program wrote the file in between.
 _CONFLICT_RETRIES = 4
-# Seconds of catching up with the files while a call waits.
+# How many seconds the thread that catches up with the files works before it lets calls in.
 _SECONDS_OF_CATCHING_UP = 0.004
-# Seconds of work behind the calls before the guard is given back, and until it is taken again.
+# How many seconds this thread then leaves to the calls.
 _SECONDS_BETWEEN_PIECES = 0.004
-# Seconds a call that only reads waits for the lock, to bring the index up to date.
+# How many seconds a call that only reads waits for the lock in order to update the index.
 _SECONDS_A_READ_WAITS = 1.0
 
 
@@ -84,12 +87,14 @@ class Engine:
     """The state that all callers of one open home share.
 
     settings: the configuration in force.
-    extra: project names to a folder, graph file or source, for this process only. The name of a
-        built-in project gives that project another place.
+    extra: a folder, graph file or source for each project name, for this process only. If the name
+        is the name of a built-in project, this project has another place in this process.
     clock: a function that returns the present time.
-    watch: let the system report changes on disk.
-    only: names of projects in lower case. If any are given, no other projects exist here.
-    serving: compare large projects with the disk in the background instead of during a call.
+    watch: whether the operating system reports changes on disk.
+    only: names of projects in lower case. If it is not empty, no other projects exist in this
+        process.
+    serving: whether large projects are compared with the disk in the background instead of during a
+        call. A server does so.
 
     Raises ProjectRefused if `extra` is given for a home whose notes are in PostgreSQL.
     """
@@ -150,7 +155,7 @@ class Engine:
         self._ended = threading.Event()
         self.vectors: Vectors | None = None
         self.no_vectors = ""
-        """Why there are no vectors."""
+        """The reason why there are no vectors; "" if there are, or if nobody has looked yet."""
         self.vectors_collected = False
         self.commits = 0
         self.changed_projects: set[str] = set()
@@ -161,11 +166,11 @@ class Engine:
         self.is_writing = False
         self.is_closed = False
         self.before_close: list[Callable[[], None]] = []
-        """What is done while the home is still open."""
+        """Functions that `close` calls first, while the home is still open."""
 
     @cached_property
     def gate(self) -> Gate:
-        """The write gate, with the rules of the settings."""
+        """The write gate, which refuses texts with secrets. It uses the rules of the settings."""
         from memoranda.engine.write_gate import Gate
 
         return Gate(self.settings, self.layout.root)
@@ -180,13 +185,13 @@ class Engine:
     def close(self) -> None:
         """Release the watch, the index and the home.
 
-        All of them are released, even if one of them raises an error.
+        If releasing one of them raises an error, the others are released all the same.
         """
         with self.guard:
             if self.is_closed:
                 return
             with ExitStack() as closing:
-                # They are called in reverse: the last one here is called first
+                # The callbacks are called in reverse order: `_end` is called first.
                 closing.callback(self.ledger.close)
                 closing.callback(self.index.close)
                 closing.callback(self.freshness.close)
@@ -195,20 +200,20 @@ class Engine:
                     work()
 
     def _end(self) -> None:
-        """Note that the home is closed, and end the thread that works in the background."""
+        """Record that the home is closed, and end the thread that works in the background."""
         self.is_closed = True
         self._ended.set()
 
     def _check_open(self) -> None:
         """Raise StorageError if the home was closed."""
-        # The system may have given the numbers of the closed files to other files by now
+        # By now the system may have reused the descriptors of the closed files for other files.
         if self.is_closed:
             raise StorageError("the memory", "it was closed")
 
     def _open_sources(self) -> None:
         """Open the sources of the built-in projects, of the configured projects and of `extra`.
 
-        Sources that are open already are kept.
+        A graph file that is open already keeps its source.
         """
         sources: dict[str, Source] = {}
         for name, root in self.layout.built_in.items():
@@ -231,21 +236,22 @@ class Engine:
         self.sources = sources
 
     def register(self, name: str, source: Source) -> None:
-        """Set `source.away`: whether `source` is in another place than this home keeps the project
-        in.
+        """Set `source.away`: whether the source is elsewhere than the place that the home has for
+        the project.
 
-        That is so if a preset or an option gave the project, or another place for it, to this
-        process alone. The steps in the history of such a source name its folder, so that every
-        process can undo them.
+        It is elsewhere if a preset or an option gave this process another place for the project, or
+        gave it a project that the home does not have. The steps in the history of such a source
+        name its folder, so that every process can undo them.
         """
         source.away = self.own_root(name) != source.root
 
     def own_root(self, project: str) -> str | None:
-        """The folder in which this home keeps the project, even if this process was given another.
+        """Return the folder in which the home keeps a project.
 
-        None if the home itself has no such project.
+        This process may have been given another folder for the project; that folder is not
+        returned. None means that the home itself has no such project.
         """
-        # Answers to review questions are kept there, and undo takes them back
+        # The private project has the answers to review questions. `undo` can undo them, too.
         if project == PRIVATE:
             return str(self.layout.private)
         place = self.layout.built_in.get(project) or self.settings.projects.get(project)
@@ -254,7 +260,7 @@ class Engine:
         return absolute_path(place)
 
     def _opened_source(self, name: str, place: Path) -> Source:
-        """Open the source of a project that is not built in.
+        """Return an open source for a project that is not built in.
 
         A graph file that is open already is not opened again: its source is returned.
 
@@ -272,10 +278,10 @@ class Engine:
         return FolderSource(name, place, ignored=self.access_to(name).ignore)
 
     def reload_config(self) -> None:
-        """Apply changes that any program made to the configuration.
+        """Apply changes that any program has made to the configuration since it was last read.
 
-        Removed projects leave the index. An unreadable configuration is ignored, and
-        `config_trouble` says why.
+        The notes of removed projects leave the index. If the configuration cannot be read, the
+        former one stays in force, and `config_trouble` says why.
         """
         is_same = config.file_stamp(self.settings.file) == self.settings.stamp
         if self.is_writing or (is_same and not self.config_trouble):
@@ -302,21 +308,23 @@ class Engine:
                 self.freshness.forget()
 
     def _scopes(self) -> dict[str, str]:
-        """The scope of each project that only some agents may use, by the project's name."""
+        """Return the scope of each project that only some agents may use, by the project's name."""
         access = self.settings.access
         return {name: access[name].scope for name in access if access[name].agents}
 
     def source(self, project: str) -> Source:
-        """The source of a project. Raises ProjectNotFound.
+        """Return the source of the project with this name.
 
         The exact name is tried first, then the name in another case, then the name without signs
-        and blanks (`example-project` finds the project `Example Project`). A name that fits several
-        projects in the last two ways is not found. For a built-in project that this process was not
-        given, the error is ProjectOutOfReach.
+        and blanks: `example-project` finds the project `Example Project`. If several projects fit
+        in one of the last two ways, none is found.
+
+        Raises ProjectNotFound. Raises ProjectOutOfReach for a built-in project that this process
+        was not given.
         """
         name = self.project_name(project)
         if name is None:
-            # Another process may have added it since the last look
+            # Another process may have added the project since the configuration was read.
             self.reload_config()
             name = self.project_name(project)
         if name is not None:
@@ -325,24 +333,29 @@ class Engine:
         raise error(project, sorted({*self.sources} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
 
     def access_to(self, project: str) -> ProjectAccess:
-        """The rights of agents in a project. They may do everything if nothing is configured."""
+        """Return the rights of agents in a project. Without a setting, agents may do everything."""
         return self.settings.access.get(project, EVERYTHING)
 
     def project_name(self, project: str) -> str | None:
-        """The name of the project that `project` means. None if no project fits, or several do.
+        """Return the exact name of the project that `project` means. None if no project fits, or
+        several do.
 
-        `source` tells the ways in which a name may fit.
+        `source` says in which ways a name may fit.
         """
         return named_one(project, self.sources)
 
     def folder(self, project: str) -> FolderSource:
-        """The source of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""
+        """Return the source of a project that is a folder which may be written.
+
+        Raises ProjectNotFound. Raises ReadOnlyProject for a graph file and a project that is only
+        read.
+        """
         source = self.source(project)
         source.check_writable()
         return cast(FolderSource, source)
 
     def spelled(self, project: str, path: str) -> str:
-        """`path` with its names as they are spelled on disk.
+        """Return `path` with its names as they are spelled on disk.
 
         `Ideas/a.md` becomes `ideas/A.md` if the file is called so. In a project that is not a
         folder, the path stays as it is.
@@ -353,16 +366,17 @@ class Engine:
         return path
 
     def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
-        """Make the index show every change that is on disk now, once per verb.
+        """Make the index show every change that is on disk now. Within one verb, only the first
+        call does so.
 
-        progress: told how far the comparison has got.
-        whole: wait for large projects too. Otherwise they may lag in a server that has just
-            started, and `warnings` says so.
+        progress: called to report how far the comparison with the disk has got.
+        whole: whether to wait for large projects, too. Otherwise large projects may be incomplete
+            in a server that has just started, and `warnings` says so.
 
-        Returns the changes that the index took up; they are empty if it was up to date. If the
-        index cannot be written (its lock is held, or the disk is full or read-only), readers use a
-        copy in memory. An index too large to copy may lag, and `warnings` says so. A writer gets
-        the error.
+        Returns the changes that the index took up. If the index cannot be written (its lock is
+        held, or the disk is full or read-only), readers use a copy in memory. If the index is too
+        large to be copied, the last changes may be missing, and `warnings` says so. A writer gets
+        the error instead.
         """
         from memoranda.index.sync import Result
 
@@ -389,15 +403,16 @@ class Engine:
     def _has_seen_all(self) -> bool:
         """Whether the index has been compared with the disk since the present verb was called."""
         if self.is_writing and not self.ledger.queue.changes:
-            # Other processes may have written until this one held the lock
+            # This process has just got the lock. Before that, other processes may have written.
             return False
         return self.settings.url is None and self.freshness.has_seen(self.guard.asked)
 
     def _caught_up(self, progress: Progress | None, *, whole: bool) -> Result:
-        """Bring the index up to date with the disk; or a copy in memory, if it cannot be written.
+        """Bring the index up to date with the disk, and return the changes.
 
-        If no copy can be made, the result is empty and `freshness.behind` has the reason. Raises
-        the error for a writer, and for a corrupt index.
+        If the index cannot be written, a copy in memory is brought up to date instead. If it is too
+        large for a copy, the result is empty and `freshness.behind` has the reason. A writer gets
+        the error instead. If the index is corrupt, every caller gets the error.
         """
         from memoranda.index.sync import Result
 
@@ -429,20 +444,23 @@ class Engine:
                         return
                     self.freshness.catch_up(_SECONDS_OF_CATCHING_UP)
             except (MemorandaError, OSError, sqlite3.Error):
-                # A long call has the guard, or the next call reports the error
+                # If a long call holds the guard, the work goes on after it. Any other error occurs
+                # in the next call as well, which reports it.
                 continue
 
     def catch_up(self) -> None:
-        """Take up the changes on disk for the first time, in batches and before the lock is taken.
+        """Bring the index up to date before a writer takes the lock.
 
-        The first look may find many changes, and other writers should not wait for it.
+        The first comparison with the disk may find many changes, and other writers should not wait
+        for it.
         """
         with self.guard:
             self._check_open()
             self.reload_config()
             if not self.freshness.is_swept and not self.is_writing:
                 self.fresh()
-                # Other processes may write until this one holds the lock
+                # Other processes may still write until this process holds the lock. So the index
+                # is compared once more then, which is fast after this comparison.
                 self.freshness.is_current = False
 
     def rebuild_index(self) -> None:
@@ -452,16 +470,16 @@ class Engine:
             self.freshness.forget()
 
     def file_of(self, info: NoteInfo) -> File:
-        """Read a note of the index from the disk.
+        """Read the file of a note that the index has found.
 
-        Raises NotFound if its file is gone, CannotRead if the whole folder of its project is
-        missing, OutsideError.
+        Raises NotFound if the file is gone, CannotRead if the whole folder of its project is
+        missing, and OutsideError.
         """
         source = self.source(info.project)
         try:
             return source.read(info.path)
         except NotFound:
-            # The index keeps the notes of a project that went away
+            # If the whole folder of a project is missing, the index still has its notes.
             if not os.path.lexists(source.root):
                 if source.holds_entities:
                     place = "file"
@@ -475,8 +493,8 @@ class Engine:
     def load(self, source: Source, path: str) -> tuple[Note, Stamp] | None:
         """Read the note at `path` for the index, with the stamp of its file (size and times).
 
-        None if the file is not a note, is gone, is left out of the index, or cannot be read. The
-        reason why it cannot be read is kept in `freshness.unreadable`.
+        None means that the file is not a note, is gone, is left out of the index, or cannot be
+        read. If it cannot be read, `freshness.unreadable` gets the reason.
         """
         if not source.is_note(path):
             return None
@@ -496,9 +514,9 @@ class Engine:
         return note, file.stamp
 
     def indexable(self, project: str, path: str, file: File) -> Note | None:
-        """The note in these bytes, marked if it seems to hold injected instructions.
+        """Return the note in the bytes of a file, marked if it seems to hold injected instructions.
 
-        None if the index should leave the file out. Raises NotIndexable.
+        None means that the index should leave the file out. Raises NotIndexable.
         """
         with at_note(path):
             note = self.parse(project, path, file)
@@ -507,10 +525,10 @@ class Engine:
         return self.freshness.accept(project, path, file.stamp, note)
 
     def files(self, source: Source) -> BulkSource | None:
-        """Return the functions by which helper processes read the notes of a project.
+        """Return the functions with which helper processes read the notes of a project.
 
-        None if helpers cannot read them: the project is not a folder, or only some agents may use
-        it.
+        None means that helpers cannot read them: the project is not a folder, or only some agents
+        may use it.
         """
         from memoranda.index.sync import BulkSource
 
@@ -519,7 +537,7 @@ class Engine:
             self.freshness.notice(source.name, path)
             return self.written_by(source.name, path, file)
 
-        # Other processes do not know who may use the project
+        # Helper processes do not know which agents may use the project.
         if isinstance(source, FolderSource) and not self.access_to(source.name).agents:
             return BulkSource(source, self.gate.suspicious, accept)
         return None
@@ -527,16 +545,16 @@ class Engine:
     def written_by(self, project: str, path: str, file: File) -> Provenance:
         """Return who wrote the text of a file.
 
-        The ledger knows the writer by the hash of the text, whatever the times of the file. For a
-        text that the ledger does not know, the `Provenance` is empty.
+        The ledger finds the writer by the hash of the text. It does not depend on the times of the
+        file. For a text that the ledger does not know, the `Provenance` is empty.
         """
         return self.ledger.history.writer_at(project, path, file.etag) or Provenance()
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
-        """Parse these bytes as a note.
+        """Parse the bytes of a file as a note.
 
-        None if they are not UTF-8 and the project takes only UTF-8 (the projects of memories). In
-        other projects the note gets a warning instead.
+        The projects of memories take only UTF-8: for other bytes the result is None. In other
+        projects, the note gets a warning instead.
         """
         takes_only_utf8 = project in ("memories", *MEMORY_PROJECTS)
         warnings = []
@@ -559,7 +577,8 @@ class Engine:
         else:
             indexed = None
         if indexed and indexed.inode == file.stamp.inode:
-            # The same file had other lines changed: the note keeps the time of its own change
+            # The file has several notes, and other lines of it may have changed. So this note
+            # keeps the time of its last change, unless its own text has changed.
             changed = datetime.fromisoformat(indexed.changed)
         note = file.note(project, path, text, changed)
         source = self.sources.get(project)
@@ -572,8 +591,9 @@ class Engine:
         return note
 
     def count_pending_reads(self, infos: Iterable[NoteInfo]) -> None:
-        """Add to the access counts of `infos` the reads that are not yet written in the notes'
-        headers.
+        """Complete the access counts of notes that come from the index.
+
+        The reads that are not yet written in the headers of the notes are added to `access_count`.
         """
         infos = list(infos)
         counts = self.reads.counts([info.id for info in infos])
@@ -582,11 +602,11 @@ class Engine:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Enter a critical section that keeps out all other writers.
+        """Enter a section in which no other thread and no other process writes.
 
-        These are the writers of this home, and of other homes with a project in the same folder. A
-        nested section on the same thread does not lock again. Raises StorageError if the disk
-        refuses.
+        Writers of other homes are kept out, too, if the homes share the folder of a project. A
+        section within a section on the same thread does not lock again. Raises StorageError if the
+        disk refuses.
         """
         if self.is_writing and self.guard.is_mine:
             yield
@@ -597,7 +617,8 @@ class Engine:
                 with self.ledger.writing():
                     if not self.ledger.queue.changes:
                         self._lock_outside()
-                        # The copy in memory served while another process held the lock
+                        # While another process held the lock, a copy of the index in memory
+                        # served the readers. From now on, the index itself does.
                         if self.index.close_stand_in():
                             self.freshness.is_current = False
                     self.is_writing = True
@@ -611,7 +632,7 @@ class Engine:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
             if self.index.is_corrupt(error):
-                # The verb rebuilds the index and starts again
+                # The decorator `verb` rebuilds the index and calls its method again.
                 raise
             raise StorageError("the index", self.index.explain(error)) from None
 
@@ -624,7 +645,7 @@ class Engine:
             self._folders.enter_context(lock_folders(outside_roots))
 
     def make(self, planned: PlannedChange) -> None:
-        """Make a change and show it in the index. The caller holds the lock.
+        """Make a change and show it in the index. The caller must hold the lock.
 
         Raises the error that the ledger set on `planned`, and the errors of `Ledger.write`.
         """
@@ -636,8 +657,8 @@ class Engine:
     def make_waiting(self) -> None:
         """Make all changes of the queue together, and show them in the index.
 
-        Threads put their changes into the queue so that one wait for the disk serves several of
-        them.
+        Each thread puts its change into the queue. So several changes need only one wait for the
+        disk.
         """
         if not self.ledger.queue.changes:
             return
@@ -655,21 +676,22 @@ class Engine:
                 self._folders.close()
 
     def _show(self, changes: Sequence[PlannedChange]) -> None:
-        """Show changes that were made in the index, in one transaction."""
+        """Take up changes that are on disk in the index, in one transaction."""
         try:
             with self.index.transaction():
                 for planned in accepted(changes):
                     if planned.show is not None:
                         planned.show(planned.change)
         except (sqlite3.Error, OSError, StorageError, NotIndexable) as error:
-            # The files are safe and acknowledged; the index catches up by a sweep.
+            # The files are written, so the change is not lost. The next comparison with the disk
+            # brings the index up to date.
             self.unshown(error)
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let other threads in until a change of the queue is made.
+        """Let other threads use the home until a change of the queue is made.
 
         Raises the error of `planned` (see `Ledger.write`). Raises Again if the change failed only
-        because of the changes made together with it; the caller then repeats the verb.
+        because of another change that was made together with it; the caller then repeats the verb.
         """
         depth = self._depth
         self._depth = 0
@@ -687,7 +709,8 @@ class Engine:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Let other threads in during this block, whose code uses nothing of the home.
+        """Let other threads use the home during this block. The code of the block must not use the
+        home.
 
         After the block, the index is compared with the disk again before it is used.
         """
@@ -702,11 +725,11 @@ class Engine:
             self.freshness.is_current = False
 
     def unshown(self, error: Exception) -> None:
-        """Note that the index could not take up a change that is on disk.
+        """Record that the index could not take up a change that is on disk.
 
-        The next comparison with the disk will find the change. A corrupt index is rebuilt.
+        The next comparison with the disk then finds the change. A corrupt index is rebuilt.
 
-        error: the reason why the index could not take it up.
+        error: the reason why the index could not take up the change.
         """
         self.freshness.forget(whole=True)
         if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
@@ -714,9 +737,9 @@ class Engine:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Enter a section for reading that keeps out other threads of this process.
+        """Enter a section for reading. Other threads of this process wait until it ends.
 
-        If a writer died, its half-made change is completed first, as far as that is possible.
+        If a writer died during a change, the change is first completed, if that is possible.
         """
         with waits_at_most(self.call_waits), self.guard:
             self._check_open()
@@ -728,13 +751,16 @@ class Engine:
             yield
 
     def purge_history(self) -> int:
-        """Forget changes older than `history.days`. Returns how many.
+        """Forget changes older than the setting `history.days`, and return how many were forgotten.
 
-        0 also while a large project is still being compared with the disk.
+        While a large project is still being compared with the disk, nothing is forgotten and the
+        result is 0.
         """
 
         def living() -> set[str]:
-            """Return the hashes of the texts that notes have now. They must be kept."""
+            """Return the hashes of the texts that notes have now. The history must keep these
+            texts.
+            """
             self.fresh(whole=True)
             self.index.unpin()
             return self.index.notes.etags()
@@ -749,21 +775,25 @@ class Engine:
 
 
 is_repeated = ContextVar("is_repeated", default=False)
-"""Whether the verb at work is repeated after a Conflict: then it lets nobody in before its end."""
+"""Whether the running verb is a repetition after a Conflict.
+
+A repeated verb lets no other thread write before its end, so that it does not fail again.
+"""
 
 
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Make a method of a class with an `engine` attribute a verb: one caller inside at a time.
+    """Make a method of a class with an attribute `engine` a verb.
 
-    A damaged index is rebuilt and the call repeated. A Conflict (a file changed between its reading
-    and its writing) is retried unless the caller passed a checksum. An OSError becomes
-    StorageError. All this is done by the outermost verb if verbs call each other.
+    Only one thread at a time runs a verb of a home. If the index turns out to be damaged, it is
+    rebuilt and the method is called again. A Conflict means that a file changed between its reading
+    and its writing; then the method is called again, too, unless the caller passed a checksum. An
+    OSError becomes a StorageError. If one verb calls another, only the outer verb does all this.
     """
     retried = retry_conflicts(method)
 
     @wraps(method)
     def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `method` inside the guard, with the errors treated as `verb` says."""
+        """Call `method` as the only thread inside the home, and treat its errors as `verb` says."""
         engine: Engine = self.engine
         with waits_at_most(engine.call_waits), engine.guard:
             engine._check_open()
@@ -784,7 +814,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 if not engine.index.is_corrupt(error):
                     raise StorageError("the index", engine.index.explain(error)) from None
                 engine.rebuild_index()
-                # The change is written. Repeating the call would write it twice.
+                # If the call has written a change already, a repetition would write it twice.
                 if engine.commits != commits:
                     raise MemorandaError(
                         "The change is made, but the index was damaged; it is made anew."

@@ -1,9 +1,9 @@
-"""Key-value entries: what the interface `kv` needs of a place that keeps them, and such a place.
+"""Key-value entries: what the interface `kv` requires of a store of entries, and one such store.
 
-An entry is a value under a key in a namespace. `NoteEntries` keeps entries as notes of the project
-`kv` (contract 004). One call is one critical section. Its cost does not depend on the number of
-entries, except for `search`, `namespaces`, `clear` and `stats`, which look at all of them in the
-index.
+An entry is a value under a key in a namespace. `Entries` has the methods that the interface `kv`
+calls. `NoteEntries` stores entries as notes of the project `kv` (contract 004). During a call,
+nobody else changes the home. `search`, `namespaces`, `clear` and `stats` look at all entries in the
+index. The cost of the other methods does not depend on the number of entries.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ T = TypeVar("T")
 E = TypeVar("E", bound="Entries")
 
 PURGED_AT_ONCE = 100
-"""Expired entries one changing call removes at most."""
+"""How many expired entries a call that changes something removes at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A value under its key. Times are aware and in UTC.
+    """A value under its key. All times have a time zone, which is UTC.
 
-    expires: when the entry ends; None for never.
-    id: the name that the place of the entry uses for it, such as the id of a note.
+    expires: when the entry expires; None for never.
+    id: the name that the store of the entry uses for it, such as the id of a note.
     """
 
     namespace: str
@@ -61,7 +61,8 @@ class Entry:
 class NamespaceCounts:
     """How many entries a namespace has.
 
-    active, expired: the entries within and past their time to live.
+    active: the number of entries that have not expired.
+    expired: the number of entries that have expired and are not removed yet.
     """
 
     namespace: str
@@ -71,12 +72,12 @@ class NamespaceCounts:
 
 @dataclass(slots=True)
 class Totals:
-    """Figures about all entries that are not expired.
+    """Figures about all entries that have not expired.
 
-    place: the folder or file that keeps the entries.
+    place: the folder or file that has the entries.
     size: the bytes of the files.
-    namespaces: the number of namespaces, also of those with expired entries only.
-    oldest, newest: when the first and the last entry was written; None without entries.
+    namespaces: the number of namespaces, including namespaces with only expired entries.
+    oldest, newest: when the oldest and the newest entry were written; None if there are no entries.
     """
 
     place: str
@@ -103,7 +104,7 @@ class NoEntry(EntryError):
 
 
 class EntryExpired(EntryError):
-    """Raised when the entry with the key is past its time to live."""
+    """Raised when the time to live of the entry with the key is over."""
 
     code = "not_found"
 
@@ -112,7 +113,7 @@ class EntryExpired(EntryError):
 
 
 class Unreadable(EntryError):
-    """Raised when the place of a namespace cannot be read. Nothing was changed."""
+    """Raised when the file or folder of a namespace cannot be read. Nothing was changed."""
 
     code = "storage"
 
@@ -121,16 +122,17 @@ class Unreadable(EntryError):
 
 
 def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
-    """Decorate a method so that it also removes some expired entries, as a separate change.
+    """Decorate a method of `Entries` so that it also removes some expired entries, as a separate
+    change.
 
-    Entries expire this way even if no daemon runs.
+    So expired entries disappear even if no daemon runs.
     """
 
     @wraps(method)
     def call(self: E, *args: P.args, **kwargs: P.kwargs) -> T:
         result = method(self, *args, **kwargs)
         with suppress(MemorandaError):
-            # The call itself is done; the next one tries again
+            # The call itself was successful. If the removal fails, the next call tries it again.
             self.purge()
         return result
 
@@ -138,25 +140,26 @@ def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P
 
 
 class Entries(Protocol):
-    """A place that keeps entries, for one caller.
+    """A store of entries, as one caller sees it.
 
-    Namespaces and keys are exact, with case. Each change is durable when its method returns.
+    Namespaces and keys must match exactly, in case, too. When a method returns, its change is on
+    disk.
     """
 
     engine: Engine
 
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """Keep a new entry, which replaces the entry with the same key. Raises Unreadable.
+        """Store a new entry, which replaces the entry with the same key. Raises Unreadable.
 
         ttl: the time to live in seconds; 0 means for ever.
         """
 
     @verb
     def get(self, namespace: str, key: str) -> Entry:
-        """Return the entry, without counting the recall (read). Raises NoEntry, EntryExpired,
-        Unreadable.
+        """Return the entry, without counting a read. Raises NoEntry, EntryExpired, Unreadable.
 
-        An expired entry is removed, so that EntryExpired is raised once and NoEntry after that.
+        An expired entry is removed. So EntryExpired is raised only the first time, and NoEntry
+        after that.
         """
         entry = self._find(namespace, key)
         if self._is_over(entry):
@@ -174,7 +177,7 @@ class Entries(Protocol):
 
     @verb
     def count(self, entry: Entry) -> Entry:
-        """Count one recall (read) of `entry`, and return the entry with the new count."""
+        """Count one read of `entry`, and return the entry with the new count."""
         reads = self.engine.reads
         reads.count_read(entry.id)
         recalls = entry.access_count + reads.counts([entry.id])[entry.id]
@@ -189,12 +192,14 @@ class Entries(Protocol):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        """Search for entries with `text` in the key or the value, in any case.
+        """Return a page of the entries whose key or value contains `text`, and the number of all
+        such entries.
 
-        namespace: None means all namespaces except the `unreadable` ones.
+        Case does not matter. The entries that were read most come first, then the newest. Equal
+        ones are in the order of namespace and key.
 
-        Returns a page of entries, and the number of all matches. Entries with most recalls come
-        first, then the newest, then those first by namespace and key.
+        namespace: None means all namespaces that can be read.
+        limit, offset: how many entries to return, after skipping how many.
         """
 
     @verb
@@ -207,32 +212,32 @@ class Entries(Protocol):
         ]
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
-        """Return the numbers of live entries and of expired entries, each by namespace."""
+        """Return two counts by namespace: how many entries have not expired, and how many have."""
 
     @property
     def unreadable(self) -> list[str]:
-        """Return the namespaces that are damaged. Calls about all namespaces leave them out."""
+        """The namespaces that cannot be read. Calls about all namespaces leave them out."""
         return []
 
     def clear(self, namespace: str) -> int:
-        """Remove all entries of a namespace, also expired ones, and return their number.
+        """Remove all entries of a namespace, including expired entries, and return their number.
 
         Raises Unreadable.
         """
 
     def stats(self) -> Totals:
-        """Return the totals of all entries.
+        """Return figures about all entries.
 
-        A namespace exists as long as it has an entry, even an expired one.
+        A namespace counts if it has an entry, even an expired one.
         """
 
     def purge(self) -> Any:
-        """Remove some entries past their time to live."""
+        """Remove some entries whose time to live is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class _EntryFile:
-    """A file of the project `kv` with the entry that it holds.
+    """A file of the project `kv`, and the entry in this file.
 
     path: the path in the project.
     scope: who may see the entry.
@@ -247,7 +252,7 @@ class _EntryFile:
 
 
 class NoteEntries(Entries):
-    """Entries as notes of the project `kv`, one file each.
+    """Stores each entry as a note of the project `kv`, in a separate file.
 
     Lists and searches use the index, which also knows entries whose files were moved by hand.
     """
@@ -276,7 +281,7 @@ class NoteEntries(Entries):
     ) -> tuple[str, bool, bytes]:
         """Add the step that writes `entry`. Raises Locked, Unreadable, Exists.
 
-        An entry whose file was moved by hand is written where the file is now.
+        If the file of the entry was moved by hand, it is written at its new place.
 
         other_keys: further header keys.
 
@@ -288,7 +293,8 @@ class NoteEntries(Entries):
         if old is not None:
             path = old.path
         else:
-            # If another entry has the same path, that entry keeps it.
+            # `places` yields several paths for an entry. The first free one is used, because the
+            # file of another entry may be at the usual path.
             self._check(entry.namespace)
             paths = list(notes.places(entry.namespace, entry.key))
             source = self.engine.source(PROJECT)
@@ -313,7 +319,7 @@ class NoteEntries(Entries):
         return claim.entry
 
     def _expire(self, entry: Entry) -> None:
-        """Remove the file of `entry`, unless the entry in the file has not expired."""
+        """Remove the file of `entry`, unless the file has a newer entry that has not expired."""
         claim = next(self._claims(entry.namespace, entry.key), None)
         if claim is not None and self._is_over(claim.entry):
             self._remove(EXPIRE, [claim], claim.path)
@@ -341,9 +347,12 @@ class NoteEntries(Entries):
                 continue
             if lowered in entry.key.lower() or lowered in notes.value_of(entry.body).lower():
                 recalls = entry.access_count + counts.get(entry.id, 0)
+                # Sorted, these tuples are in the order of the result. The numbers are negative, as
+                # the highest comes first.
                 matches.append(
                     (-recalls, -(entry.created // 1_000_000), entry.namespace, entry.key, entry.row)
                 )
+        # Only the entries of the page are read from the index, by their rows.
         page = sorted(matches)[offset : offset + limit]
         rows = [row for *_, row in page]
         values = self.engine.index.notes.bodies(rows)
@@ -361,11 +370,9 @@ class NoteEntries(Entries):
         return entries, len(matches)
 
     def _readable_entries(self, *, bodies: bool = False) -> list[Kept]:
-        """Return the live entries in the index that the caller may see.
+        """Return the entries in the index that the caller may see and that have not expired.
 
-        bodies: whether to read the text of the entries, too.
-
-        `_expired_entries` returns the entries past their time to live.
+        bodies: whether to read the texts of the entries, too.
         """
         return [
             entry
@@ -392,7 +399,7 @@ class NoteEntries(Entries):
     def clear(self, namespace: str) -> int:
         """Remove all entries of a namespace as one change, and return their number.
 
-        An undo brings the entries back, except those with a time to live.
+        `undo` brings the entries back, except entries with a time to live.
         """
         with self.engine.writing():
             self._check(namespace)
@@ -435,9 +442,9 @@ class NoteEntries(Entries):
 
     @verb
     def purge(self, limit: int = PURGED_AT_ONCE) -> int:
-        """Remove up to `limit` entries past their time to live, no matter who may see them.
+        """Remove up to `limit` expired entries, and return how many were removed.
 
-        Returns how many were removed.
+        Entries that the caller may not see are removed, too.
         """
         index = self.engine.index.entries
         self.engine.freshness.retire_expired()
@@ -458,9 +465,9 @@ class NoteEntries(Entries):
 
     @verb
     def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
-        """Return the entry, and whether it is locked. This changes and counts nothing.
+        """Return the entry and whether it is locked, without counting a read or removing anything.
 
-        Returns None if no such entry exists, or if the entry has expired.
+        None means that no such entry exists, or that it has expired.
         """
         claim = next(self._claims(namespace, key), None)
         if claim is None or self._is_over(claim.entry):
@@ -469,10 +476,10 @@ class NoteEntries(Entries):
 
     @verb
     def import_entries(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
-        """Keep entries from elsewhere, with their times and counts, as one change.
+        """Store entries from elsewhere, with their times and counts, as one change.
 
-        entries: each entry with the further keys of its header. It replaces the entry with its
-            key.
+        entries: pairs of an entry and the further keys of its header. An entry replaces the present
+            entry with the same key.
         verb: the verb in the ledger.
 
         Raises Locked, Unreadable.
@@ -483,10 +490,10 @@ class NoteEntries(Entries):
 
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
-        """Put entries into the history that are older than the present entries with their keys.
+        """Put entries into the history that are older than the present entries with the same keys.
 
-        entries: each entry with the further keys of its header. Entries with a time to live are
-            left out.
+        entries: pairs of an entry and the further keys of its header. Entries with a time to live
+            are left out.
         """
         from memoranda.engine.exchange import keep_lost
 
@@ -501,10 +508,10 @@ class NoteEntries(Entries):
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
-        """Yield the files that hold the entry and that the caller may see.
+        """Yield the files that contain the entry and that the caller may see.
 
-        The file at the usual path of the entry comes first, then files that the index knows
-        elsewhere.
+        The file at the usual path of the entry comes first. Files that were moved or copied by hand
+        follow, which the index knows.
         """
         usual_path = next(notes.places(namespace, key))
         entry_file = self._read_entry_file(usual_path, namespace)
@@ -520,7 +527,7 @@ class NoteEntries(Entries):
                 yield entry_file
 
     def _is_claim(self, entry_file: _EntryFile, namespace: str, key: str) -> bool:
-        """Whether a file holds the entry with this namespace and key, and the caller may see the
+        """Whether a file contains the entry with this namespace and key, and the caller may see the
         file.
         """
         return (entry_file.entry.namespace, entry_file.entry.key) == (
@@ -529,8 +536,7 @@ class NoteEntries(Entries):
         ) and self._session.sees(entry_file.scope)
 
     def _read_entry_file(self, path: str, namespace: str) -> _EntryFile | None:
-        """Return the entry in the file at `path`, or None if the file is missing. Raises
-        Unreadable.
+        """Return the file at `path` with its entry. None if there is no file. Raises Unreadable.
 
         namespace: the namespace that the error names.
         """
@@ -560,11 +566,12 @@ class NoteEntries(Entries):
         return _EntryFile(path, file, entry, note.scope, note.locked)
 
     def _check(self, namespace: str) -> None:
-        """Raise Unreadable if the folder of a namespace cannot be opened or is not a folder.
+        """Raise Unreadable if the folder of a namespace cannot be opened, or is not a folder.
 
-        A missing folder is fine.
+        A missing folder raises no error.
         """
         source = self.engine.source(PROJECT)
+        # Any key serves here, because only the folder of its path matters.
         usual_path = next(notes.places(namespace, "x"))
         try:
             kind = source.place(usual_path.rpartition("/")[0]).kind
@@ -575,9 +582,11 @@ class NoteEntries(Entries):
             raise Unreadable(namespace)
 
     def _remove(self, verb: str, entry_files: Sequence[_EntryFile], changed_path: str) -> None:
-        """Remove files of entries as one change, with the folders that are empty afterwards.
+        """Remove files of entries as one change. Folders that are empty afterwards are removed,
+        too.
 
-        changed_path: the path that the ledger lists the change under.
+        verb: the verb in the ledger.
+        changed_path: the path under which the ledger lists the change.
 
         Raises Locked.
         """
@@ -589,7 +598,8 @@ class NoteEntries(Entries):
                 change.remove(PROJECT, entry_file.path, entry_file.file, scope=entry_file.scope)
                 folder, _, name = entry_file.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
-            # Waiting changes may create files in one of these folders.
+            # Changes of other threads wait in the queue, and may create files in these folders. So
+            # they are made before the folders are listed.
             self.engine.make_waiting()
             for folder, removed_names in names.items():
                 if folder and removed_names.issuperset(
@@ -601,7 +611,7 @@ class NoteEntries(Entries):
 def _accessed(header: Mapping[str, Any], created: datetime) -> datetime:
     """Return when an entry was last read, from its header.
 
-    created: the result if the header does not say, or says no valid time.
+    created: the time to return if the header has no valid time.
     """
     with suppress(KeyError, ValueError, OverflowError, TypeError, AttributeError):
         return parse_stamp(header["accessed_at"])
@@ -628,9 +638,9 @@ def _compose(entry: Entry, other_keys: Mapping[str, Any], before: str = "") -> b
 
 
 def expiry(now: datetime, ttl: int) -> datetime | None:
-    """Return when an entry ends that is written `now` with `ttl` seconds to live.
+    """Return the time at which an entry expires that is written at `now`. None means never.
 
-    A `ttl` of 0 gives None, which means never.
+    ttl: the time to live in seconds; 0 means for ever.
     """
     if ttl:
         return whole_milliseconds(now) + timedelta(seconds=ttl)
@@ -638,5 +648,7 @@ def expiry(now: datetime, ttl: int) -> datetime | None:
 
 
 def whole_milliseconds(moment: datetime) -> datetime:
-    """Return `moment` without the microseconds, which the header key `expires_at` does not show."""
+    """Return `moment` without microseconds, because the header key `expires_at` has only
+    milliseconds.
+    """
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -1,8 +1,8 @@
 """Erase notes for good: every version and every trace in the home, checked by a search.
 
-`Erasure` makes a `Plan` of what must go. The ledger stores the plan before the first byte is
-removed, and deletes it last. All steps of `_carry_out` may be repeated. So after a crash, the next
-process that opens the home runs them all again (`finish`).
+`Erasure` makes a `Plan` of the things to erase. The ledger stores the plan before the first byte is
+removed, and deletes the plan last. All steps of `_carry_out` may be repeated. So after a crash, the
+next process that opens the home runs all steps again (`finish`).
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's nam
 class Erased:
     """The result of an erasure.
 
-    notes: what was erased, as `project/path`.
-    changes, texts: the number of changes of the ledger and of kept texts that were removed.
-    files, bytes: how much was searched afterwards.
-    remains: where a part of the notes was still found; empty if all went well.
-    mentions: other notes, kept texts of other notes, and sources that name an erased note or hold
-        the same words. They belong to their authors and stay.
-    out_of_reach: where a server of notes may still keep a part of the notes.
+    notes: the erased notes, as `project/path`.
+    changes, texts: how many changes in the ledger and how many texts of the history were removed.
+    files, bytes: how many files and bytes were searched afterwards.
+    remains: the files in which a part of the notes was still found; empty if all went well.
+    mentions: other notes, texts of other notes in the history, and sources that name an erased note
+        or have words of one. They belong to their authors and stay.
+    out_of_reach: where a server of notes may still have a part of the notes.
     """
 
     notes: tuple[str, ...]
@@ -81,16 +81,17 @@ class Erased:
 
 @dataclass(slots=True)
 class Plan:
-    """The things to erase. The ledger stores the plan as JSON until everything is done.
+    """The things to erase. The ledger stores the plan as JSON until everything is erased.
 
     latest: the numbers of the latest changes when the plan was made (`History.latest_numbers`).
-    observation: if given, only this observation goes, from the one note and from its older
+    observation: if given, only this observation is erased, from one note and from its older
         versions.
-    places, ids: where the notes are or were, and their ids. The ledger knows them by these.
-    files: (project, path, root, etag) of the present files.
+    places, ids: where the notes are or were, and the ids of the notes. The ledger knows notes by
+        these.
+    files: (project, path, root, etag) of the files that the notes have now.
     entities: the names of entities, by graph file.
-    rows: (folder, namespace, key) of rows in JSON files.
-    asked: the keys of requests to the owner by the agent whose notes go.
+    rows: (folder, namespace, key) of entries in JSON files.
+    asked: the keys of the agent's requests to the owner, if all notes of an agent are erased.
     """
 
     latest: tuple[int, ...]
@@ -111,7 +112,7 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """The names of what is erased, as `memory log` shows them."""
+        """The names of the erased things, as `memory log` shows them."""
         paths = [os.path.join(root or project, path) for project, path, root in self.places]
         return sorted(
             {
@@ -132,7 +133,8 @@ class Erasure:
         self.engine = memory.engine
         # The present texts of the notes.
         self._texts: list[bytes] = []
-        # The references of notes that have no file any more, by the place of the file.
+        # For notes that have no file any more, the references by which the caller named them. The
+        # key is the place of the file.
         self._gone: dict[Location, str] = {}
 
     @verb
@@ -183,7 +185,7 @@ class Erasure:
         )
 
     def _whole_trail(self, plan: Plan) -> Trail:
-        """Follow the notes of a plan through the history.
+        """Follow the notes of a plan through the history, and return the result.
 
         Reminders that were made from the notes are added to the plan and followed, too.
         """
@@ -193,20 +195,23 @@ class Erasure:
         return trail
 
     def _needles(self, plan: Plan, trail: Trail) -> Needles:
-        """Return the texts and names that must not be found anywhere after the erasure."""
+        """Return the texts and names that the search after the erasure must not find anywhere."""
         if plan.observation:
             return Needles.of([plan.observation.encode()], [])
         return Needles.of([*self._texts, *trail.texts], [*plan.ids, *plan.names])
 
     def _check_observation(self, plan: Plan, observation: str) -> None:
-        """Raise InvalidInput if the note has no such observation."""
+        """Raise InvalidInput if the note of the plan does not have this observation."""
         for project, path, _ in plan.places:
             observations = self.memory.observations((project, path))
             if not any(observation in (item.text, item.content) for item in observations):
                 raise InvalidInput(f'{project}/{path} has no observation "{observation}".')
 
     def _add_reminders(self, plan: Plan) -> bool:
-        """Add the reminders that were made from the text of a note. Returns whether there are any."""
+        """Add the reminders to the plan that were made from one of its notes.
+
+        Returns whether there are any.
+        """
         reminders = self.memory.list(memory_query(category=REMINDERS), limit=0)[0]
         derived = [
             info
@@ -218,13 +223,14 @@ class Erasure:
         return bool(derived)
 
     def _check_gone_are_known(self, trail: Trail) -> None:
-        """Raise NotFound for a reference to a file that is gone and that the ledger never had."""
+        """Raise NotFound if a reference names a missing file that the ledger has never had."""
         for place, ref in self._gone.items():
             if place not in trail.met:
                 raise NotFound(ref, "the memory")
 
     def _proof(self, plan: Plan, needles: Needles) -> Found:
-        """Search for the erased notes, and rewrite our files that still hold a part of them.
+        """Search for the erased notes, and rewrite the files of memoranda that still have a part of
+        them.
 
         Returns the result of the last search.
         """
@@ -250,7 +256,7 @@ class Erasure:
         return proof
 
     def _folders_in_use(self, plan: Plan) -> list[str]:
-        """Return the folders of the erased notes that other notes use or used.
+        """Return the folders of the erased notes that other notes use or have used.
 
         The names of these folders are not a trace of the erased notes.
         """
@@ -268,16 +274,17 @@ class Erasure:
     def _foretell(
         self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[str]
     ) -> Erased:
-        """Return the result that this plan would have, for a dry run.
+        """Return the result that the erasure would have, for a dry run.
 
-        linking: the names of notes that link to the erased ones.
+        linking: the names of notes that link to the notes of the plan.
         """
         folders = [folder for folder, _, _ in plan.rows]
         own_texts = {sha256(text) for text in trail.texts}
         own_names = {f"{project}/{path}" for project, path, _, _ in plan.files}
         # A file in a folder without a project is named by its absolute path.
         own_names |= {os.path.join(root or project, path) for project, path, root in plan.places}
-        # The search names all kept texts so, and cannot know that these are not of another note.
+        # The search gives this name to every text of the history. It cannot know which of them are
+        # texts of the notes to erase.
         own_names |= {f"the kept text {digest[:8]} of another note" for digest in own_texts}
         search_result = search(self.engine, needles, folders)
         mentions = dict.fromkeys([*linking, *search_result.mentions])
@@ -295,8 +302,8 @@ class Erasure:
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
         """Add the thing that a reference names to the plan.
 
-        It may be a note, a plain file, an entry of a JSON file, or a file that only the history
-        knows. Raises Ambiguous, NotFound.
+        It may be a note, a file that is not a note, an entry of a JSON file, or a file that only
+        the history knows. Raises Ambiguous, NotFound.
         """
         if not isinstance(ref, str):
             self._add_note(plan, self.memory.find(ref))
@@ -323,7 +330,7 @@ class Erasure:
     def _note_at(self, project: str, path: str) -> NoteInfo | None:
         """Return the note at a path. None if there is no such note.
 
-        In the project of key-value entries, `path` may be `NAMESPACE/KEY`.
+        In the project of key-value entries, `path` may also be `NAMESPACE/KEY`.
         """
         places = [path]
         namespace, _, key = path.partition("/")
@@ -336,12 +343,14 @@ class Erasure:
         return None
 
     def _add_row(self, plan: Plan, ref: str, folder: str, stem: str, key: str) -> None:
-        """Add an entry of a JSON file to the plan. Raises NotFound.
+        """Add an entry of a JSON file to the plan. The entry may be gone, if the history knows it.
 
-        The entry may be gone, if the history knows it.
+        ref: the whole reference, such as `~/data/colours.json:sky`, for the error.
+        folder: the folder of the JSON file.
+        stem: the name of the file without `.json`. Usually it is the namespace.
+        key: the key of the entry.
 
-        ref: the whole reference, for the error.
-        stem: the name of the file without `.json`, which is the namespace of most files.
+        Raises NotFound.
         """
         from memoranda.engine.json_entries import JsonEntryFolder
 
@@ -366,7 +375,11 @@ class Erasure:
             raise NotFound(ref, "the JSON files")
 
     def _add_note(self, plan: Plan, info: NoteInfo) -> None:
-        """Add a note, its file and the ids of notes merged into it to the plan. Raises Locked."""
+        """Add a note to the plan, with its file, its id, and the ids of notes that were merged into
+        it.
+
+        Raises Locked.
+        """
         if info.locked:
             raise Locked(info.permalink)
         plan.ids += [
@@ -377,7 +390,7 @@ class Erasure:
         self._add_file(plan, (info.project, info.path, root_of(self.engine, info.project)))
 
     def _add_file(self, plan: Plan, place: Location) -> bool:
-        """Add a place and the file there to the plan. Returns whether there is a file."""
+        """Add a place and the file at this place to the plan. Returns whether there is a file."""
         project, path, root = place
         if place not in plan.places:
             plan.places.append(place)
@@ -390,6 +403,7 @@ class Erasure:
             if file is not None:
                 plan.files.append((project, path, root, file.etag))
                 self._texts.append(file.data)
+        # A planned file is its place, followed by its etag.
         return any(planned[:3] == place for planned in plan.files)
 
     def _add_selected(
@@ -397,7 +411,7 @@ class Erasure:
     ) -> None:
         """Add all notes of an agent, of a project and of a source to the plan.
 
-        None means that no notes are selected this way.
+        None for an argument means that it selects no notes.
         """
         selected: list[NoteInfo] = []
         if source is not None:
@@ -417,7 +431,7 @@ class Erasure:
             self._add_note(plan, info)
 
     def _add_place(self, plan: Plan, place: Location) -> None:
-        """Add the note at a place to the plan, or the file if the index has no note there."""
+        """Add the note at a place to the plan. If the index has no note there, add only the file."""
         project, path, root = place
         # Only notes of this home, which have no root of their own, are in the index.
         info = None
@@ -429,9 +443,9 @@ class Erasure:
             self._add_file(plan, place)
 
     def _follow(self, plan: Plan) -> Trail:
-        """Follow the notes of the plan through the ledger.
+        """Follow the notes of the plan through the ledger, and return the result.
 
-        The ids of their older versions are added to the plan.
+        The ids that their older versions had are added to the plan.
         """
         trail = Trail(self.engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
@@ -439,11 +453,11 @@ class Erasure:
         return trail
 
     def _notes_linking_to(self, plan: Plan) -> Iterator[str]:
-        """Yield the names of notes that link to the erased notes.
+        """Yield the names of notes that link to the notes of the plan.
 
-        For a note that `memory ingest` made, also yield the file it was made from.
+        If `memory ingest` made one of these notes, the file that it was made from is yielded, too.
         """
-        # A note that only loses an observation stays, and so do the links to it.
+        # If only an observation is erased, the note stays, so links to it stay right.
         if plan.observation is not None:
             return
         erased_places = {(project, path) for project, path, _, _ in plan.files}
@@ -461,9 +475,9 @@ class Erasure:
 
 @verb
 def finish(memory: HistoryVerbs) -> None:
-    """Complete the erasure of a process that died, if there is one.
+    """Complete an erasure that a process began and did not finish, if there is one.
 
-    Raises MemorandaError if that fails. Then the plan stays for `memory doctor --fix`.
+    Raises MemorandaError if that fails. Then the plan stays, and `memory doctor --fix` tries again.
     """
     home = memory.engine.ledger
     if home.erasing() is None:
@@ -471,7 +485,7 @@ def finish(memory: HistoryVerbs) -> None:
     with memory.engine.writing():
         record = home.erasing()
         if record is None:
-            # Its process was alive and has completed it while we waited for the lock.
+            # The process was still alive. It finished while this process waited for the lock.
             return
         try:
             row = json.loads(record)
@@ -491,15 +505,18 @@ def finish(memory: HistoryVerbs) -> None:
 
 
 def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, ...]]:
-    """Carry out all steps of a plan. Each step may have been done before. The lock is held.
+    """Carry out all steps of a plan. The caller must hold the lock.
 
-    Returns how many changes and how many kept texts were removed, and where a server of notes may
-    still keep a part.
+    The steps may have been done before, by a process that died.
+
+    Returns how many changes and how many texts of the history were removed, and where a server of
+    notes may still have a part of the notes.
     """
     engine = memory.engine
     history = engine.ledger.history
     later_changes = takewhile(lambda change: not plan.is_before(change.number), history.changes())
-    # The history gets a line about the erasure after everything else is done.
+    # The history gets a change about the erasure when everything else is done. So if it has such a
+    # change, nothing is left to do.
     is_done = any(change.verb == ERASE and change.details for change in later_changes)
     changes = 0
     texts = 0
@@ -527,7 +544,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
 
 
 def _unchanged_places(engine: Engine, plan: Plan) -> Iterator[Location]:
-    """Yield the places of files that are still as they were when the erasure was planned."""
+    """Yield the places of those files that have not changed since the erasure was planned."""
     for project, path, root, etag in plan.files:
         file = _file_at(engine, (project, path, root))
         if file is not None and file.etag == etag:
@@ -537,7 +554,7 @@ def _unchanged_places(engine: Engine, plan: Plan) -> Iterator[Location]:
 def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     """Remove the files and lines of the notes, and their reads from the log.
 
-    Files that were changed since the plan stay.
+    A file that has changed since the plan was made stays.
     """
     engine = memory.engine
     # A note without an id in its header has one made from its place.
@@ -573,7 +590,10 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
 def _remove_from_file(
     memory: HistoryVerbs, plan: Plan, change: Transaction, place: Location
 ) -> None:
-    """Remove a file, or only the lines of the observation. The history keeps no text of it."""
+    """Add the step that removes a file or, for an observation, only the lines with the observation.
+
+    The history does not keep the removed text.
+    """
     project, path, root = place
     info = memory.index.notes.get(project, path)
     if plan.observation is None or info is None:
@@ -595,7 +615,8 @@ def _remove_from_file(
 def _remove_from_graph(
     memory: HistoryVerbs, plan: Plan, project: str, paths: Sequence[str]
 ) -> None:
-    """Remove entities of a graph file with their relations, or only the observation of each.
+    """Remove entities and their relations from a graph file or, for an observation, only the
+    observation.
 
     paths: the paths of the entities, such as `Ada.md`.
     """
@@ -611,7 +632,7 @@ def _remove_from_graph(
 
 
 def _remove_rows(memory: HistoryVerbs, plan: Plan) -> None:
-    """Remove entries of JSON files used in place."""
+    """Remove the entries of JSON files that are in the plan."""
     for folder, namespace, key in plan.rows:
         from memoranda.engine.entries import NoEntry
         from memoranda.engine.json_entries import JsonEntryFolder
@@ -622,7 +643,9 @@ def _remove_rows(memory: HistoryVerbs, plan: Plan) -> None:
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
-    """Remove the folders that the removals of a change leave empty (see `_may_remove_folder`)."""
+    """Add steps that remove the folders that a change leaves empty, if `_may_remove_folder` allows
+    it.
+    """
     removals = [step for step in change.steps if step.do == StepKind.REMOVE]
     removed_places = {(step.root, step.path) for step in removals}
     parent_folders: set[tuple[str, str, str]] = set()
@@ -640,9 +663,9 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
 
 
 def _may_remove_folder(memory: HistoryVerbs, project: str, root: str, path: str) -> bool:
-    """Whether an empty folder goes with the notes that were in it.
+    """Whether a folder is removed together with the last note in it.
 
-    The folders of categories stay, and those in added projects that the owner made.
+    The folders of categories stay. In added projects, folders stay that the owner has made.
     """
     source = memory.engine.sources.get(project)
     if source is None or source.root != root or project == CATEGORY_PROJECT:
@@ -652,17 +675,17 @@ def _may_remove_folder(memory: HistoryVerbs, project: str, root: str, path: str)
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
-    """Make everything again that is derived from notes, without the erased ones.
+    """Make everything again that is derived from notes, now without the erased notes.
 
-    That is the overview, the lists of reminders, the report of the last dream, the index and the
-    vectors.
+    This includes the overview, the lists of reminders, the report of the last dream, the index and
+    the vectors.
     """
     engine = memory.engine
     Overview(memory).refresh(create=False)
     Pending(memory).refresh(create=False)
     report = engine.layout.dream_report
     data = report.read_bytes() if report.exists() else b""
-    # The report quotes notes. Of a report that quotes an erased one, only the time is kept.
+    # The report quotes notes. If it quotes an erased note, only its time is kept.
     if any(note_id.encode() in data for note_id in plan.ids):
         row = json.loads(data)
         put_derived(report, json.dumps({"last_dream": row.get("last_dream")}).encode())

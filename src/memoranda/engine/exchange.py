@@ -1,7 +1,7 @@
 """Move notes in and out of a home (contract 001, 11 and 12; docs/format.md).
 
-`Exchange` reads and writes memories one by one, by id, and files byte for byte. If two homes have
-different texts of a note, the losing text is kept in the history (`keep_lost`). `Contents` reads a
+`Exchange` reads and writes single memories by id, and single files byte for byte. If two homes have
+different texts of a note, `keep_lost` puts the text that loses into the history. `Contents` reads a
 whole home, to copy it file by file. `IntoDatabase` moves a home with its history into a space of a
 PostgreSQL database.
 """
@@ -56,12 +56,12 @@ T = TypeVar("T")
 # The verb of the changes that this module makes.
 VERB = "import"
 OWN = config.OWN_FOLDER
-"""The folder of a copy that holds the projects the configuration names."""
+"""The folder of a copy with the projects that the owner has added in the configuration."""
 BANK_RECORD = ".bank.json"
 """The one hidden file of a project that moves with it: it describes a memory bank (faces/bank/)."""
-# The mode of folders and links in a database.
+# The permissions that the database stores for folders and links.
 _FOLDER_MODE = 0o700
-# The kind of a row for a file that the database has already.
+# A row with this kind says that the database has the file already, so the row is only counted.
 _STORED_KIND = ""
 # One transaction with the database has at most this many rows, and texts of about this many bytes.
 _MAX_BATCH_ROWS = 500
@@ -71,11 +71,12 @@ _MAX_BATCH_BYTES = 8 << 20
 def batches(
     items: Iterable[T], most_items: int, size_of: Callable[[T], int], most_bytes: int
 ) -> Iterator[list[T]]:
-    """Yield the items in order, in batches.
+    """Yield lists of items, in the order of the items.
 
-    most_items: how many items a batch has at most.
+    most_items: how many items a list has at most.
     size_of: returns the bytes of an item.
-    most_bytes: how many bytes a batch has at most. A larger item gets a whole batch.
+    most_bytes: how many bytes the items of a list have at most together. An item with more bytes
+        gets a list with no other item.
     """
     batch: list[T] = []
     size = 0
@@ -102,12 +103,12 @@ class Exchange:
 
     @verb
     def rows(self, category: str | None = None, scope: str | None = None) -> array[int]:
-        """Return the row numbers of the memories that the caller sees, to read them with `page`.
+        """Return the row numbers of the memories that the caller sees. `page` reads the memories.
 
-        The oldest memory is first; of equally old ones, the lower id. A row number takes eight
-        bytes, so this works for any number of memories.
+        The oldest memory comes first. Of memories of the same age, the one with the lower id comes
+        first. A row number takes eight bytes, so the result is small for any number of memories.
 
-        category, scope: if given, only memories of this category or scope.
+        category, scope: return only memories with this category or scope; None for all.
         """
         self.engine.fresh()
         rows = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
@@ -116,11 +117,12 @@ class Exchange:
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
-        """Return memories and their contents as indexed. Those removed in between are left out.
+        """Return memories and their contents as the index has them.
 
-        rows: row numbers that `rows` returned.
+        rows: row numbers that `rows` returned. Memories that were removed since then are left out.
 
-        Raises Conflict if the index was rebuilt in between, as its row numbers have changed.
+        Raises Conflict if the index was rebuilt since `rows` was called, because a rebuilt index
+        has other row numbers.
         """
         # This opens the index again if another process has replaced it.
         self._index.pin()
@@ -133,20 +135,25 @@ class Exchange:
 
     @verb
     def known(self, ids: Iterable[str]) -> dict[str, tuple[NoteInfo, str]]:
-        """Return the memories with exactly these ids, and their contents, by id.
+        """Return the memories with exactly these ids and their contents, by id.
 
-        Memories that the caller may not see are included. Without them, an import would make a
+        Memories that the caller may not see are included, because an import would otherwise make a
         second memory with the same id.
         """
         self.engine.fresh()
         infos = self._index.notes.with_ids(ids, MEMORY_PROJECTS)
-        # If two memories have one id, the last in the list counts: a visible one, if there is one.
+        # If two memories have the same id, the later one in this list is returned. So memories that
+        # the caller sees are put at the end.
         infos.sort(key=lambda info: self.memory.sees(info.scope))
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return, by id, the content of the memory that the memory with this id was merged into."""
+        """Return the contents of the memories that the memories with these ids were merged into, by
+        these ids.
+
+        Only memories that the caller sees are included.
+        """
         infos_by_id = self._index.notes.survivors(ids)
         contents = {
             info.row: content for info, content in self._with_contents([*infos_by_id.values()])
@@ -159,32 +166,33 @@ class Exchange:
 
     @verb
     def contents(self) -> set[bytes]:
-        """Return the `digest` of every memory. It takes a few hundred bytes for each."""
+        """Return the `digest` of every memory. The set takes a few hundred bytes for each memory."""
         self.engine.fresh()
         bodies = chain.from_iterable(map(self._index.notes.scoped_bodies, MEMORY_PROJECTS))
         return {digest(scope, body.removesuffix("\n")) for scope, body in bodies}
 
     def _with_contents(self, infos: list[NoteInfo]) -> list[tuple[NoteInfo, str]]:
-        """Return the notes with their contents. Notes that are not in the index are left out."""
+        """Return the notes with their contents. Notes that left the index in between are left out."""
         self.engine.count_pending_reads(infos)
         bodies = self._index.notes.bodies([info.row for info in infos])
         return [(info, bodies[info.row].removesuffix("\n")) for info in infos if info.row in bodies]
 
     @verb
     def put(self, records: Sequence[Record]) -> None:
-        """Store records as `Upkeep.put` does.
+        """Store records in the way of `Upkeep.put`.
 
-        The access count in a record is the whole count. Reads that were not yet added to the header
-        of a replaced memory are dropped.
+        The access count of a record is the whole count. If the record replaces a memory, the reads
+        of the memory that are not yet in its header are dropped.
         """
         Upkeep(self.memory).put(records, VERB)
         self.engine.reads.restart(*(record.id for record in records))
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
-        """Put texts that lost a conflict into the history.
+        """Put texts that lost a conflict into the history, so that they can be restored.
 
-        older: notes as they are, and the text that the history should show before the present one.
+        older: pairs of a note as it is now, and the text that lost against it. The history shows
+            this text as if it had been there before the present one.
         """
         lost_texts = [
             (
@@ -202,9 +210,9 @@ class Exchange:
         keep_lost(self.memory, lost_texts)
 
     def files_of(self, project: str) -> str | None:
-        """Return the name of a project as it is spelled, if its notes are files.
+        """Return the exact name of a project whose notes are files.
 
-        None for a graph file. Raises ProjectNotFound.
+        None means that the notes are in a graph file. Raises ProjectNotFound.
         """
         source = self.engine.source(project)
         if source.holds_entities:
@@ -212,7 +220,7 @@ class Exchange:
         return source.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
-        """Set the time of a file. It is the only date of a note without a header."""
+        """Set the modification time of a file. For a note without a header, it is the only date."""
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
             os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
@@ -221,7 +229,7 @@ class Exchange:
     def file(self, project: str, path: str) -> File | None:
         """Return the file at `path` of a project.
 
-        None if there is no file. Raises OutsideError, StorageError.
+        None means that there is no file. Raises OutsideError, StorageError.
         """
         try:
             return self.engine.source(project).read(path)
@@ -230,16 +238,17 @@ class Exchange:
 
     @verb
     def paths_in(self, project: str, folder: str) -> list[str]:
-        """Return the paths of the notes in a folder of a project, in order."""
+        """Return the sorted paths of the notes in a folder of a project."""
         return sorted(self.engine.source(project).list(folder).stamps)
 
     @verb
     def holder(
         self, project: str, *, permalink: str | None = None, identity: str | None = None
     ) -> NoteInfo | None:
-        """Return the note of a project that has this permalink or, if none has it, this id.
+        """Return the note of a project with this permalink. If no note has the permalink, return
+        the note with this id.
 
-        None if no note has either.
+        None means that no note has either.
         """
         self.engine.fresh()
         if permalink:
@@ -252,7 +261,11 @@ class Exchange:
 
     @verb
     def is_taken(self, project: str, path: str) -> bool:
-        """Whether something is at `path`, or a note whose path differs from `path` only in case."""
+        """Whether a new note at `path` would collide with something.
+
+        This is so if something is at `path`, or if the path of a note differs from `path` only in
+        case.
+        """
         source = self.engine.source(project)
         self.engine.fresh()
         return (
@@ -270,10 +283,10 @@ class Exchange:
         """Write files byte for byte, as one change.
 
         files: (path, bytes) of each file.
-        over: the present files that may be replaced, by path.
+        over: the present files that may be replaced, by path. None if no file may be replaced.
 
-        Raises Exists or Conflict if another file is at a path by now. Raises OutsideError for a path
-        outside the project.
+        Raises Exists or Conflict if another file is at one of the paths by now. Raises OutsideError
+        for a path that leads out of the project.
         """
         with self.memory.change(VERB, fresh=False) as change:
             for path, data in files:
@@ -283,11 +296,11 @@ class Exchange:
 def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
     """Record texts that lost a conflict in the history, as one change.
 
-    They are recorded as if each had been there just before the winning text (`Touched.new`). So
-    `restore` and `undo` can bring them back. Texts that the history already holds are skipped, so a
-    second call with the same texts has no effect.
+    The history then shows each text as if it had been in its file just before the text that won
+    (`Touched.new`). So `restore` and `undo` can bring the lost text back. Texts that the history
+    has already are skipped, so that a second call with the same texts has no effect.
 
-    lost: the steps to record, and the losing text of each.
+    lost: pairs of a step to record and the text that lost. `Touched.old` of the step is set here.
     """
     history = session.engine.ledger.history
     files = list[Touched]()
@@ -308,7 +321,7 @@ def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) ->
 
 
 def digest(scope: str, content: str) -> bytes:
-    """Return a hash of a memory's scope and content, by which equal memories are recognized."""
+    """Return a hash of the scope and the content of a memory. Equal memories have equal hashes."""
     return hashlib.blake2b(
         f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16
     ).digest()
@@ -316,10 +329,10 @@ def digest(scope: str, content: str) -> bytes:
 
 @dataclass(slots=True)
 class Listed:
-    """The files of a home.
+    """The list of the files of a home, as `Contents.listed` returns it.
 
-    files: (project, path, stamp) of each file, by its name in a copy.
-    unreadable: names of folders in a copy. Their files are unknown.
+    files: (project, path, stamp) of each file, by the file's name in a copy of the home.
+    unreadable: the names in a copy of folders that cannot be read. Their files are not in the list.
     """
 
     files: dict[str, tuple[str, str, Values]] = field(default_factory=dict)
@@ -327,9 +340,10 @@ class Listed:
 
 
 class Contents:
-    """Reads the files and the history of a home, to copy them.
+    """Reads the files and the history of a home, in order to copy them.
 
-    Private notes are among them, so an agent gets InvalidInput.
+    A copy includes the private notes of all agents. So only the owner may make one; for an agent,
+    the constructor raises InvalidInput.
     """
 
     def __init__(self, session: WritingSession):
@@ -341,11 +355,13 @@ class Contents:
         self.engine = session.engine
 
     def wait_until_whole(self) -> None:
-        """Wait until this machine has all changes.
+        """Wait until this machine has all changes of the home.
 
-        With notes in a database, a new machine receives them bit by bit. Raises StorageError if the
-        database does not answer.
+        If the notes are in a database, a new machine receives the changes bit by bit. Raises
+        StorageError if the database does not answer.
         """
+        # `_lag` is 0 when nothing is missing, and None when the database does not answer. Both end
+        # the loop. `wait_for` gives up after a while, so it is called again.
         while not wait_for(lambda: not self._lag()):
             continue
         if self._lag() is None:
@@ -354,14 +370,17 @@ class Contents:
 
     @verb
     def _lag(self) -> int | None:
-        """Return how many changes are still missing here. None if the database does not answer."""
+        """Return how many changes this machine does not have yet. None if the database does not
+        answer.
+        """
         return self.engine.ledger.lag()
 
     @verb
     def listed(self) -> Listed:
         """List the present files of the home.
 
-        For projects in the home, these are all files; for projects elsewhere, the notes.
+        A project inside the home is listed with all its files. A project in another folder is
+        listed only with its notes, because other files there may not belong to the memory.
         """
         self.engine.fresh()
         home_files = Listed()
@@ -380,13 +399,13 @@ class Contents:
         return home_files
 
     def _list_graph_file(self, project: str, file: str, home_files: Listed) -> None:
-        """Add a graph file to the list, if it exists."""
+        """Add a graph file to `home_files`, if the file exists."""
         if os.path.exists(file):
             stamp = stamp_of(os.stat(file))
             home_files.files[self.folder(project)] = (project, "", stamp)
 
     def _list_notes(self, source: Source, home_files: Listed) -> None:
-        """Add the notes of a project elsewhere to the list."""
+        """Add the notes of a project outside the home to `home_files`."""
         listing = source.list()
         folder = self.folder(source.name)
         for path, file_stamp in listing.stamps.items():
@@ -394,7 +413,7 @@ class Contents:
         home_files.unreadable += [f"{folder}/{path}" for path in listing.unreadable]
 
     def _list_all_files(self, project: str, root: str, home_files: Listed) -> None:
-        """Add all files of a project in the home to the list."""
+        """Add all files of a project inside the home to `home_files`."""
         waiting_folders = [""]
         while waiting_folders:
             folder = waiting_folders.pop()
@@ -411,16 +430,17 @@ class Contents:
                             name = f"{self.folder(project)}/{path}"
                             home_files.files[name] = (project, path, stamp)
             except FileNotFoundError:
-                # The folder is gone by now.
+                # Another program removed the folder after its parent was listed.
                 continue
             except OSError:
                 home_files.unreadable.append(f"{self.folder(project)}/{folder}")
 
     def folder(self, project: str) -> str:
-        """Return the name of a project's folder, or of its graph file, in a copy.
+        """Return the name that a project's folder or graph file has in a copy.
 
-        A project of memoranda keeps its name without a dot (`.archive` is `archive`). The others
-        are below `OWN`, where a dot at the beginning is written `%2E`.
+        A built-in project has its name without a dot in front: `.archive` becomes `archive`. Other
+        projects are below `OWN`, and a dot in front of the name is written `%2E`. A graph file has
+        the ending `.jsonl`.
         """
         if project in self.engine.layout.built_in:
             return project.removeprefix(".")
@@ -433,10 +453,14 @@ class Contents:
         return f"{OWN}/{name}"
 
     def name(self, touched: Touched, path: str) -> str | None:
-        """Return the name in a copy of the file or folder that a change touched at `path`.
+        """Return the name in a copy of the file or folder that a change touched.
 
-        None if a copy leaves the file out: the home's own records, hidden files, and files of
-        projects that are gone or belong to another process.
+        touched: the step of the change.
+        path: the path in the project that the step touched: the former path or, for a move, perhaps
+            the new one.
+
+        None means that a copy does not include the file. These are the home's own records, hidden
+        files, and files of projects that are gone or belong to another process.
         """
         if not self._is_in_folder(touched):
             return self._name_of_graph_file(touched.file)
@@ -445,15 +469,20 @@ class Contents:
         return f"{self.folder(touched.project)}/{path}"
 
     def _is_in_folder(self, touched: Touched) -> bool:
-        """Whether a step changed a whole file in the folder of a project of this home."""
+        """Whether a step changed a whole file in the folder of a project of this home.
+
+        A step in a graph file, or in a project that only one process has, did not.
+        """
         if touched.project == PRIVATE or touched.root or touched.do == StepKind.LINES:
             return False
         return touched.project in self.engine.sources and touched.project not in self.engine.extra
 
     def _name_of_graph_file(self, file: str | None) -> str | None:
-        """Return the name of a graph file in a copy. None if no project of this home has the file.
+        """Return the name of a graph file in a copy.
 
-        file: its absolute path.
+        file: the absolute path of the graph file; None or "" if a step was not about a graph file.
+
+        None means that no project of this home has the file.
         """
         if not file:
             return None
@@ -467,6 +496,8 @@ class Contents:
         """Whether a copy includes the file or folder that a change touched at `path`."""
         if touched.project in self.engine.layout.built_in:
             return all(is_kept_name(touched.project, part) for part in path.split("/"))
+        # A copy of a project in another folder has only its notes. A folder has no ending that
+        # would show a note, so folders are always included. `old` is the hash of a moved file.
         is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
         if is_moved_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR):
             return True
@@ -474,7 +505,7 @@ class Contents:
 
     @verb
     def read(self, project: str, path: str) -> File:
-        """Read a file as it is now. Raises NotFound, OutsideError, StorageError."""
+        """Return a file as it is on disk now. Raises NotFound, OutsideError, StorageError."""
         source = self.engine.source(project)
         if source.holds_entities:
             return read_file(source.root)
@@ -487,7 +518,9 @@ class Contents:
 
     @verb
     def text(self, digest: str) -> bytes | None:
-        """Return a replaced text from the history by its SHA-256. None if it is not kept."""
+        """Return a replaced text from the history by its SHA-256. None if the history does not have
+        it.
+        """
         try:
             return self.engine.ledger.history.text(digest, "")
         except (NotFound, StorageError):
@@ -507,8 +540,8 @@ class Contents:
     def have_texts(self) -> None:
         """Download all texts of the history into the home's folder.
 
-        With notes in a database, the folder holds only the texts that this machine has used. For
-        other homes nothing is left to do.
+        If the notes are in a database, the folder holds only those texts that this machine has used
+        so far. In any other home, all texts are there already.
         """
         digests = filter(None, self.engine.ledger.history.referenced())
         for digest in sorted(digests):
@@ -517,17 +550,20 @@ class Contents:
 
     @verb
     def reads(self) -> dict[str, ReadRow]:
-        """Return the reads that are not yet counted in headers, by the id of the note.
+        """Return the reads that are not yet written in the headers of notes, by the id of the note.
 
-        With notes in a database, reads on all machines are included.
+        If the notes are in a database, the reads on all machines are included.
         """
         return self.engine.reads.whole()
 
 
 def is_kept_name(project: str, name: str) -> bool:
-    """Whether a copy includes a file or folder of this name in a project of the home.
+    """Whether a copy includes a file or folder with this name.
 
-    The only hidden names included are the records of banks, and files made with the memory tool.
+    project: a project inside the home.
+
+    Hidden files are left out, with two exceptions: the record of a memory bank (BANK_RECORD), and
+    all files of the project `memories`, which models write with the memory tool.
     """
     if (
         name.startswith(TEMP_PREFIX)
@@ -540,18 +576,21 @@ def is_kept_name(project: str, name: str) -> bool:
 
 
 class _CopiedFile(NamedTuple):
-    """A file, folder or link to copy: its name in a copy, and its absolute path."""
+    """A file, folder or link to copy.
+
+    Its name is the name in a copy, its place is the absolute path on disk.
+    """
 
     name: str
     place: str
 
 
 class _SentFile(NamedTuple):
-    """A file that the database has.
+    """A file, folder or link that this process has sent to the database, or has found there.
 
     stamp: the size and times of the file when it was read.
     kind: `file`, `folder` or `link`.
-    digest: the SHA-256 of a file; empty for folders and links.
+    digest: the SHA-256 of a file; "" for folders and links.
     """
 
     stamp: Values
@@ -565,7 +604,10 @@ class _SentFile(NamedTuple):
 
 
 def _may_be_stored(project: str, path: str, dir_entry: os.DirEntry[str]) -> bool:
-    """Whether a database takes a file: its name is allowed, and it is not a socket or device."""
+    """Whether the database takes a file, folder or link of a project.
+
+    The name must be allowed, and the entry must not be a socket or a device.
+    """
     if not is_kept_name(project, dir_entry.name):
         return False
     try:
@@ -576,10 +618,11 @@ def _may_be_stored(project: str, path: str, dir_entry: os.DirEntry[str]) -> bool
 
 
 def _row_of(key: Key, place: str, status: os.stat_result) -> FileRow:
-    """Read a file, folder or link as a row of the database.
+    """Read a file, folder or link, and return it as a row of the database.
 
     key: its project and path.
     place: its absolute path.
+    status: the result of `os.lstat` for it.
     """
     project, path = key
     if stat.S_ISLNK(status.st_mode):
@@ -594,16 +637,17 @@ def _row_of(key: Key, place: str, status: os.stat_result) -> FileRow:
 
 @dataclass(slots=True)
 class IntoDatabase:
-    """Moves the home of `session`, the owner's, into a database.
+    """Moves a home into a database.
 
-    address: the address of the database and its space, `postgresql://…`.
+    session: the owner's session in the home to move.
+    address: the address of the database and of the space in it, `postgresql://…`.
 
     Results of `run`:
     digests: the SHA-256 of each file that the server has now, by the file's name in a copy.
     size: the bytes of these files together.
-    texts, changes: how many replaced texts and changes the history has.
-    left: the files that a database does not take, as `project/path`.
-    outside: the projects whose notes are not in the home.
+    texts, changes: how many replaced texts and how many changes the history has.
+    left: the files that the database does not take, as `project/path`.
+    outside: the projects whose notes are not in the home and are therefore not moved.
     """
 
     session: WritingSession
@@ -618,14 +662,15 @@ class IntoDatabase:
     """The files that this process has sent, or has found in the database."""
 
     def run(self, *, dry_run: bool, progress: Callable[[int, int], None] | None) -> None:
-        """Move the home, or go on with a move that was interrupted.
+        """Move the home, or continue a move that was interrupted.
 
-        dry_run: only count what would be moved.
-        progress: called with the number of files that were sent, and the number of all files.
+        dry_run: only count the files that would be moved.
+        progress: called with the number of files that were sent so far, and the number of all
+            files.
 
-        The home can be used during the first pass. A second pass, with the home locked, sends the
-        rest. Raises InvalidInput for a space with notes, DatabaseAway, DatabaseRefused,
-        StorageError.
+        The home can be used while a first pass sends the files. A second pass then locks the home,
+        and sends the files that have changed since the first pass. Raises InvalidInput for a space
+        with notes, DatabaseAway, DatabaseRefused, StorageError.
         """
         target = config.load(self.address, unread=True)
         if target.url is None:
@@ -658,7 +703,7 @@ class IntoDatabase:
             space.close()
 
     def _count(self, places: dict[Key, _CopiedFile]) -> None:
-        """Count the files, texts and changes to move, for a dry run."""
+        """Count the files, texts and changes that a move would send. It is used for a dry run."""
         for file in places.values():
             status = os.lstat(file.place)
             if stat.S_ISREG(status.st_mode):
@@ -670,10 +715,11 @@ class IntoDatabase:
     def _check_stored(
         self, space: NewSpace, stored_digests: dict[Key, str], answers: dict[Key, FileRow]
     ) -> None:
-        """Raise StorageError unless the server returns exactly the bytes that were read here.
+        """Raise StorageError unless the server has exactly the bytes that were read here.
 
-        stored_digests: the SHA-256 of the files as the server has them.
-        answers: the rows of answers to questions, which are not files.
+        stored_digests: the SHA-256 of each file, as the server computed them from its own bytes.
+        answers: the rows with the owner's answers. They do not come from files, so `_sent` does not
+            have them.
         """
         read_digests = {key: file.digest for key, file in self._sent.items() if file.kind == "file"}
         read_digests |= {key: row.sha256 or "" for key, row in answers.items()}
@@ -686,7 +732,8 @@ class IntoDatabase:
     def _places(self) -> dict[Key, _CopiedFile]:
         """Return every file, folder and link to move, by (project, path).
 
-        Also sets `left` and `outside`.
+        This also sets `left` to the files that cannot be moved, and `outside` to the projects that
+        are not moved.
         """
         engine = self.session.engine
         contents = Contents(self.session)
@@ -706,7 +753,9 @@ class IntoDatabase:
         return places
 
     def _answers(self) -> dict[Key, FileRow]:
-        """Return the answers of the owner and the requests of agents as rows of the database."""
+        """Return the owner's answers and the requests of agents as rows of the database, by
+        (project, path).
+        """
         rows = self.session.engine.ledger.review_rows
         answer_rows: dict[Key, FileRow] = {}
         for path in rows.paths():
@@ -716,7 +765,11 @@ class IntoDatabase:
         return answer_rows
 
     def _paths_below(self, project: str, root: str) -> Iterator[str]:
-        """Yield the paths of a project that a database takes. The others are added to `left`."""
+        """Yield the paths of a project that the database takes. All other paths are added to
+        `left`.
+
+        root: the folder of the project.
+        """
         waiting_folders = [""]
         while waiting_folders:
             folder = waiting_folders.pop()
@@ -741,7 +794,13 @@ class IntoDatabase:
         places: dict[Key, _CopiedFile],
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Make the database equal to this home: first files and answers, then the history."""
+        """Make the database equal to this home.
+
+        places: the files, folders and links to move, by (project, path).
+        progress: called with the number of files that were sent, and the number of all files.
+
+        The history is sent last.
+        """
         self._fill_files(space, places, progress)
         self._fill_changes(space)
         self._fill_texts(space)
@@ -752,7 +811,7 @@ class IntoDatabase:
         places: dict[Key, _CopiedFile],
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Make the database hold the files of `places`, and the answers to questions."""
+        """Make the database hold exactly the files of `places`, and the owner's answers."""
         stored_files = space.files()
         answers = self._answers()
         space.remove_files(
@@ -771,7 +830,7 @@ class IntoDatabase:
                 progress(sent_count, len(places))
 
     def _fill_changes(self, space: NewSpace) -> None:
-        """Make the database hold the changes of the history."""
+        """Make the database hold exactly the changes of the history."""
         changes = self._history()
         stored_changes = space.digests_of_changes()
         space.remove_changes([number for number in stored_changes if number not in changes])
@@ -780,12 +839,13 @@ class IntoDatabase:
             for number, change in changes.items()
             if stored_changes.get(number) != sha256(change.dump())
         ]
+        # Changes are small, so only their number limits a batch: each counts as 0 bytes.
         for part in batches(differing, _MAX_BATCH_ROWS, lambda _: 0, 1):
             space.put_changes(part)
         self.changes = len(changes)
 
     def _fill_texts(self, space: NewSpace) -> None:
-        """Make the database hold the replaced texts of the history."""
+        """Make the database hold exactly the replaced texts of the history."""
         history = self.session.engine.ledger.history
         own_texts = set(history.texts())
         stored_texts = space.texts()
@@ -800,13 +860,17 @@ class IntoDatabase:
         places: dict[Key, _CopiedFile],
         stored_files: dict[Key, tuple[str, str | None, int | None]],
     ) -> Iterator[FileRow]:
-        """Yield a row for each file that was not sent yet, or that has changed since.
+        """Yield a row for each file of `places` that was not sent yet, or that has changed since.
 
-        stored_files: (kind, SHA-256 or target of a link, mode) of the files in the database. A file
-            that is there already has the kind `_STORED_KIND` and no body.
+        stored_files: (kind, content, mode) of each file in the database. The content is the SHA-256
+            of a file, the target of a link, or None for a folder.
+
+        If the database has a file already as it is now, its row has the kind `_STORED_KIND` and no
+        body.
         """
         for key, copied_file in places.items():
-            # A file may be gone by now. In the second pass nobody removes files.
+            # In the first pass, another program may have removed the file since it was listed. In
+            # the second pass the home is locked.
             with suppress(FileNotFoundError):
                 status = os.lstat(copied_file.place)
                 stamp = stamp_of(status)
@@ -820,7 +884,10 @@ class IntoDatabase:
                 yield row._replace(kind=_STORED_KIND, body=None) if is_stored else row
 
     def _older_text(self, digest: str) -> bytes:
-        """Return a replaced text from the history. Raises StorageError if it is damaged."""
+        """Return a replaced text from the history. Raises StorageError if the text is damaged.
+
+        digest: the SHA-256 of the text.
+        """
         try:
             return self.session.engine.ledger.history.text(digest, "")
         except (NotFound, StorageError):
@@ -828,23 +895,25 @@ class IntoDatabase:
             raise StorageError(name, "it is damaged; see memory doctor") from None
 
     def _history(self) -> dict[int, Change]:
-        """Return all changes of the history by their numbers."""
+        """Return all changes of the history, by their numbers."""
         history = self.session.engine.ledger.history
         return {change.number: change for change in history.changes(origins=True)}
 
     def _shared(self) -> dict[str, bytes]:
-        """Return the files that all machines of the database share, by their names.
+        """Return the contents of the files that all machines of the database share, by the names of
+        the files.
 
-        These are the configuration, the table of access tokens and the report of the last dream.
+        They are the configuration, the table of access tokens and the report of the last dream.
         """
         layout = self.session.engine.layout
         settings = self.session.engine.settings
-        # On other machines a project is a folder of the home. One outside the home does not exist.
+        # On the other machines, each project is a folder of the home. A project that was outside
+        # this home was not moved, so it is removed from the configuration.
         changes = {
             f"projects.{name}": None if name in self.outside else f"{OWN}/{name}"
             for name in settings.projects
         }
-        # Each machine has its own places.
+        # These settings are folders of one machine, so the other machines must not get them.
         changes |= _stored_keys(layout.config, "storage.root", "storage.state")
         shared_files = {}
         if layout.config.exists():
@@ -863,6 +932,10 @@ def without_state(config: Path) -> str:
 
 
 def _stored_keys(config: Path, *keys: str) -> dict[str, None]:
-    """Return the keys that a configuration has, with None, which means to remove the key."""
+    """Return a change that removes some keys from a configuration, for `config_text.change`.
+
+    keys: the keys to remove. Keys that the configuration does not have are left out. The result has
+        None for each other key, which means to remove it.
+    """
     rows = config_text.read(config)
     return {key: None for key in keys if config_text.stored_value(rows, key)}

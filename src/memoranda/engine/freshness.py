@@ -1,12 +1,14 @@
 """Keep the index in step with the files on disk.
 
-Before each call, `Freshness.update` looks for changed files. It asks the system's watch, or it
-sweeps: it compares the times and sizes of all files with the index. So a call sees every change
-that was on disk before it, by whatever program.
+Before each call, `Freshness.update` looks for changed files. There are two ways. The watch lists
+the changes that the operating system has reported. A sweep compares the times and sizes of all
+files of a project with the index. So a call sees every change that was on disk before it, whichever
+program made it.
 
 The exception is a server with a large project, whose first sweep would take long. Such a project is
-late: calls are answered from the index, with a warning, and the sweep goes on between calls
-(`catch_up`). Changes made after the first call are seen all the same, as the watch tells of them.
+called late: calls are answered from the index, with a warning, and the sweep goes on between calls
+(`catch_up`). Changes made after the server has started are seen all the same, because the watch
+reports them.
 """
 
 from __future__ import annotations
@@ -76,16 +78,16 @@ UTF16 = with_code(
 
 
 class Freshness:
-    """Finds the changes on disk that the index lacks. The caller holds the engine's guard.
+    """Finds the changes on disk that the index lacks. The caller must hold the engine's guard.
 
-    sources: the sources of all projects; set again when the projects change.
+    sources: the sources of all projects. The engine sets them again when the projects change.
     load: returns the note at a path of a source.
-    files: returns the means by which other processes read many files of a source.
-    watch: whether to let the system report changes.
-    may_be_late: whether large projects are swept between calls. The caller has to call `catch_up`
-        as long as `late` names projects.
-    socket: where the daemon listens. A process that would have to sweep projects asks the daemon
-        first, and skips those that the daemon watches.
+    files: returns the functions with which other processes read many files of a source.
+    watch: whether to let the operating system report changes.
+    may_be_late: whether large projects are swept between calls. Then the caller has to call
+        `catch_up` until `late` is empty.
+    socket: where the daemon listens. Before this process sweeps projects, it asks the daemon, and
+        it need not sweep the projects that the daemon watches.
     """
 
     def __init__(
@@ -118,20 +120,22 @@ class Freshness:
         self._pending: set[str] = set(self.sources)
         # The number of the opening of the index (`Index.openings`) that was last brought up to date.
         self._openings = 0
-        # When the last complete update began (time.monotonic). 0 means that the next must look.
+        # When the last complete update began (time.monotonic). 0 means that it failed, or that
+        # `forget` was called, so the next update must look at the disk.
         self._looked = 0.0
         # By project, the reasons why a sweep could not see all files.
         self._troubles: dict[str, list[str]] = {}
         # By (project, path), the stamp of a file that is not text.
         self._skipped: dict[tuple[str, str], Stamp] = {}
         self._shared: dict[str, set[str]] = {}
-        """By project, the notes whose file has a second name (a hard link). The watch does not see
-        what is written under the other name.
+        """By project, the paths of notes whose file has a second name (a hard link).
+
+        The watch does not see changes that are made under the second name.
         """
         self.scopes: dict[str, str] = {}
         """The scope in force of each project that only some agents may use."""
         self.late: dict[str, Iterator[None]] = {}
-        """By late project, its sweep. Each `next` compares a few more files."""
+        """The running sweep of each late project. Each `next` compares a few more files."""
         self.unreadable: dict[tuple[str, str], str] = {}
         """By (project, path), the reason why a file was left out: it cannot be read."""
         self.is_current = False
@@ -139,10 +143,10 @@ class Freshness:
         self.behind = ""
         """The reason why the index may lack the last changes. Empty if it has them."""
         self.elsewhere = ""
-        """The reason why changes of other machines may be missing. Empty if they are here."""
+        """The reason why changes of other machines may be missing. Empty if none is missing."""
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching, and end the sweeps of late projects. The next update opens a new watch."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None
@@ -150,9 +154,9 @@ class Freshness:
         self.late.clear()
 
     def forget(self, *, whole: bool = False) -> None:
-        """Sweep all projects in the next update.
+        """Make the next update sweep all projects.
 
-        whole: whether no project may be late then.
+        whole: whether the next update must also finish the sweeps of large projects.
         """
         self._must_be_whole |= whole
         self._looked = 0.0
@@ -167,7 +171,9 @@ class Freshness:
 
     @property
     def warnings(self) -> list[ProjectWarning]:
-        """Warnings about projects whose files the last update could not see completely."""
+        """Warnings about changes on disk that the index may not have, such as files that cannot be
+        read.
+        """
         warnings = []
         for name, troubles in sorted(self._troubles.items()):
             warnings += [ProjectWarning(text, name) for text in troubles]
@@ -176,7 +182,7 @@ class Freshness:
         return warnings + [ProjectWarning(text) for text in (self.behind, self.elsewhere) if text]
 
     def has_seen(self, moment: float) -> bool:
-        """Whether the index was completely updated after a moment (time.monotonic)."""
+        """Whether the index was completely brought up to date after a moment (time.monotonic)."""
         if moment >= self._looked or self.behind:
             return False
         self._index.pin()
@@ -187,8 +193,10 @@ class Freshness:
     ) -> Result:
         """Make the index show every change on disk, and return what changed.
 
-        is_locked: whether the caller holds the home's lock, which the daemon may be waiting for.
-        whole: whether no project may be late.
+        progress: called to report how far a sweep has got.
+        is_locked: whether the caller holds the home's lock. The daemon may be waiting for this
+            lock.
+        whole: whether to finish the sweeps of large projects, too.
         """
         from memoranda.index.sync import Result
 
@@ -211,7 +219,7 @@ class Freshness:
             raise
         is_other_index = self._index.openings != openings
         if is_other_index:
-            # Making a new index may have taken long.
+            # This update filled a new index, which may have taken long.
             self._index.try_later()
         self._looked = begun
         self.behind = ""
@@ -220,12 +228,12 @@ class Freshness:
     def _update(
         self, result: Result, progress: Progress | None, daemon_seconds: float, whole: bool
     ) -> None:
-        """Carry out `update`, and add the changes to `result`.
+        """Do the work of `update`, and add the changes to `result`.
 
         daemon_seconds: how long to wait for the daemon's answer.
         """
         sources = self.sources
-        # A verb sees a single index, even if another process rebuilds it.
+        # From here to its end, a verb uses the same index, even if another process replaces it.
         self._index.pin()
         if self._index.openings != self._openings:
             self._begin_with_this_index()
@@ -256,7 +264,7 @@ class Freshness:
         self.retire_expired()
 
     def _begin_with_this_index(self) -> None:
-        """Sweep all projects, as another process has replaced the index."""
+        """Prepare a sweep of all projects, because another process has replaced the index."""
         self._openings = self._index.openings
         self._pending = set(self.sources)
         if self.late:
@@ -264,7 +272,9 @@ class Freshness:
         self._load_skipped()
 
     def _has_another_root(self) -> bool:
-        """Whether the folder of a watched project was created, removed or replaced by another."""
+        """Whether the folder of a watched project was created, removed or replaced since the watch
+        began.
+        """
         if not self._watch:
             return False
         roots = {name: _identity(self.sources[name].root) for name in self._roots}
@@ -284,7 +294,7 @@ class Freshness:
         return changes
 
     def _beyond_the_watch(self) -> set[str]:
-        """Return the projects of which the watch does not see every change."""
+        """Return the projects that must be swept, because the watch does not see all their changes."""
         many_shared = {
             name for name, paths in self._shared.items() if len(paths) > _MAX_SHARED_FILES
         }
@@ -293,7 +303,10 @@ class Freshness:
         return (uncertain & self.sources.keys()) | unwatched
 
     def _look_at_changes(self, changes: Changes, projects: set[str], result: Result) -> None:
-        """Make the index show the changes that the watch has seen in these projects."""
+        """Make the index show the changes that the watch has seen in these projects.
+
+        Files with a second name are looked at, too, because the watch cannot see all their changes.
+        """
         for project, folder in sorted(changes.folders):
             if project in projects:
                 self._sweep(self.sources[project], result, None, folder)
@@ -306,7 +319,7 @@ class Freshness:
             self._look_at_files(self.sources[project], sorted(self._shared[project]), result)
 
     def _forget_removed_projects(self) -> None:
-        """Take removed projects out of the index and out of the warnings."""
+        """Remove the projects that do not exist any more from the index and from the warnings."""
         index = self._index
         self._troubles = {
             name: texts for name, texts in self._troubles.items() if name in self.sources
@@ -316,7 +329,7 @@ class Freshness:
                 index.forget_project(project)
 
     def _look_at_files(self, source: Source, paths: Sequence[str], result: Result) -> None:
-        """Make the index show these files as they are now."""
+        """Make the index show these files as they are on disk now."""
         differences: list[Difference] = []
         for path in paths:
             differences += self._differences_of_file(source, path)
@@ -327,7 +340,7 @@ class Freshness:
             shared_paths.update(path for path in paths if source.is_shared(path))
 
     def _look_at_conventions(self) -> None:
-        """Have the projects swept whose rules for skipped files have changed."""
+        """Find the projects whose rules about files to skip have changed, and have them swept."""
         changed = {
             name
             for name, source in self.sources.items()
@@ -340,7 +353,7 @@ class Freshness:
     def _forget_other_scopes(self) -> None:
         """Remove projects from the index whose notes have a scope that is no longer in force.
 
-        The sweep that follows indexes them again, with the present scope.
+        The sweep that follows indexes these projects again, with the present scope.
         """
         index = self._index
         for name in sorted(self._pending & self.sources.keys()):
@@ -351,9 +364,11 @@ class Freshness:
                 index.forget_project(name)
 
     def shown(self) -> dict[str, str]:
-        """Return the projects that the index shows as of the last update, with their folders.
+        """Return the folders of the projects that the index shows completely, by the project's
+        name.
 
-        Only projects that this process watches are included.
+        The index shows them as of the last update. Only projects that this process watches are
+        included.
         """
         if self._watch is None or self.behind:
             return {}
@@ -361,12 +376,13 @@ class Freshness:
         return {name: self.sources[name].root for name in watched & self.sources.keys()}
 
     def _shown_by_daemon(self, projects: set[str], daemon_seconds: float) -> set[str]:
-        """Ask the daemon to update the index, and return the projects that need no sweep then.
+        """Ask the daemon to bring the index up to date. Return the projects that need no sweep
+        then.
 
-        projects: the projects to choose from. The daemon knows only those that it watches.
+        projects: the projects that would have to be swept. The result is a part of them.
         daemon_seconds: how long to wait for the answer.
         """
-        # The daemon does not watch graph files. Those are quickly compared.
+        # The daemon does not watch graph files. It is quick to compare them with the index.
         if all(self.sources[name].holds_entities for name in projects):
             return set()
         from memoranda.engine import daemon_client
@@ -374,7 +390,7 @@ class Freshness:
         try:
             answer = daemon_client.ask(self._socket, METHOD, {}, daemon_seconds)
         except OSError:
-            # The daemon is busy.
+            # The daemon is too busy to answer in time.
             return set()
         if not answer or answer["index"] != list(self._index.identity[:2]) or self._index.is_copy:
             # There is no daemon, or it has another index.
@@ -384,13 +400,13 @@ class Freshness:
         return {name for name in projects if daemon_roots.get(name) == self.sources[name].root}
 
     def _load_skipped(self) -> None:
-        """Load from the index which files are not notes."""
+        """Load from the index which files are not notes, and which files cannot be read."""
         skipped = self._index.notes.skipped()
         self._skipped = {key: stamp for key, (stamp, _) in skipped.items()}
         self.unreadable = {key: why for key, (_, why) in skipped.items() if why}
 
     def retire_expired(self) -> None:
-        """Hide entries that are past their time to live from all verbs (contract 004, 4)."""
+        """Hide entries whose time to live has passed from all verbs (contract 004, 4)."""
         now = microseconds(self._clock())
         index = self._index
         if index.notes.expired_paths(now, 1):
@@ -400,8 +416,8 @@ class Freshness:
     def _open_watch(self, may_be_late: bool) -> None:
         """Watch all folders, and begin the sweeps of late projects.
 
-        may_be_late: whether large projects are late. At first only the folders are
-            watched in which the index has notes, as finding all folders takes long.
+        may_be_late: whether large projects are late. Finding all folders of a large project takes
+            long. So only the folders in which the index has notes are watched at first.
         """
         from memoranda.index.watch import Watch
 
@@ -432,13 +448,15 @@ class Freshness:
                 self.late[name] = self._sweep_in_pieces(source, self._watch)
 
     def _takes_long(self, source: FolderSource) -> bool:
-        """Whether a project is so large that calls should not wait until it is compared."""
+        """Whether a project is so large that calls should not wait until it is compared with the
+        index.
+        """
         if self._index.is_copy or source.name in _NEVER_LATE or self._index.seen(source.name):
             return False
         return self._index.notes.number_in(source.name) > LARGE
 
     def _known_folders(self, source: FolderSource) -> list[str]:
-        """Return the folders of a project in which the index has notes, as absolute paths."""
+        """Return the absolute paths of those folders of a project in which the index has notes."""
         folders = [source.root]
         for name in self._index.notes.folders_in(source.name):
             if not has_link(source.root, name):
@@ -446,7 +464,7 @@ class Freshness:
         return folders
 
     def catch_up(self, seconds: float) -> None:
-        """Go on with the sweeps of late projects for about this number of seconds."""
+        """Continue the sweeps of late projects for about this number of seconds."""
         index = self._index
         end = time.monotonic() + seconds
         index.pin()
@@ -459,14 +477,14 @@ class Freshness:
                 if self.late.pop(name, None) is not None:
                     self._pending.discard(name)
         except BaseException:
-            # The next update begins the sweep again.
+            # A generator that has raised an error is at its end. The next update makes a new one.
             self.close()
             raise
         finally:
             index.unpin()
 
     def look_at(self, project: str, path: str) -> None:
-        """Make the index show one file of a late project as it is now."""
+        """Make the index show one file as it is now, if its project is late."""
         if project in self.late:
             from memoranda.index.sync import Result
 
@@ -474,12 +492,12 @@ class Freshness:
             self._apply(source, self._differences_of_file(source, path), Result())
 
     def _sweep_in_pieces(self, source: FolderSource, watch: Watch) -> Iterator[None]:
-        """Compare a late project with the index and apply the differences. Yields often.
+        """Compare a late project with the index, and apply the differences. Yields often.
 
-        Each folder is watched before it is listed, so no change is missed. All differences are
-        collected before the first is applied: only then is a file that moved to another folder
-        known to be the same note. Other programs may write in between, so each difference is
-        checked again before it is applied.
+        Each folder is watched before it is listed, so that no change is missed. The first
+        difference is applied only after all have been collected. Before that, a file that moved to
+        another folder would look like a removed note and a new note. Other programs may write in
+        the meantime, so each difference is checked again before it is applied.
         """
         from memoranda.index import sync
 
@@ -510,7 +528,7 @@ class Freshness:
             waiting_folders += subfolders
             unreadable_folders += listing.unreadable
             self._shared.setdefault(name, set()).update(listing.shared)
-            # In a folder that cannot be read, no note counts as removed.
+            # If a folder cannot be read, nobody knows which of its notes were removed.
             if listing.unreadable:
                 continue
             for part in notes.not_among(name, folder, seen_paths, subfolders, _LISTED_FILES):
@@ -529,7 +547,9 @@ class Freshness:
             self._forget_lost_files(source)
 
     def _forget_lost_files(self, source: FolderSource) -> None:
-        """Forget the files of a project that were left out of the index and are gone now."""
+        """Forget those files of a project that were left out of the index and do not exist any
+        more.
+        """
         lost: list[tuple[str, str]] = []
         for project, path in self.unreadable.keys() | self._skipped.keys():
             if project == source.name and source.stamp(path) is None:
@@ -538,9 +558,11 @@ class Freshness:
             self._notice_all(lost)
 
     def _try_to_apply(self, source: FolderSource, changes: Sequence[Difference]) -> bool:
-        """Apply the differences, found a while ago, that still exist.
+        """Apply those differences to the index that still exist.
 
-        Returns False if another process keeps the home's lock.
+        changes: differences that were found a while ago.
+
+        Returns False if another process holds the home's lock. Then nothing was applied.
         """
         from memoranda.index.sync import Result
 
@@ -562,7 +584,10 @@ class Freshness:
         return True
 
     def _is_still_moved(self, source: FolderSource, old_path: str, path: str) -> bool:
-        """Whether the file at `old_path` is gone, and the one at `path` is not in the index yet."""
+        """Whether a difference that says that a file was moved is still right.
+
+        It is if no file is at `old_path`, a file is at `path`, and the index has no note at `path`.
+        """
         if source.stamp(old_path) is not None or not source.stamp(path):
             return False
         return self._index.notes.stamp(source.name, path) is None
@@ -570,7 +595,10 @@ class Freshness:
     def _sweep(
         self, source: Source, result: Result, progress: Progress | None, folder: str = ""
     ) -> None:
-        """Compare a project, or one folder of it, with the index, and apply the differences."""
+        """Compare a project, or one folder of it, with the index, and apply the differences.
+
+        folder: the folder; "" for the whole project.
+        """
         index = self._index
         name = source.name
         self._troubles.pop(name, None)
@@ -599,7 +627,10 @@ class Freshness:
     def _changes_in(self, source: Source, folder: str) -> Sequence[Difference]:
         """Return the differences between a project, or one folder of it, and the index.
 
-        A project that cannot be read gets an entry in `_troubles`. Raises MemorandaError.
+        folder: the folder; "" for the whole project.
+
+        If the project cannot be read, the result is empty and `_troubles` gets the reason. Raises
+        MemorandaError.
         """
         trouble = source.trouble()
         if trouble:
@@ -613,20 +644,23 @@ class Freshness:
         return self._changes_by_listing(source, folder)
 
     def _is_to_come(self, source: Source) -> bool:
-        """Whether a project that cannot be read is one that nobody has written to yet."""
+        """Whether a project does not exist on disk because nobody has written to it yet."""
         if not source.optional or source.version() is not None:
             return False
         return not self._index.notes.stamps(source.name)
 
     def _changes_of(self, source: Source, paths: Iterable[str]) -> list[Difference]:
-        """Return the differences between files, or entities of a graph file, and the index."""
+        """Return the differences between some files of a project and the index.
+
+        paths: the paths of files, or of the entities of a graph file.
+        """
         changes: list[Difference] = []
         for path in paths:
             changes += self._index.plan_file(source.name, path, source.stamp(path))
         return changes
 
     def _changes_by_listing(self, source: Source, folder: str) -> Sequence[Difference]:
-        """List the files of a project or folder, and return the differences to the index."""
+        """List the files of a project or folder, and return their differences to the index."""
         name = source.name
         listing = Listing()
         parts = self._parts(source, folder, listing)
@@ -640,7 +674,9 @@ class Freshness:
         return changes
 
     def _differences_of_file(self, source: Source, path: str) -> list[Difference]:
-        """Return the changes that make the index show one file as it is now."""
+        """Return the differences between one file and the index. Applied, they make the index up to
+        date.
+        """
         # A stamp of None means that there is no note.
         stamp = source.stamp(path) if source.is_note(path) else None
         is_known_as_skipped = stamp is not None and stamp == self._skipped.get((source.name, path))
@@ -698,16 +734,17 @@ class Freshness:
                 self._index.notes.skip(*key, bounded(stamp), str(error))
 
     def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
-        """Yield the stamps of a project's files by path, part by part.
+        """Yield the stamps of a project's files by path, in several parts.
 
-        Files that are known not to be text, and have not changed, are left out.
+        A file is left out if it is known not to be text and has not changed since.
 
         folder: the folder to list; "" for the whole project.
-        listing: is filled with the folders that cannot be read, and other findings.
+        listing: gets the folders that cannot be read, and other findings.
         """
         name = source.name
         skipped = self._skipped
-        # The files that are not notes; the rest of these at the end is gone.
+        # At first these are all files that are not notes. Each file that is listed is taken out, so
+        # in the end only files are left that do not exist any more.
         removed = {
             path
             for project, path in self.unreadable.keys() | skipped.keys()
@@ -724,7 +761,11 @@ class Freshness:
             self._notice_all([(name, path) for path in removed])
 
     def drop_derived(self) -> None:
-        """Make everything again that is derived from notes, as another machine has erased some."""
+        """Remove everything that is derived from notes. It is made again when it is needed.
+
+        This is done after another machine has erased notes, so that no copy of their text remains
+        here.
+        """
         layout = self._ledger.layout
         with self._ledger.lock:
             self.rebuild_others()
@@ -736,9 +777,10 @@ class Freshness:
             layout.erased.unlink(missing_ok=True)
 
     def rebuild_others(self) -> None:
-        """Empty the indexes that this home has for other sets of projects.
+        """Empty the other indexes of this home, which belong to processes with other sets of
+        projects.
 
-        Their processes rebuild them.
+        Each of these processes rebuilds its index.
         """
         for path in self._ledger.layout.indexes():
             if path != self._index.path:
@@ -747,8 +789,8 @@ class Freshness:
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
         """Return the note at a path if it may be indexed.
 
-        note: None for a file that is not text. It is recorded as skipped, so that it is not read
-            again until it changes.
+        note: the note, or None for a file that is not text. Such a file is recorded as skipped, so
+            that it is not read again until it changes. Then the result is None.
         """
         key = (project, path)
         if not self._openings:
@@ -769,7 +811,7 @@ class Freshness:
                 self.notice(*key)
 
     def notice(self, project: str, path: str) -> None:
-        """Forget that a file was skipped, so that it is looked at again."""
+        """Remove a file from the record of skipped files, so that it is read again."""
         self.unreadable.pop((project, path), None)
         if self._skipped.pop((project, path), None) is not None:
             self._index.notes.unskip(project, path)
@@ -781,9 +823,10 @@ def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
 
 
 def _identity(path: str | Path) -> _Identity:
-    """Return a key of the folder or file at a path. None if the path is empty.
+    """Return the device and the inode of the folder or file at a path. None if nothing is at the
+    path.
 
-    Another folder or file at the same path has another key.
+    They show whether another folder or file has taken the place of the former one.
     """
     try:
         status = os.stat(path)

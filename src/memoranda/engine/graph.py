@@ -1,7 +1,7 @@
 """A knowledge graph: entities with observations, and relations between entities.
 
-`Graph` has the verbs, whether the graph is kept in notes or in a file. `FileGraph` is the graph of
-a JSON Lines file (contract 002, 2 and 6).
+`Graph` has the verbs of a graph, for graphs in notes and for graphs in a file. `FileGraph` is the
+graph in a JSON Lines file (contract 002, 2 and 6).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from memoranda.sources.graph_lines import entity_line, relation_line
 from memoranda.sources.graph_lines import parse_graph as parse_graph
 
 T = TypeVar("T")
-# Entities that a search of the graph ranks.
+# How many entities a search of the graph puts in order.
 MAX_RANKED = 1000
 
 
 class NoEntity(MemorandaError):
-    """An observation was given for an entity that does not exist."""
+    """Raised when an observation is added to an entity that does not exist."""
 
     code = "not_found"
 
@@ -39,7 +39,7 @@ class NoEntity(MemorandaError):
 
 
 class AmbiguousEntity(MemorandaError):
-    """Two notes have the same title, so writing to an entity of that name could mean either."""
+    """Raised when a change names an entity, and two notes have this name as their title."""
 
     code = "ambiguous"
 
@@ -50,10 +50,10 @@ class AmbiguousEntity(MemorandaError):
 class GraphEdits(Protocol):
     """The edits that one call collects before they are made.
 
-    `NoteEdits` collects them for notes, `LineEdit` for lines of a graph file. `LineEdit` in
-    sources/graph_file.py says what each method does.
+    `NoteEdits` collects edits of notes, and `LineEdit` edits of the lines of a graph file.
+    `LineEdit` in sources/graph_file.py explains each method.
 
-    known: the names of the call that belong to entities of the graph.
+    known: the names that are names of entities, among the names that the call is about.
     """
 
     known: set[str]
@@ -72,9 +72,9 @@ class GraphEdits(Protocol):
 class Graph(Protocol):
     """Entities and relations, with the verbs that read and change them.
 
-    A call is all or nothing, durable on return, and applied in turn with other calls. Names compare
-    by code point. Reading sees the changes that any program wrote before. The errors raised are in
-    errors.py.
+    A change is made as a whole or not at all, and it is on disk when the call returns. Names must
+    be equal code point by code point. A reading verb sees the changes that any program has made
+    before. errors.py has the errors that are raised.
     """
 
     session: PlaceVerbs
@@ -87,65 +87,67 @@ class Graph(Protocol):
         self._index = session.engine.index
 
     def keys(self) -> list[EntityKey]:
-        """Every entity, in stored order."""
+        """Return all entities in stored order."""
 
     def named(self, names: Iterable[str]) -> list[EntityKey]:
-        """The entities with one of these names, in stored order."""
+        """Return the entities with one of these names, in stored order."""
 
     def matching(self, text: str) -> list[EntityKey]:
-        """The entities that hold `text` in their name, type or any one observation, in stored
-        order.
+        """Return the entities that have `text` in their name, in their type or in one observation.
 
-        The texts are compared in lower case.
+        They are in stored order. Case does not matter.
         """
 
     def ranked(self, text: str) -> list[EntityKey]:
-        """The entities that hold the words of `text` in any order, best first.
+        """Return the entities that have the words of `text` in any order, the best first.
 
-        An entity found only by its type comes last.
+        An entity that has the words only in its type comes last.
         """
 
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
-        """The observations of each of these entities, in stored order."""
+        """Return the observations of each of these entities, in stored order."""
 
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        """The header keys of each of these entities that belong to another program, not to the
-        graph.
-        """
+        """Return the further keys of each of these entities, which belong to other programs."""
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        """The relations with at least one end among `names`, in stored order.
+        """Return the relations from or to one of `names`, in stored order.
 
-        names: None for all relations.
+        names: None means all relations.
         """
 
     def version(self) -> Any:
-        """A value that changes with the graph, even while the graph cannot be read."""
+        """Return a value that differs after every change of the graph, even if the graph cannot be
+        read.
+        """
 
     def warnings(self) -> list[str]:
-        """Warnings about lines that are not shown; none for most graphs."""
+        """Return warnings about lines of a graph file that are not shown. Most graphs have none."""
         return []
 
     def at_once(self, read: Callable[[], T]) -> T:
-        """Return the result of `read`, a function that only reads.
+        """Call `read`, a function that only reads, and return its result.
 
-        It sees the graph at one moment.
+        During the call, the graph does not change.
         """
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
-        """Call `plan` with the edits to fill, and make these edits as one change. Returns the
-        result of `plan`.
+        """Call `plan`, which collects edits, and make these edits as one change.
 
-        verb: how the history names the change.
-        names: the entities that the change is about.
-        plan: may be called several times, if the graph changes meanwhile.
+        verb: the verb of the change in the history.
+        names: the names of the entities that the change is about.
+        plan: gets the edits to collect into. It may be called several times, if the graph changes
+            in between.
+
+        Returns the result of `plan`.
         """
 
     @verb
     def create_entities(self, entities: Sequence[Entity]) -> list[Entity]:
-        """Store the entities whose name is new. Returns these.
+        """Store the entities whose names are new, and return these entities.
 
-        If two entities have one name, the first is stored. Equal observations are stored once.
+        If two entities have the same name, only the first is stored. Equal observations of an
+        entity are stored once.
         """
         entities_by_name: dict[str, Entity] = {}
         for entity in entities:
@@ -169,9 +171,9 @@ class Graph(Protocol):
 
     @verb
     def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
-        """Store the relations that are new. Returns these.
+        """Store the relations that the graph does not have, and return these relations.
 
-        The entities at their ends need not exist.
+        The entities at the ends of a relation need not exist.
         """
         unique_relations = {relation.triple: relation for relation in relations}.values()
 
@@ -188,12 +190,11 @@ class Graph(Protocol):
     def add_observations(
         self, additions: Sequence[tuple[str, Sequence[str]]]
     ) -> list[tuple[str, list[str]]]:
-        """Add to each named entity the observations that it lacks. Returns the added ones by
-        entity.
+        """Add observations to entities, except observations that the entities have already.
 
-        additions: pairs of an entity's name and texts: `[("Anna", ["likes tea"])]`.
+        additions: pairs of an entity's name and texts, such as `[("Anna", ["likes tea"])]`.
 
-        Raises NoEntity.
+        Returns pairs of a name and the added texts, in the order of `additions`. Raises NoEntity.
         """
 
         def plan(edits: GraphEdits) -> list[tuple[str, list[str]]]:
@@ -223,12 +224,12 @@ class Graph(Protocol):
     def merge(
         self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]
     ) -> None:
-        """Merge another graph into this one, as one change.
+        """Merge another graph into this graph, as one change.
 
-        Existing entities get the observations they lack. Entities of one name become one entity.
+        If this graph has an entity with the same name, the entity gets the observations and keys
+        that it lacks. Entities of the other graph with the same name become one entity.
 
-        entities: pairs of an entity and its further header keys. A key is added if the entity lacks
-            it.
+        entities: pairs of an entity and its further header keys.
         """
         merged: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
         for item, new_keys in entities:
@@ -254,7 +255,7 @@ class Graph(Protocol):
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
-        """Remove all entities with these names, and every relation at either end.
+        """Remove all entities with these names, and every relation from or to them.
 
         Unknown names are ignored.
         """
@@ -262,9 +263,10 @@ class Graph(Protocol):
 
     @verb
     def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Remove all copies of these observations. Unknown ones are ignored.
+        """Remove observations from entities. Observations that do not exist are ignored.
 
-        deletions: pairs of an entity's name and the texts to remove.
+        deletions: pairs of an entity's name and the texts to remove. All copies of a text are
+            removed.
         """
         gone_deletions: dict[str, set[str]] = {}
         for name, texts in deletions:
@@ -279,15 +281,15 @@ class Graph(Protocol):
 
     @verb
     def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
-        """Remove all copies of these relations. Unknown ones are ignored."""
+        """Remove all copies of these relations. Relations that do not exist are ignored."""
         names = {relation.source for relation in relations}
         self._change("edit", names, lambda edits: edits.drop_relations(relations))
 
 
 def graph_lines(graph: Graph) -> list[str]:
-    """The graph at one moment as lines of JSON, entities first.
+    """Return the whole graph as lines of JSON: first the entities, then the relations.
 
-    A line: `{"type": "entity", "name": "Anna", …}`.
+    A line is, for example, `{"type": "entity", "name": "Anna", …}`.
     """
 
     def read() -> list[str]:
@@ -305,8 +307,8 @@ def graph_lines(graph: Graph) -> list[str]:
 class FileGraph(Graph):
     """The graph in a JSON Lines file.
 
-    Every caller sees the whole file: graph files have no scopes. The caller is only recorded in the
-    history.
+    A graph file has no scopes, so every caller sees the whole file. The history records the caller
+    of a change.
     """
 
     def __init__(self, session: PlaceVerbs, source: GraphFileSource):
@@ -337,17 +339,20 @@ class FileGraph(Graph):
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
-        """The entities that hold all words of `text`, best first.
+        """Return the entities that have all words of `text`, the best first.
 
-        The index ranks them if the file is a project of this process; entities that it does not
-        find follow. Else the name and type of each entity decide.
+        If the file is a project of this process, the index decides the order, and entities that the
+        index does not find come last. For any other file, the names and types of the entities
+        decide.
         """
         self._fresh()
         words = text.lower().split()
 
         def weight(entity: EntityLine) -> int:
-            """Return how well an entity fits: a word in the name counts 4, in the type 2, the whole
-            name 1.
+            """Return how well an entity fits the words.
+
+            Each word counts 4 if it is in the name, 2 if it is in the type, and 1 more if it is the
+            whole name.
             """
             name = entity.name.lower()
             kind = entity.type.lower()
@@ -368,7 +373,7 @@ class FileGraph(Graph):
                 if entity_line is not None
             }
         else:
-            # The file is not a project of this process, so the index has nothing of it.
+            # The file is not a project of this process, so the index does not have its entities.
             holding.sort(key=lambda entity_line: (-weight(entity_line), entity_line.number))
         ranked_lines |= {
             entity_line.number: entity_line
@@ -397,7 +402,9 @@ class FileGraph(Graph):
 
     @verb
     def version(self) -> Any:
-        """The number of changes of the file; the error's message while it cannot be read."""
+        """Return the number of changes of the file or, if it cannot be read, the message of the
+        error.
+        """
         try:
             self._fresh()
         except MemorandaError as error:
@@ -410,7 +417,9 @@ class FileGraph(Graph):
 
     @verb
     def at_once(self, read: Callable[[], T]) -> T:
-        """Return the result of `read`. The file is checked for changes once, before the call."""
+        """Call `read` and return its result. The file is checked for changes only once, before the
+        call.
+        """
         self._fresh()
         self._is_current = True
         try:
@@ -419,7 +428,9 @@ class FileGraph(Graph):
             self._is_current = False
 
     def _fresh(self) -> None:
-        """Read the graph file again if it changed, and finish a change whose writer died."""
+        """Read the graph file again if it has changed. A change whose writer died is finished
+        first.
+        """
         if self._is_current:
             return
         self.source.fresh()
@@ -428,12 +439,16 @@ class FileGraph(Graph):
             self.source.fresh()
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
-        """Make the edits of `plan` in the file, after checking the new lines for secrets."""
+        """Make the edits of `plan` in the file, if the new lines contain no secrets."""
         source = self.source
         results = list[T]()
 
         def edited() -> LineEdit:
-            """Return the edit of the file's lines that `plan` makes. Raises SecretRefused."""
+            """Return the edit of the file's lines that `plan` makes. Raises SecretRefused.
+
+            This is called again if another program changes the file in between. The last result
+            counts.
+            """
             edit = LineEdit(source, names, verb)
             results.append(plan(edit))
             edit.finish()
@@ -447,7 +462,7 @@ class FileGraph(Graph):
 
 
 def graph_file_of(session: PlaceVerbs, touched: Touched) -> GraphFileSource:
-    """The graph file that a change of lines was about, opened if no project has it."""
+    """Return the graph file that a change of lines was about. It is opened if no project has it."""
     known_source = session.engine.sources.get(touched.project)
     if isinstance(known_source, GraphFileSource):
         return known_source
@@ -455,9 +470,9 @@ def graph_file_of(session: PlaceVerbs, touched: Touched) -> GraphFileSource:
 
 
 def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
-    """The source of the project that is the graph file at this absolute path.
+    """Return the source of the project that is the graph file at this absolute path.
 
-    None if no project is this file.
+    None means that no project is this file.
     """
     sources = session.engine.sources.values()
     return next(
@@ -471,5 +486,5 @@ def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
 
 
 def _key(entity: EntityLine) -> EntityKey:
-    """The key by which the verbs name an entity of the file."""
+    """Return the key by which the verbs name an entity of the file."""
     return EntityKey((entity.order,), entity.name, entity.type, entity)

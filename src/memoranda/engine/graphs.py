@@ -1,8 +1,9 @@
 """Graphs of entities whose entities are notes (contract 002), and the choice of a graph.
 
-`open_graph` returns the graph of a project: the notes of project `graph` (`NoteGraph`), a graph file
-(`FileGraph` of graph.py), the notes of any other project (`ProjectGraph`), or all of them together
-(`EveryGraph`). `NoteEdits` changes the notes of a graph for one call.
+`open_graph` returns the graph of a project. There are four kinds: the notes of project `graph`
+(`NoteGraph`), a graph file (`FileGraph` of graph.py), the notes of any other project
+(`ProjectGraph`), and all graphs together (`EveryGraph`). `NoteEdits` collects the edits that one
+call makes in the notes of a graph.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from memoranda.engine.graph import (
 from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.writing import editable, read_unlocked
-from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.errors import Advice, InvalidInput, MemorandaError
 from memoranda.index.entity_queries import EntityRow, target_name
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.entity import (
@@ -53,21 +54,27 @@ from memoranda.sources.base import File
 from memoranda.sources.graph_file import GraphFileSource
 
 EVERY = "*"
+"""The name that means the graphs of all projects together."""
 # Microseconds since 1970, in the year 9987. A time after the year 9999 could not be written.
 _LATEST = 253_000_000_000_000_000
-# Header keys that memoranda uses itself. A key of an entity with such a name goes below `fields`.
+# Header keys that memoranda uses itself. If a graph file has another key with such a name, the
+# header of the note has this key below `fields`.
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
+# The ends of errors about notes that the graph cannot change.
+_MEND = Advice(" Mend it in an editor or with edit_note.", ("edit_note",), " Mend it in an editor.")
+_DELETE_NOTES = Advice("; use delete_note", ("delete_note",), " and are not deleted here")
 
 
 class NoteGraph(Graph):
-    """The graph of project `graph` for one caller. Entities that the caller may not see are absent.
+    """The graph of project `graph`, as one caller sees it. Other entities do not exist for the
+    caller.
 
-    A placeholder is a note for a name that has relations and is not an entity.
+    A placeholder is a note for a name that has relations but is not an entity.
     """
 
     project = GRAPH_PROJECT
     makes_sources = True
-    """Whether a relation from an unknown name creates a placeholder, which holds the relation."""
+    """Whether a relation from an unknown name creates a placeholder note with the relation."""
 
     @verb
     def keys(self) -> list[EntityKey]:
@@ -86,7 +93,10 @@ class NoteGraph(Graph):
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
-        """Return the entities that a search finds, best first, then those that hold all words."""
+        """Return the entities that a search finds, the best first.
+
+        Then follow the entities in which every word of `text` occurs, if only as a part of a word.
+        """
         self.engine.fresh()
         hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
         entities = self._index.entities
@@ -95,7 +105,7 @@ class NoteGraph(Graph):
         ranked_keys = {hit.note.row: keys[hit.note.row] for hit in hits if hit.note.row in keys}
         words = text.lower().split()
         if words:
-            # The search finds whole words; these entities may hold them as parts of words.
+            # The search above finds only whole words.
             matching_keys = set.intersection(
                 *(set(entities.matching(word, viewer)) for word in words)
             )
@@ -111,20 +121,24 @@ class NoteGraph(Graph):
 
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        """Return the header keys of each entity that memoranda does not use itself."""
+        """Return the header keys of each entity that memoranda does not use itself, with their
+        values.
+        """
         infos = self._index.notes.infos([key.handle for key in keys])
         return [self._unknown_keys_of(infos.get(key.handle)) for key in keys]
 
     def _unknown_keys_of(self, info: NoteInfo | None) -> dict[str, Any]:
-        """Return the unknown keys of one note with typed values, so that 3 is a number.
+        """Return the header keys of one note that memoranda does not use itself, with their values.
 
-        Empty for None: the note is gone.
+        Values have their types, so that 3 is a number. The result is empty for None, which means
+        that the note is gone.
         """
         if info is None:
             return {}
         unknown_keys = _unknown_keys(info.header)
         if unknown_keys:
-            # The index has numbers as texts. So read the file, unless that fails.
+            # The index has the number 3 as the text "3". The types are only in the file. If it
+            # cannot be read, the values of the index are better than nothing.
             with suppress(ValueError, MemorandaError):
                 header_text = split(self.session.file(info).data.decode()).yaml or ""
                 return _unknown_keys(parse_typed(header_text))
@@ -132,9 +146,10 @@ class NoteGraph(Graph):
 
     @verb
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
-        """Say for each entity whether its present header lacks any of the unknown keys given.
+        """Say for each entity whether its header lacks any of the given keys.
 
-        keys: pairs of an entity and its unknown keys. An entity that is gone lacks nothing.
+        keys: pairs of an entity and its keys that memoranda does not use itself. For an entity that
+            is gone, the answer is False.
         """
         infos = self._index.notes.infos([key.handle for key, _ in keys])
         return [
@@ -164,13 +179,15 @@ class NoteGraph(Graph):
             return read()
 
     def notes(self, names: Iterable[str]) -> list[EntityRow]:
-        """Return the notes with these names, entities and placeholders, in order."""
+        """Return the notes with these names in order. They are entities or placeholders."""
         return self._index.entities.named(names, self.session.agent)
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
-        """Carry out `plan` as one change, and return its result.
+        """Carry out `plan` as one change, and return the result of `plan`.
 
+        verb: the verb in the ledger.
         names: the names of all entities that `plan` may touch.
+        plan: makes its edits with the `GraphEdits` that it is called with.
         """
         with self.session.change(verb) as change:
             edits = NoteEdits(self, change, names)
@@ -179,7 +196,7 @@ class NoteGraph(Graph):
         return result
 
     def target_of(self, item: Item, row: EntityRow) -> str:
-        """Return the name of the entity that a relation in the note `row` leads to."""
+        """Return the name of the entity to which a relation in the note `row` leads."""
         return target_name(item.target, item.project)
 
     def observed(self, text: EntityText) -> list[str]:
@@ -188,7 +205,12 @@ class NoteGraph(Graph):
 
 
 class _EditedNote(NamedTuple):
-    """A note that one call edits: its file as it was, and its text with the edits so far."""
+    """A note that one call edits.
+
+    row: the note in the index.
+    file, old_text: the file and its text before the edits.
+    text: the text with the edits so far.
+    """
 
     row: EntityRow
     file: File
@@ -197,12 +219,13 @@ class _EditedNote(NamedTuple):
 
 
 class NoteEdits:
-    """The edits that one call makes in the notes of a graph. Nothing is written before `add_steps`.
+    """The edits that one call makes in the notes of a graph.
 
-    `LineEdit` of sources/graph_file.py does the same for the lines of a graph file. The caller holds
-    the home's lock.
+    The edits are collected. Only `add_steps` adds them to the change that writes them. `LineEdit`
+    of sources/graph_file.py does the same for the lines of a graph file. The caller must hold the
+    home's lock.
 
-    known: the names that are entities.
+    known: the names that are names of entities.
     """
 
     def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):
@@ -211,27 +234,28 @@ class NoteEdits:
         self._change = change
         self._index = graph.session.index
         self.known: set[str] = set()
-        # By name, its notes; more than one if two files have the same title.
+        # The notes of each name. They are several if two files have the same title.
         self._rows: dict[str, list[EntityRow]] = {}
         for row in graph.notes(names):
             self._rows.setdefault(row.name, []).append(row)
             if row.kind is not None:
                 self.known.add(row.name)
-        # By path.
+        # The edited notes, by path.
         self._edited: dict[str, _EditedNote] = {}
-        # By path, the (source, target, type) of the relations in the note.
+        # The (source, target, type) of the relations in each note, by the path of the note.
         self._triples: dict[str, set[tuple[str, str, str]]] = {}
-        # By name, the arguments of `compose` for a new note.
+        # The arguments of `compose` for each new note, by the name of the entity.
         self._new: dict[str, dict[str, Any]] = {}
-        # By path.
+        # The notes to remove, by path.
         self._removed: dict[str, tuple[EntityRow, File]] = {}
-        # Microseconds; 0 if this call has not created a note yet.
+        # The `created_at` of the latest new note in microseconds; 0 if no note was created yet.
         self._last_created = 0
 
     def _row(self, name: str) -> EntityRow | None:
-        """Return the note of a name. None if no note has the name.
+        """Return the note with a name. None if no note has the name.
 
-        An entity goes before a placeholder. Raises AmbiguousEntity if two entities have the name.
+        If an entity and a placeholder have the name, the entity is returned. Raises AmbiguousEntity
+        if two entities have the name.
         """
         rows = self._rows.get(name, [])
         entities = [row for row in rows if row.kind is not None]
@@ -240,12 +264,13 @@ class NoteEdits:
         return next(iter(entities or rows), None)
 
     def _info(self, row: EntityRow) -> NoteInfo:
+        """Return what the index knows about a note."""
         info = self._index.notes.get(self._graph.project, row.path)
         assert info is not None
         return info
 
     def _text(self, row: EntityRow) -> EntityText:
-        """Return the note's text with the edits of this call so far. Raises Locked, NotText."""
+        """Return the text of a note with the edits of this call so far. Raises Locked, NotText."""
         if row.path not in self._edited:
             file, text = editable(self._session, self._info(row))
             self._edited[row.path] = _EditedNote(row, file, text, EntityText(text))
@@ -253,9 +278,9 @@ class NoteEdits:
 
     @contextmanager
     def _changing(self, name: str, row: EntityRow | None = None) -> Iterator[EntityText]:
-        """Give the text of a note to a `with` block that edits it.
+        """Provide a `with` block with the text of a note, which the block edits.
 
-        row: the note, if there may be several of the name.
+        row: the note. It is only needed if several notes may have the name.
 
         Raises InvalidInput if the text has a form that cannot be edited line by line.
         """
@@ -264,10 +289,11 @@ class NoteEdits:
         try:
             yield self._text(row)
         except ValueError as error:
-            why = f"The note {row.path} was not changed: {error}. Mend it in an editor or with edit_note."
-            raise InvalidInput(why) from None
+            why = f"The note {row.path} was not changed: {error}."
+            raise InvalidInput(why, advice=_MEND) from None
 
     def observations(self, name: str) -> list[str]:
+        """Return the observations of an entity, with the edits of this call so far."""
         with self._changing(name) as text:
             return self._graph.observed(text)
 
@@ -284,9 +310,10 @@ class NoteEdits:
         return relation.triple in self._triples[row.path]
 
     def create(self, entity: Entity, other_keys: dict[str, Any]) -> None:
-        """Create the note of an entity, or make its placeholder an entity.
+        """Create the note of an entity. If a placeholder has the name, the placeholder becomes the
+        entity.
 
-        other_keys: unknown keys of the entity, for the header.
+        other_keys: keys of the entity that memoranda does not use itself, for the header.
         """
         if entity.name not in self._rows:
             self._add(
@@ -296,7 +323,7 @@ class NoteEdits:
                 other_keys=other_keys and _header_keys(other_keys),
             )
             return
-        # A placeholder becomes an entity; its relations stay
+        # The placeholder keeps its relations when it becomes an entity.
         with self._changing(entity.name) as text:
             text.make_entity(entity.type, self._created_at())
             present = set(text.observations)
@@ -306,10 +333,10 @@ class NoteEdits:
         self.add_keys(entity.name, other_keys)
 
     def _add(self, name: str, **parts: Any) -> None:
-        """Add a new note.
+        """Add a new note with this name.
 
-        parts: `type`, `observations`, `relations`, `other_keys` (see `compose`); each may be
-            missing. A note without a type is a placeholder.
+        parts: any of `type`, `observations`, `relations`, `other_keys` (see `compose`). A note
+            without a type is a placeholder.
         """
         default_parts: dict[str, Any] = {
             "type": None,
@@ -328,7 +355,10 @@ class NoteEdits:
             text.drop_observations(texts)
 
     def add_keys(self, name: str, other_keys: dict[str, Any]) -> None:
-        """Add unknown keys to an entity. Keys that it has already stay as they are."""
+        """Add keys that memoranda does not use itself to an entity.
+
+        Keys that the entity has already keep their values.
+        """
         keys = _header_keys(other_keys)
         with self._changing(name) as text:
             missing_keys = {key: keys[key] for key in keys.keys() - text.keys}
@@ -338,7 +368,8 @@ class NoteEdits:
     def add_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Add relations to the notes of their sources.
 
-        Raises NoEntity if a source has no note and this graph makes no placeholders.
+        If a source has no note, it gets a placeholder. Raises NoEntity if this graph makes no
+        placeholders.
         """
         pairs: dict[str, list[tuple[str, str]]] = {}
         for relation in relations:
@@ -355,7 +386,7 @@ class NoteEdits:
                 raise NoEntity(name)
 
     def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
-        """Remove relations from all notes of this call. Raises AmbiguousEntity."""
+        """Remove relations from all notes whose names this call may touch. Raises AmbiguousEntity."""
         triples = {relation.triple for relation in relations}
         for name, rows in self._rows.items():
             self._check_one_entity(name)
@@ -364,12 +395,14 @@ class NoteEdits:
 
     def _check_one_entity(self, name: str) -> None:
         """Raise AmbiguousEntity if two entities have this name."""
+        # Only the error of `_row` matters here, not its result.
         self._row(name)
 
     def _drop(self, row: EntityRow, is_dropped: Callable[[tuple[str, str, str]], bool]) -> None:
-        """Remove relations from a note. A placeholder without relations is removed itself.
+        """Remove relations from a note. If a placeholder then has no relations, the placeholder is
+        removed.
 
-        is_dropped: whether to remove the relation (source, target, type).
+        is_dropped: says whether to remove the relation (source, target, type).
         """
         with self._changing(row.name, row) as text:
             text.drop_relations(
@@ -391,14 +424,16 @@ class NoteEdits:
                 self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
                 removed_paths.add(row.path)
 
-        # By path, the name of each other note with a relation to a removed entity.
+        # The names of other notes with a relation to a removed entity, by the path of the note.
         linking_notes: dict[str, str] = {}
         for relation in self._index.entities.relations_at(removed_names, self._session.agent):
+            # The order of a relation is (time of creation, path, line) of its note.
             _, path, _ = relation.order
             if relation.target in removed_names and path not in removed_paths:
                 linking_notes.setdefault(path, relation.source)
 
         def leads_to_removed(triple: tuple[str, str, str]) -> bool:
+            """Whether a relation (source, target, type) leads to a removed entity."""
             _, target, _ = triple
             return target in removed_names
 
@@ -407,7 +442,7 @@ class NoteEdits:
             self._drop(rows_by_path[path], leads_to_removed)
 
     def add_steps(self) -> None:
-        """Add the steps of all edits to the change: changed texts, new notes, removed notes."""
+        """Add a step to the change for each changed text, each new note and each removed note."""
         project = self._graph.project
         change = self._change
         for note in self._edited.values():
@@ -420,14 +455,15 @@ class NoteEdits:
             change.remove(project, row.path, file, scope=row.scope)
 
     def _add_new_notes(self) -> None:
-        """Add a step for each new note. Its file gets a free name made from the entity's name."""
+        """Add a step for each new note. The name of its file is made from the name of the entity."""
         project = self._graph.project
-        # The names without `.md` and without case that this call has used.
+        # The file names that this call has used, in lower case and without `.md`.
         used_stems: set[str] = set()
         root = self._session.engine.source(project).root
         holds_file = self._index.entities.holds_file
 
         def is_taken(stem: str) -> bool:
+            """Whether another note has the file `{stem}.md`, on disk, in the index or in this call."""
             return (
                 folded_name(stem) in used_stems
                 or os.path.lexists(os.path.join(root, f"{stem}.md"))
@@ -441,17 +477,21 @@ class NoteEdits:
             self._change.put(project, f"{stem}.md", text.encode())
 
     def _created_at(self) -> int:
-        """Return a `created_at` in microseconds, later than any other in the graph (5.1)."""
+        """Return a time for `created_at` in microseconds that is later than any other in the graph
+        (5.1).
+
+        Entities are listed in the order of these times, so two must not be equal.
+        """
         last = self._last_created or min(self._index.entities.last_created(), _LATEST)
         self._last_created = max(microseconds(self._session.clock()), last + 1)
         return self._last_created
 
 
 def _header_keys(other_keys: dict[str, Any]) -> dict[str, Any]:
-    """Turn the unknown keys of an entity into keys of its header.
+    """Turn keys that memoranda does not use itself into keys of a header.
 
-    A key that memoranda uses itself goes below `fields`: `{"url": 1, "title": 2}` becomes
-    `{"url": 1, "fields": {"title": 2}}`.
+    A key with the name of a key that memoranda uses goes below `fields`: `{"url": 1, "title": 2}`
+    becomes `{"url": 1, "fields": {"title": 2}}`.
     """
     nested_fields = {key: value for key, value in other_keys.items() if key in _OWN_KEYS}
     header_keys = {key: value for key, value in other_keys.items() if key not in nested_fields}
@@ -461,7 +501,11 @@ def _header_keys(other_keys: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
-    """Return the unknown keys of an entity from its header, the reverse of `_header_keys`."""
+    """Return the keys in a header that memoranda does not use itself.
+
+    This reverses `_header_keys`: `{"url": 1, "fields": {"title": 2}}` becomes `{"url": 1, "title":
+    2}`.
+    """
     nested_fields = header.get("fields")
     other_keys = {
         key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"
@@ -470,12 +514,15 @@ def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
 
 
 class ProjectGraph(NoteGraph):
-    """The graph of any other project. Each note is an entity with the note's title and type.
+    """The graph of a project of ordinary notes. Each note is an entity with the note's title and
+    type.
 
-    Its observations and relations are the lines that the note grammar finds, such as
-    `- [idea] text` and `- uses [[Other]]`. Entities are in order of their creation.
+    The observations and relations of an entity are the lines of the note that the note grammar
+    recognizes, such as `- [idea] text` and `- uses [[Other]]`. The entities are in the order of
+    their creation.
     """
 
+    # A relation must not create a note in a project of ordinary notes.
     makes_sources = False
 
     def __init__(self, session: PlaceVerbs, project: str):
@@ -532,7 +579,7 @@ class ProjectGraph(NoteGraph):
             for info in notes.in_order([row.note for row in self.notes(names)]):
                 relations.update(self._leaving(info))
                 relations.update(self._arriving(info))
-            # A name may have no note. Then only the notes that link to the name tell of it.
+            # Notes may link to a name that no note has. Such a name has only these relations.
             rows = self._index.entities.linking(self.project, names, self.session.agent)
             for info in notes.in_order(rows):
                 relations.update(
@@ -541,7 +588,7 @@ class ProjectGraph(NoteGraph):
         return sorted(relations, key=lambda relation: (relation.order, relation.triple))
 
     def _arriving(self, info: NoteInfo) -> list[GraphRelation]:
-        """Return the relations of other notes of the project that lead to this note."""
+        """Return the relations in other notes of the project that lead to this note."""
         edges = self._index.links.incoming(info, self.session.agent)
         return [
             _relation(edge.note, edge, info.title)
@@ -555,10 +602,10 @@ class ProjectGraph(NoteGraph):
         return [_relation(info, edge, self._name_of(edge.note, edge.target)) for edge in edges]
 
     def _name_of(self, note: NoteInfo | None, target: str) -> str:
-        """Return the name of the entity that a link leads to.
+        """Return the name of the entity to which a link leads.
 
-        note: the note the link leads to. If it is None or in another project, the name is `target`,
-            the text of the link.
+        note: the note to which the link leads; None if there is no such note.
+        target: the text of the link. It is the name if the note is None or in another project.
         """
         if note is not None and note.project == self.project:
             return note.title
@@ -572,7 +619,7 @@ class ProjectGraph(NoteGraph):
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
-        raise InvalidInput(f'Entities of project "{self.project}" are notes; use delete_note')
+        raise InvalidInput(f'Entities of project "{self.project}" are notes', advice=_DELETE_NOTES)
 
     @verb
     def version(self) -> Any:
@@ -591,9 +638,9 @@ class ProjectGraph(NoteGraph):
 
 
 class EveryGraph(Graph):
-    """The graphs of all projects that the caller may see, as one read-only graph.
+    """The graphs of all projects that the caller may see, as one graph that can only be read.
 
-    Each key names the project of its entity.
+    The key of an entity has the name of its project.
     """
 
     def __init__(self, session: PlaceVerbs, graphs: dict[str, Graph]):
@@ -612,7 +659,7 @@ class EveryGraph(Graph):
         return self._each(lambda graph: graph.matching(text))
 
     def ranked(self, text: str) -> list[EntityKey]:
-        """Return the best entity of each project, then the second of each, and so on."""
+        """Return the best entity of each project, then the second of each project, and so on."""
         rankings: list[list[EntityKey]] = []
         for name, graph in self._graphs.items():
             rankings.append([_with_project(key, name) for key in graph.ranked(text)])
@@ -644,7 +691,10 @@ class EveryGraph(Graph):
         return read()
 
     def _each(self, read: Callable[[Graph], list[EntityKey]]) -> list[EntityKey]:
-        """Return the keys that `read` returns for the graphs, together and in order."""
+        """Return the keys of all graphs in order.
+
+        read: returns the keys of one graph.
+        """
         entity_keys: list[EntityKey] = []
         for name, graph in self._graphs.items():
             entity_keys += [_with_project(key, name) for key in read(graph)]
@@ -655,12 +705,14 @@ class EveryGraph(Graph):
 
 
 def _with_project(key: EntityKey, project: str) -> EntityKey:
-    """Add the name of its project to a key, and to its order."""
+    """Return a key with the name of its project, which is also the last part of the key's order."""
     return key._replace(project=project, order=(*key.order, project))
 
 
 def open_graph(session: PlaceVerbs, project: str) -> Graph:
-    """Return the graph of a project, which may be a graph file. `*` means all projects together.
+    """Return the graph of a project, which may be a graph file.
+
+    project: the name of the project; `*` means all projects together.
 
     Raises ProjectNotFound.
     """
@@ -675,19 +727,25 @@ def open_graph(session: PlaceVerbs, project: str) -> Graph:
 
 
 def graph_project(name: str, file: Path) -> os.PathLike[str]:
-    """Return a graph file as a project that `open_memory` accepts.
+    """Return a graph file in the form in which `open_memory` accepts a project.
 
-    name: the name of the project, whatever the file is called.
+    name: the name of the project. It does not depend on the name of the file.
     file: the graph file. It need not exist yet.
     """
     return GraphFileSource(name, file, optional=True)
 
 
 def opener(file: Path) -> Callable[[PlaceVerbs, str], Graph]:
-    """Return a function like `open_graph`, for a home that keeps project `graph` in `file`."""
+    """Return a function like `open_graph` for a home whose project `graph` is a graph file.
+
+    file: the graph file that takes the place of the notes of project `graph`.
+    """
     source_of_file = GraphFileSource(file.stem, file)
 
     def open_here(session: PlaceVerbs, project: str) -> Graph:
+        """Return the graph of a project, as `open_graph` does. For project `graph`, it is the graph
+        file.
+        """
         own_graph = FileGraph(session, source_of(session, source_of_file.root) or source_of_file)
         if project.lower() == GRAPH_PROJECT:
             return own_graph
@@ -699,7 +757,10 @@ def opener(file: Path) -> Callable[[PlaceVerbs, str], Graph]:
 
 
 def graph_in(session: PlaceVerbs, file: Path | None) -> NoteGraph | FileGraph:
-    """Return the graph in `file`, or for None the graph in the notes of project `graph`."""
+    """Return the graph in a graph file.
+
+    file: the graph file; None means the notes of project `graph`.
+    """
     if file is None:
         return NoteGraph(session)
     return FileGraph(session, GraphFileSource(file.stem, file))
@@ -708,8 +769,8 @@ def graph_in(session: PlaceVerbs, file: Path | None) -> NoteGraph | FileGraph:
 def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
     """Return the graph of all projects together.
 
-    own_graph: the graph file that is used in place of the notes of project `graph`. Those notes are
-        not shown then.
+    own_graph: the graph file that is used in place of the notes of project `graph`. These notes are
+        then left out. None if the notes are used.
     """
     graphs = {name: open_graph(session, name) for name in session.engine.sources}
     if own_graph is not None:
@@ -720,10 +781,17 @@ def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
 
 
 def _row(info: NoteInfo) -> EntityRow:
+    """Return a note in the form of a row of the index of entities."""
     created = microseconds(parse_stamp(info.created))
     return EntityRow(info.row, created, info.path, info.scope, info.title, info.type)
 
 
 def _relation(source: NoteInfo, edge: Edge, target: str) -> GraphRelation:
+    """Return a link as a relation of a graph.
+
+    source: the note with the link.
+    edge: the link.
+    target: the name of the entity to which the link leads.
+    """
     order = (microseconds(parse_stamp(source.created)), source.path, edge.line)
     return GraphRelation(source.title, target, edge.type, order)

@@ -1,7 +1,7 @@
-"""How people write notes in a folder that they keep with another program.
+"""How people write notes in a folder in which they also use another program.
 
-New notes follow these habits. They are read from the notes that exist (which header keys they have)
-and from the settings of the folder's programs (`sources/conventions.py`).
+New notes follow these habits. The habits are found in two places: in the notes of the folder (which
+header keys they have), and in the settings of the other programs (`sources/conventions.py`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from memoranda.sources.conventions import Conventions, daily_path
 from memoranda.sources.folder import FolderSource
 from memoranda.text.pattern import lazy_pattern
 
-# Notes whose headers show the habits of a vault.
+# How many notes are looked at, to find the header keys that are a habit.
 _SAMPLE_NOTES = 200
-# How many notes are looked at, and the part of them that has a key which is a habit.
+# A header key is a habit if at least this part of the notes has it.
 _SHARE = 0.25
 # A title that is a day: such a note belongs to the folder of daily notes.
 _DAY = lazy_pattern(r"(\d{4})-(\d{2})-(\d{2})")
@@ -33,7 +33,7 @@ class Habits(NamedTuple):
     """The habits of a folder.
 
     keys: the header keys that notes of the folder usually have.
-    conventions: the settings of the programs that keep the folder.
+    conventions: the settings of the other programs.
     """
 
     keys: frozenset[str]
@@ -46,10 +46,10 @@ class Habits(NamedTuple):
 
 
 def habits_of(session: ReadVerbs, project: str) -> Habits | None:
-    """The habits of a folder that people keep.
+    """Return the habits of a folder in which people also use another program.
 
-    None for projects of memoranda and of Basic Memory, and for an empty folder that no known
-    program uses.
+    None for the projects of memoranda and of Basic Memory. None for an empty folder in which no
+    known program is used.
     """
     source = session.engine.source(project)
     if not isinstance(source, FolderSource) or source.name in session.engine.layout.built_in:
@@ -66,10 +66,11 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
 
 
 def usual_folder(session: ReadVerbs, project: str) -> str:
-    """The folder for a new note that names no folder. "" is the project's top folder.
+    """Return the folder for a new note if the caller names no folder. "" is the project's top
+    folder.
 
-    For an agent it is the folder where agents write, if one is set. Otherwise it is the folder that
-    the program of the vault is set to use.
+    If the owner has set a folder in which agents write, an agent gets this folder. Otherwise it is
+    the folder in the settings of the other program.
     """
     source = session.engine.source(project)
     if not isinstance(source, FolderSource):
@@ -84,10 +85,10 @@ def usual_folder(session: ReadVerbs, project: str) -> str:
 
 
 def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[str, str] | None:
-    """The folder and the file name without extension for a day's note.
+    """Return the folder and the file name without extension for the note of a day.
 
-    `2026-11-28` may give `("daily", "2026-11-28")`. None unless `title` is a day and the folder's
-    programs keep notes of days.
+    For example, `2026-11-28` may give `("daily", "2026-11-28")`. None if `title` is not a day, or
+    if the other program has no notes of days.
     """
     source = session.engine.source(project)
     match = _DAY.fullmatch(title.strip())
@@ -104,10 +105,10 @@ def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[st
 
 
 def with_tags(text: str, tags: Sequence[str], habits: Habits) -> tuple[str, Sequence[str]]:
-    """Write tags into the text, if notes of the folder have no headers.
+    """Write tags into the text of a note, if notes of the folder have no headers.
 
-    Logseq has a first line `tags:: tea, work`; other programs have a last line `#tea #work`.
-    Returns the text, and the tags that still have to be written in a header.
+    For Logseq, a first line `tags:: tea, work` is added. For other programs, a last line `#tea
+    #work` is. Returns the text, and the tags that still have to be written into a header.
     """
     if habits.has_headers or not tags or text.startswith("---"):
         return text, tags

@@ -55,21 +55,25 @@ from memoranda.sources.step import Step, StepKind
 from memoranda.text.pattern import lazy_pattern
 
 _ANOTHER = "; memory undo N takes back another change"
+# The verbs of changes that delete notes.
 _DELETING = ("delete", EXPIRE, "decay")
-# An id of a memory, or its first eight digits and more.
+# The id of a memory, or at least the first eight digits of an id.
 _ID_BEGIN = lazy_pattern(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
 def undone_by_change(change: Change) -> list[int]:
-    """Return the numbers of the changes that an undo undid. For a run of a job, only the first."""
+    """Return the numbers of the changes that an undo undid.
+
+    If the undo undid a run of a job, only the number of the first change is returned.
+    """
     return undone_numbers(change.undoes, change.details)
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One file that a change touched, with its texts before and after.
+    """One file that a change touched, with its texts before and after the change.
 
-    Either text is None if the file did not exist, or if the text is no longer kept.
+    A text is None if the file did not exist then, or if the history does not keep the text.
     """
 
     change: Change
@@ -79,7 +83,7 @@ class Revision:
 
 
 class HistoryVerbs(NoteVerbs):
-    """`log`, `undo` and `restore`."""
+    """The verbs `log`, `undo` and `restore`, which work with the history."""
 
     @verb
     def log(
@@ -93,7 +97,7 @@ class HistoryVerbs(NoteVerbs):
     ) -> list[Change]:
         """List the changes that the caller may see (see `Memory.log`).
 
-        before: only changes with lower numbers. None means all.
+        before: list only changes with lower numbers. None means all changes.
         """
         changes = self._seen_changes(ref, agent, since, before)
         return list(islice(changes, limit if limit > 0 else None))
@@ -108,9 +112,9 @@ class HistoryVerbs(NoteVerbs):
         since: datetime | None = None,
         before: int = 0,
     ) -> list[list[Change]]:
-        """List changes as `log` does, but group the changes of one run of a job.
+        """List changes as `log` does, but put all changes of one run of a job into one group.
 
-        A group has the place of its latest change.
+        A group has the place of its latest change in the list.
 
         limit: the number of groups; 0 means all.
         before: list only changes with lower numbers; 0 means all.
@@ -123,7 +127,8 @@ class HistoryVerbs(NoteVerbs):
             else:
                 run = None
             is_full = limit > 0 and len(groups) >= limit
-            # The rest of a run has at least the number of its first change.
+            # All groups are begun. Only further changes of their runs are still looked for. The
+            # number of a run is the number of its first change, so no run has a lower one.
             if is_full and change.number < min(runs, default=change.number + 1):
                 break
             group = run or change.number
@@ -140,9 +145,9 @@ class HistoryVerbs(NoteVerbs):
         since: datetime | None,
         before: int | None = None,
     ) -> Iterator[Change]:
-        """Yield the changes of `log`, the newest first.
+        """Yield the changes that `log` lists, the newest first.
 
-        before: only changes with lower numbers. None means all.
+        before: yield only changes with lower numbers. None means all changes.
         """
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
@@ -163,9 +168,10 @@ class HistoryVerbs(NoteVerbs):
     def _changes_about(
         self, place: Location | None, agent: str | None, before: int | None
     ) -> Iterator[Change]:
-        """Return the changes that may be about a place or that an agent made, the newest first.
+        """Return the changes that may be about a place, or that an agent made, the newest first.
 
-        This only reads less from the ledger; the caller has to check each change.
+        This only saves reading the whole ledger. The result may have other changes, too, so the
+        caller has to check each change.
         """
         history = self.engine.ledger.history
         if place is not None:
@@ -176,9 +182,9 @@ class HistoryVerbs(NoteVerbs):
         return history.changes(before=before)
 
     def past(self) -> PastPrivacy | None:
-        """Return the part of the past that the caller may see.
+        """Return which parts of the history are hidden from the caller.
 
-        None for the owner, who sees everything.
+        None means that the caller is the owner, who sees everything.
         """
         if self.agent is None:
             return None
@@ -186,17 +192,20 @@ class HistoryVerbs(NoteVerbs):
         return PastPrivacy(self)
 
     def undo_in(self, transaction: Transaction) -> Undo:
-        """Return an Undo for a transaction. Its errors name only changes that the caller may see."""
+        """Return an `Undo` for a transaction.
+
+        Its errors name only changes that the caller may see.
+        """
         past_privacy = self.past()
         return Undo(
             self, transaction, lambda later_change: self._is_visible(later_change, past_privacy)
         )
 
     def _is_visible(self, change: Change, past_privacy: PastPrivacy | None) -> bool:
-        """Whether the caller may see all files of a change.
+        """Whether the caller may see a change. The caller must be able to see all its files that
+        count.
 
-        For a deletion, other memories that only lost a link do not count. Only the owner sees
-        erasures.
+        Only the owner sees erasures.
         """
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
@@ -205,7 +214,12 @@ class HistoryVerbs(NoteVerbs):
         )
 
     def _files_that_count(self, change: Change) -> Sequence[Touched]:
-        """Return the files of a change that the caller must be able to see to see the change."""
+        """Return the files of a change that the caller must be able to see in order to see the
+        change.
+
+        If a note was deleted, links to it were removed from other memories. These memories do not
+        count.
+        """
         place = (change.project, change.path)
         own_files = [file for file in change.files if (file.project, file.path) == place]
         if not own_files or self.engine.only:
@@ -213,29 +227,31 @@ class HistoryVerbs(NoteVerbs):
         if change.verb in _DELETING:
             return own_files
         if change.undoes is not None:
-            # Links may have come back into texts that the caller does not see.
+            # An undo of a deletion puts links back into other memories, which do not count either.
+            # A file without an old text is one that the undo brought back.
             return [file for file in change.files if file in own_files or file.old is None]
         return change.files
 
     def may_see(
         self, change: Change | PlacedStep, touched: Touched, past_privacy: PastPrivacy | None
     ) -> bool:
-        """Whether the caller may see what a change did to a file.
+        """Whether the caller may see the effect of a change on a file.
 
-        The file's project must be open, and the note must never have been another agent's since.
+        The caller may, if the project of the file is open in this process, and if the note has not
+        been another agent's at any time since the change.
 
-        past_privacy: as `past` returned it.
+        past_privacy: the result of `past`.
         """
         if self.engine.only and touched.project not in self.engine.sources:
             return False
         return past_privacy is None or not past_privacy.hides(change, touched)
 
     def locate(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> Location:
-        """Return the place of a note or file, which may be gone if the history knows it.
+        """Return the place of a note or file. The file may be gone, if the history knows it.
 
-        ref: `project/path`, the absolute path of a file, the beginning of an id, or a name as `find`
-            takes it. A file of this home goes before one that the history knows in a folder
-            elsewhere.
+        ref: `project/path`, the absolute path of a file, the beginning of an id, or a name that
+            `find` understands. If both this home and a folder elsewhere have the file, the file of
+            this home is meant.
 
         Raises NotFound, OutsideError, and Ambiguous if the history knows several such files.
         """
@@ -250,7 +266,7 @@ class HistoryVerbs(NoteVerbs):
             if place is not None:
                 return place
             try:
-                # A permalink begins as a path of a project does
+                # A permalink may look like `project/path`, so it is tried before giving up.
                 info = self._at_path_or_named(ref, looseness)
             except (NotFound, Ambiguous):
                 if own_location is None:
@@ -259,9 +275,9 @@ class HistoryVerbs(NoteVerbs):
         return info.project, info.path, root_of(self.engine, info.project)
 
     def _own_location(self, ref: str) -> Location | None:
-        """Return the place in this home that `project/path` names, whether or not a file is there.
+        """Return the place in this home that `project/path` means, whether or not a file is there.
 
-        None if it names no project. Raises OutsideError.
+        None means that this home has no such project. Raises OutsideError.
         """
         project, _, path = ref.partition("/")
         if not path or ref.startswith("memory://"):
@@ -273,9 +289,10 @@ class HistoryVerbs(NoteVerbs):
         return name, clean_path, root_of(self.engine, name)
 
     def _place_by_path(self, ref: str, own_location: Location | None) -> Location | None:
-        """Return the place that `project/path` or an absolute path names. None if it is unknown.
+        """Return the place that `project/path` or an absolute path means. None if no such place is
+        known.
 
-        own_location: the place in this home.
+        own_location: the result of `_own_location` for `ref`.
 
         Raises Ambiguous, OutsideError.
         """
@@ -297,14 +314,16 @@ class HistoryVerbs(NoteVerbs):
     def _place_in_history(
         self, ref: str, project: str, path: str, own_location: Location | None
     ) -> Location | None:
-        """Return the place of a file that the history knows.
+        """Return the place of a file that the history knows. None if it knows no such place.
 
-        own_location: the place in this home, if it has the project. It goes before other places.
+        ref: the whole reference.
+        project, path: the parts of `ref`.
+        own_location: the place in this home that `ref` means; None if this home has no such
+            project. If the history knows this place, it is returned even if it knows others.
 
-        None if the history knows no such place. Raises Ambiguous if it knows several places in
-        folders elsewhere.
+        Raises Ambiguous if the history knows several such places in folders elsewhere.
         """
-        # The keys are the places, in order.
+        # The places are the keys. A dict keeps their order, unlike a set.
         places_elsewhere: dict[Location, None] = {}
         for touched in self._seen_steps(self.engine.ledger.history.steps_at(path, ref)):
             for touched_path in filter(None, (touched.path, touched.to)):
@@ -324,7 +343,7 @@ class HistoryVerbs(NoteVerbs):
     def _place_by_id(self, ref: str) -> Location | None:
         """Return the last place of the memory whose id begins with `ref`. None if it is unknown.
 
-        The history finds it by the name of the file, which has the beginning of the id.
+        The name of a memory's file has the beginning of the id. So the history can find it.
         """
         if not _ID_BEGIN.fullmatch(ref):
             return None
@@ -335,16 +354,19 @@ class HistoryVerbs(NoteVerbs):
         return None
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
-        """Yield what each step did, for the steps that the caller may see."""
+        """Yield the steps that the caller may see."""
         past_privacy = self.past()
         for step in steps:
             if self.may_see(step, step.touched, past_privacy):
                 yield step.touched
 
     def last_change(self, besides: str) -> datetime | None:
-        """Return when an interface other than `besides` last changed something the caller may see.
+        """Return the time of the last change that another interface made.
 
-        None if the history has no such change. Edits by hand are not in the history.
+        besides: the interface whose changes do not count, such as `cli`. Changes that the caller
+            may not see and changes of upkeep do not count either.
+
+        None means that the history has no such change. Edits by hand are not in the history.
         """
         past_privacy = self.past()
         for change in self.engine.ledger.history.changes_besides(besides):
@@ -355,12 +377,14 @@ class HistoryVerbs(NoteVerbs):
         return None
 
     def purge_history(self) -> int:
-        """Forget changes older than `history.days`. Returns how many."""
+        """Forget changes older than the setting `history.days`, and return how many were forgotten."""
         return self.engine.purge_history()
 
     @verb
     def undo_run(self, run: int) -> tuple[Change, list[Change]]:
-        """Undo all changes of a run of a job that are not undone yet, as one change.
+        """Undo all changes of a run of a job, except those undone already, as one change.
+
+        run: the number of the run.
 
         Returns the new change, and the changes that it undid. Raises CannotUndo.
         """
@@ -388,14 +412,14 @@ class HistoryVerbs(NoteVerbs):
         *,
         session: str | None = None,
     ) -> tuple[Change, list[Change]]:
-        """Undo all changes of an agent that are not undone yet, as one change.
+        """Undo all changes of an agent, except those undone already, as one change.
 
-        since: only changes made since then.
-        project: only changes of this project.
-        session: only changes of this session of the agent's client.
+        since: undo only changes made after this time; None for all.
+        project: undo only changes in this project; None for all.
+        session: undo only changes of this session of the agent's client; None for all.
 
-        Returns the new change, and the changes that it undid, the latest first. Raises CannotUndo if
-        nothing can be undone, or if somebody else changed the same notes later.
+        Returns the new change, and the changes that it undid, the latest first. Raises CannotUndo
+        if no change can be undone, or if somebody else has changed the same notes later.
         """
         with self.engine.writing():
             if project is not None:
@@ -423,11 +447,11 @@ class HistoryVerbs(NoteVerbs):
                 yield change
 
     def _take_back(self, changes: Sequence[Change], name: str, run: int | None = None) -> Change:
-        """Undo changes as one new change, which is returned. Raises CannotUndo.
+        """Undo changes as one new change, and return the new change. Raises CannotUndo.
 
         changes: the changes to undo, the latest first.
-        name: their name in errors.
-        run: the number of the run that they belong to.
+        name: the name of these changes in errors, such as `run #3`.
+        run: the number of the run that these changes belong to; None if they are not a run.
         """
         first = changes[-1]
         numbers = [change.number for change in changes]
@@ -447,15 +471,15 @@ class HistoryVerbs(NoteVerbs):
         return self._seen_part(transaction.done, self.past())
 
     def _seen_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
-        """Copy a change with only the files that the caller may see."""
+        """Return a copy of a change with only the files that the caller may see."""
         files = [file for file in change.files if self.may_see(change, file, past_privacy)]
         return replace(change, files=files)
 
     def keep_reads(self, steps: Sequence[Step]) -> None:
-        """Keep the read counts of notes whose text is replaced.
+        """Keep the read counts of notes whose texts were replaced by older texts.
 
-        The header of a note has its count, so an older text has an older count. The difference is
-        added to the reads that are not yet in the header, so that no read is lost.
+        The read count is in the header of a note, so an older text has a lower count. The
+        difference is added to the log of reads that are not yet in the header. So no read is lost.
 
         steps: the steps that replaced the texts.
         """
@@ -464,7 +488,8 @@ class HistoryVerbs(NoteVerbs):
         )
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
         reads = self.engine.reads
-        # If the ids differ, memories were merged or separated, and no count belongs to another.
+        # If the ids differ, memories were merged or separated. Then the counts before and after
+        # cannot be compared.
         if before.keys() != now.keys():
             return
         for id, count in now.items():
@@ -481,7 +506,8 @@ class HistoryVerbs(NoteVerbs):
     def _reads(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:
         """Return the read counts in the headers of memories and entries, by id.
 
-        files: the step on each file, and the file before or after it.
+        files: pairs of a step and a file: the file that the step replaced, or the file that it
+            wrote.
         """
         counts: dict[str, int] = {}
         for step, file in files:
@@ -495,7 +521,7 @@ class HistoryVerbs(NoteVerbs):
     def undo(self, change: int | None = None) -> Change:
         """Undo a change (see `Memory.undo` and contract 001, 18.5).
 
-        change: its number. None means the latest change.
+        change: the number of the change. None means the latest change that can be undone.
         """
         with self.engine.writing():
             past_privacy = self.past()
@@ -516,7 +542,10 @@ class HistoryVerbs(NoteVerbs):
             return self._take_back([change_to_undo], name)
 
     def _latest_to_undo(self, past_privacy: PastPrivacy | None) -> Change | None:
-        """Return the change that an undo without a number undoes. None if no change is left."""
+        """Return the latest change that can be undone. None if there is no such change.
+
+        Undos, changes that are undone, and changes of upkeep are skipped.
+        """
         history = self.engine.ledger.history
         for change in history.changes():
             # The expiry of an entry is upkeep. It is only undone by its number.
@@ -527,9 +556,10 @@ class HistoryVerbs(NoteVerbs):
         return None
 
     def refusal_of_undo(self, change: Change) -> str:
-        """Return the reason why a change cannot be undone, as the history knows it.
+        """Return the reason why a change cannot be undone. "" means that the history knows no
+        reason.
 
-        Empty if it can be undone.
+        Other reasons are only found during the undo.
         """
         if is_blank(change):
             return f"what it changed was erased{_ANOTHER}"
@@ -551,6 +581,7 @@ class HistoryVerbs(NoteVerbs):
         later_changes = Later(self.engine.ledger.history, change.number)
 
         def blocked(project: str, path: str) -> CannotUndo:
+            """Return the error for a file that a later change has touched, too."""
             return later_changes.blocked(
                 (project, path, change.root), lambda other: self._is_visible(other, past_privacy)
             )
@@ -603,7 +634,7 @@ class HistoryVerbs(NoteVerbs):
     def _revision(self, change: Change, text: Touched) -> Revision:
         """Return the texts of one file before and after a change.
 
-        text: the step of the change on that file.
+        text: the step of the change on this file.
         """
         after = None
         if text.do != StepKind.REMOVE:
@@ -613,8 +644,9 @@ class HistoryVerbs(NoteVerbs):
     def _text_of(self, change: Change, touched: Touched, digest: str | None) -> str | None:
         """Return the text with a SHA-256. None if it is not found.
 
-        The text is in the history or still in the file. If it was replaced by a version that only
-        counts more reads, the history did not keep it. Then the text of that version is returned.
+        The text is in the history or still in the file. There is one exception: when only the read
+        counts of a note were updated, the history did not keep the former version. Then the text of
+        the updated version is returned.
         """
         visited: set[str] = set()
         while digest is not None and digest not in visited:
@@ -626,7 +658,10 @@ class HistoryVerbs(NoteVerbs):
         return None
 
     def _kept_or_present(self, touched: Touched, digest: str) -> bytes | None:
-        """Return the text with a SHA-256 from the history, or from the file that a step left."""
+        """Return the text with a SHA-256 from the history or, if it is still there, from the file.
+
+        touched: the step that read or wrote the text.
+        """
         with suppress(MemorandaError):
             return self.engine.ledger.history.text(digest, f"{touched.project}/{touched.path}")
         for path in filter(None, (touched.to, touched.path)):

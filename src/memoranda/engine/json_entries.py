@@ -1,8 +1,9 @@
 """Key-value entries in the JSON files of an agent-memory folder, used in place (contract 004, 7).
 
-Each change of rows is in the home's history and can be taken back, even after other rows of the
-file changed. The history never holds the value of an entry with a time to live. Recalls are counted
-in the home's ledger and added to the files at the end, so a recall writes none of them.
+Each change of rows is in the home's history and can be undone, even if other rows of the file have
+changed since. The history never has the value of an entry with a time to live. A recall (a read of
+an entry) is counted in the home's ledger. The counts are added to the files when the home is
+closed, so a recall writes no file.
 """
 
 from __future__ import annotations
@@ -48,11 +49,15 @@ from memoranda.sources.json_rows import (
 from memoranda.text.unicode import repair_surrogates
 from memoranda.text.user_path import absolute_path
 
+# The fields of a row that are written here. Other fields belong to other programs.
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
 
 
 class JsonEntryFolder:
-    """The folder of JSON files, shared by all callers of this process."""
+    """The folder of JSON files, which all callers of this process share.
+
+    recalled: when each entry was last read by this process, by its name in the log of reads.
+    """
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.files = JsonFiles(Path(absolute_path(folder)))
@@ -60,16 +65,16 @@ class JsonEntryFolder:
         self.engine: Engine | None = None
 
     def entries(self, session: HomeSession) -> JsonEntries:
-        """The entries of the folder for the caller to whom `session` belongs."""
+        """Return the entries of the folder for the caller of `session`."""
         if self.engine is not session.engine:
             self.engine = session.engine
             self.engine.before_close.append(self.fold)
         return JsonEntries(session, self)
 
     def fold(self) -> None:
-        """Add the recalls counted so far to the files.
+        """Add the recalls that were counted so far to the files.
 
-        The recalls of a file that cannot be written are kept for the next time.
+        If a file cannot be written, its recalls stay in the ledger until the next time.
         """
         engine = self.engine
         if engine is None or engine.is_closed or not engine.reads.counts():
@@ -114,9 +119,9 @@ class JsonEntryFolder:
     def _pending_recalls(
         self, stem: str, content: Content, reads: Reads
     ) -> dict[int, tuple[str, int]]:
-        """The recalls to add to a file, by the position of the entry's row.
+        """Return the recalls to add to a file, by the position of the row of the entry.
 
-        Each value has the entry's name in the log of reads, and the number of recalls: `{3:
+        Each value is the name of the entry in the log of reads, and the number of recalls: `{3:
         ("notes/key", 2)}`.
         """
         counts = reads.counts()
@@ -125,9 +130,10 @@ class JsonEntryFolder:
 
 
 class JsonEntries(Entries):
-    """Entries as rows of `<name>.json`, the file of the namespace `name`.
+    """Entries as rows of the file `<name>.json` of the namespace `name`.
 
-    A namespace whose name cannot name a file is named in the field `namespace` of its rows.
+    If the name of a namespace cannot be the name of a file, the rows have the name in the field
+    `namespace`.
     """
 
     def __init__(self, session: HomeSession, folder: JsonEntryFolder):
@@ -139,11 +145,11 @@ class JsonEntries(Entries):
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """Store an entry as the last row of its file, in place of its row before.
+        """Store an entry as the last row of its file. It replaces the row with the same key.
 
-        Fields of the row before that belong to other programs are kept.
+        If other programs added fields to the former row, the new row has them, too.
 
-        ttl: seconds the entry lives; 0 for ever.
+        ttl: the time to live in seconds; 0 means for ever.
         """
         value = self._session.admitted(value, f"{namespace}/{key}")
         now = self.engine.clock()
@@ -180,13 +186,13 @@ class JsonEntries(Entries):
         *,
         make: bool = False,
     ) -> Content:
-        """Make the edit that `plan` returns for the rows of the namespace's file.
+        """Make the edit of the namespace's file that `plan` returns for the rows of this file.
 
-        path: the change is listed under it in the history.
-        make: create the file if it is missing.
+        path: the path under which the history lists the change.
+        make: whether to create the file if it is missing.
 
-        Returns the content of the file. Raises Unreadable when the file cannot be used,
-        StorageError when it cannot be written.
+        Returns the content of the file. Raises Unreadable if the file cannot be used, and
+        StorageError if it cannot be written.
         """
         file = JsonFile(self._files, stem_of(namespace), path, make=make)
         change = InPlaceChange(self._session, path)
@@ -197,7 +203,7 @@ class JsonEntries(Entries):
         return file.content
 
     def _find(self, namespace: str, key: str) -> Entry:
-        """The entry with this key. Raises NoEntry, Unreadable."""
+        """Return the entry with this key. Raises NoEntry, Unreadable."""
         stem = stem_of(namespace)
         content = self._read_content(stem, namespace)
         row = next(
@@ -220,7 +226,10 @@ class JsonEntries(Entries):
 
     @verb
     def count(self, entry: Entry) -> Entry:
-        """Count a recall of an entry, but not while another process adds recalls to its file."""
+        """Count a recall of an entry.
+
+        This waits while another process is adding recalls to the entry's file.
+        """
         with ExitStack() as stack:
             with suppress(OSError):
                 stack.enter_context(self._files.shared(stem_of(entry.namespace)))
@@ -240,10 +249,12 @@ class JsonEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        """The entries that hold `text` in key or value, most recalled first, and how many there
-        are.
+        """Return a page of the entries that have `text` in the key or the value, and the number of
+        all such entries.
 
-        namespace: None for all namespaces.
+        The entries with most recalls come first.
+
+        namespace: None means all namespaces.
         """
         lowered = text.lower()
         counts = self.engine.reads.counts()
@@ -277,7 +288,7 @@ class JsonEntries(Entries):
         return matches[offset : offset + limit], len(matches)
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
-        """How many living and how many expired entries each namespace has."""
+        """Return two counts by namespace: how many entries have not expired, and how many have."""
         active = Counter[str]()
         expired = Counter[str]()
         for stem, content in self._readable():
@@ -287,13 +298,13 @@ class JsonEntries(Entries):
 
     @verb
     def clear(self, namespace: str) -> int:
-        """Remove all rows of a namespace. Returns how many.
+        """Remove all rows of a namespace, and return how many were removed.
 
-        Rows of other namespaces in the same file are kept.
+        Rows of other namespaces in the same file stay.
         """
         stem = stem_of(namespace)
         count = self._drop(namespace, lambda row: namespace_in(row, stem) == namespace)
-        # Clearing an unknown namespace makes no file
+        # If the namespace was unknown, nothing must be written at all.
         if count:
             with suppress(MemorandaError):
                 self.purge()
@@ -301,7 +312,7 @@ class JsonEntries(Entries):
 
     @verb
     def stats(self) -> Totals:
-        """The totals of all entries. The sizes are of whole files."""
+        """Return figures about all entries. The sizes are the sizes of whole files."""
         totals = Totals(str(self._files.root))
         names = set[str]()
         times = list[datetime]()
@@ -323,7 +334,7 @@ class JsonEntries(Entries):
     def purge(self, limit: int = PURGED_AT_ONCE) -> None:
         """Remove up to `limit` expired entries, then record how many entries remain.
 
-        Unreadable files are left out.
+        Files that cannot be read are skipped.
         """
         for stem in self._stems():
             with suppress(MemorandaError):
@@ -334,7 +345,9 @@ class JsonEntries(Entries):
             self._files.write_count(self._count_rows)
 
     def _count_rows(self) -> EntryCount:
-        """Count the rows of all readable files, expired ones included, and their namespaces."""
+        """Count the rows and the namespaces of all files that can be read. Expired rows are
+        included.
+        """
         entries = 0
         names = set[str]()
         for stem, content in self._readable():
@@ -344,12 +357,12 @@ class JsonEntries(Entries):
 
     @property
     def unreadable(self) -> list[str]:
-        """The names of the files that cannot be read, without `.json`."""
+        """The names, without `.json`, of the files that cannot be read."""
         readable = {stem for stem, _ in self._readable()}
         return [stem for stem in self._stems() if stem not in readable]
 
     def _readable(self) -> Iterator[tuple[str, Content]]:
-        """Each file that can be read: its name without `.json`, and its content."""
+        """Yield the name without `.json` and the content of each file that can be read."""
         for stem in self._stems():
             with suppress(Unreadable):
                 yield stem, self._read_content(stem, stem)
@@ -359,7 +372,11 @@ class JsonEntries(Entries):
             return self._files.stems()
 
     def _read_content(self, stem: str, namespace: str) -> Content:
-        """The content of the file `stem`. Raises Unreadable, which names `namespace`."""
+        """Return the content of a file. Raises Unreadable.
+
+        stem: the name of the file without `.json`.
+        namespace: the namespace that the error names.
+        """
         try:
             return self._files.read(stem)
         except (OSError, ValueError):
@@ -374,12 +391,13 @@ class JsonEntries(Entries):
         verb: str = "delete",
         key: str | None = None,
     ) -> int:
-        """Remove rows from the file of the namespace. Returns how many.
+        """Remove rows from the file of a namespace, and return how many were removed.
 
-        is_meant: whether a row should be removed.
-        limit: the most rows to remove; None for no limit.
-        verb: how the history names the change.
-        key: the key the change is listed under; None to list it under the file.
+        is_meant: says whether a row should be removed.
+        limit: how many rows to remove at most; None for no limit.
+        verb: the verb of the change in the history.
+        key: the key under which the history lists the change. None means that it is listed under
+            the file.
         """
         path = f"{stem_of(namespace)}.json"
         if key is not None:
@@ -400,12 +418,12 @@ class JsonEntries(Entries):
         return expires is not None and self.engine.clock() > expires
 
     def _entry(self, row: Row, stem: str, content: Content) -> Entry:
-        """A row of the file `stem` as an entry with its id."""
+        """Return a row of the file `stem` as an entry with its id."""
         return replace(entry_of(row, stem, content), id=self._files.name_of(row, stem))
 
 
 def entry_of(row: Row, stem: str, content: Content) -> Entry:
-    """A row of the file `stem` as an entry without an id."""
+    """Return a row of the file `stem` as an entry without an id."""
     created = moment_of(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
     accessed = moment_of(row.get("accessed_at")) or created
     expires = moment_of(row.get("expires_at"))
@@ -422,14 +440,15 @@ def entry_of(row: Row, stem: str, content: Content) -> Entry:
 
 
 def _unknown_fields(row: Row) -> Row:
-    """The fields of a row that belong to another program."""
+    """Return the fields of a row that belong to other programs."""
     return {name: value for name, value in row.items() if name not in _KNOWN}
 
 
 def unknown_of(row: Row, stem: str) -> Row:
-    """The fields of a row that an entry cannot hold.
+    """Return the fields of a row that an entry does not have.
 
-    They are other programs' fields, and a namespace that is not the one the row counts for.
+    They are the fields of other programs. A field `namespace` is included if it does not name the
+    namespace in which the row counts.
     """
     unknown = _unknown_fields(row)
     if "namespace" in row and namespace_in(row, stem) != row["namespace"]:
@@ -438,13 +457,13 @@ def unknown_of(row: Row, stem: str) -> Row:
 
 
 def _value(row: Row) -> str:
-    """The value of a row as text; a value that is not text is written as JSON."""
+    """Return the value of a row as text. A value that is not a text is written as JSON."""
     value: Any = row.get("value", "")
     return repair_surrogates(value if isinstance(value, str) else json.dumps(value))
 
 
 def _number(value: Any) -> int:
-    """The count in a field of a row; 0 if the field holds anything but a whole number."""
+    """Return the count in a field of a row; 0 if the field is not a whole number."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     return 0

@@ -1,9 +1,9 @@
-"""Writing agents' links as Markdown links, in folders whose program writes them so.
+"""Write the links of agents as Markdown links, in folders whose program writes links in this form.
 
-Obsidian has two settings for links. One is whether they are `[[Note]]` or `[Note](Note.md)`. The
-other is whether their paths are as short as possible, relative to the note, or from the folder's
-root. Links to missing notes stay as they were written. So do relations (`- part_of [[Note]]`),
-because only the brackets can have a type.
+Obsidian has two settings for links. One says whether links are `[[Note]]` or `[Note](Note.md)`. The
+other says whether their paths are as short as possible, relative to the note, or from the top
+folder. Links to missing notes stay as they are. So do relations (`- part_of [[Note]]`), because a
+relation is only recognized with brackets.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ _ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
 
 
 def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: str = "") -> str:
-    """The text of the note at `path`, with its new links as the folder's program writes them.
+    """Return the text of the note at `path`, with its new links as the program of the folder writes
+    them.
 
-    `[[Tea]]` becomes `[Tea](Tea.md)`.
+    For example, `[[Tea]]` becomes `[Tea](Tea.md)`.
 
-    old: the text of the note so far. Lines that it has stay as they are.
+    old: the former text of the note; "" for a new note. Lines that are also in it stay as they are.
     """
     source = session.engine.source(project)
     if session.is_owner or not isinstance(source, FolderSource) or "[[" not in text:
@@ -56,10 +57,11 @@ def _is_relation(line: str) -> bool:
 
 
 def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str, style: str) -> str:
-    """The line with its wikilinks as Markdown links.
+    """Return a line in which wikilinks are replaced by Markdown links.
 
     style: how paths are written (SHORTEST, RELATIVE or ABSOLUTE).
     """
+    # The last link is replaced first, so that the positions of the others stay right.
     for link in reversed(links.written_links(line, mask_code(line))):
         if link.is_markdown or not line.startswith("]]", link.start + len(link.raw)):
             continue
@@ -73,7 +75,7 @@ def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str,
 def _markdown_link(
     session: ReadVerbs, project: str, path: str, link: WrittenLink, style: str
 ) -> str:
-    """A wikilink as a Markdown link. Empty if it does not lead to a note of this project."""
+    """Return a wikilink as a Markdown link. "" if the link does not lead to a note of this project."""
     folder = posixpath.dirname(path)
     if not link.target or link.project is not None:
         return ""
@@ -93,15 +95,20 @@ def _markdown_link(
 
 
 def _label(link: WrittenLink) -> str:
-    """The label that Obsidian shows for a link without its own text: `Note > Heading`."""
+    """Return the label that Obsidian shows for a link without a shown text, such as `Note >
+    Heading`.
+    """
     parts = [link.target, *link.rest.split("#")]
     return " > ".join(part for part in parts if part)
 
 
 def _paths(info: NoteInfo, folder: str, style: str) -> Iterator[str]:
-    """The ways to write the path of a note in a link, the preferred one first.
+    """Yield the ways to write the path of a note in a link, the preferred one first.
 
-    The short ones may lead to another note, so the caller checks each; the last is sure.
+    A short path may lead to another note, so the caller checks each path. The last path always
+    leads to the note.
+
+    folder: the folder of the note with the link.
     """
     if style == SHORTEST:
         yield posixpath.basename(info.path)

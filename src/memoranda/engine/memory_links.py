@@ -1,9 +1,9 @@
 """Links between notes, and facts that change.
 
-Memories are linked by ids in their headers (`links: [ID]`), other notes by relations in their text
-(`- uses [[Other]]`). `LinkVerbs` writes and follows both. A fact that changes gets a new note, which
-supersedes the old one. The new header has `supersedes: ID`, and `valid_until` ends the old note
-(docs/format.md).
+Memories are linked by ids in their headers (`links: [ID]`). Other notes are linked by relations in
+their text (`- uses [[Other]]`). `LinkVerbs` writes and follows both kinds. If a fact changes, a new
+note supersedes the old one. The header of the new note gets `supersedes: ID`, and the header of the
+old note gets `valid_until` (docs/format.md).
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ _EARLIEST_DAY = "0001-01-01"
 
 @dataclass(slots=True)
 class NoteContext:
-    """A note with its observations and the notes it is linked to, nearest first.
+    """A note with its observations, its links, and the notes to which the links lead.
 
-    edges: the links of the note. For a note with very many, only the newest links to it.
+    edges: the links from and to the note. If very many notes link to it, only the newest of these
+        links are included.
     more: how many links to the note are left out of `edges`.
-    reached: the linked notes with their distance.
+    reached: the linked notes with their distance, the nearest first.
     """
 
     note: NoteInfo
@@ -61,7 +62,7 @@ class NoteContext:
 
 @dataclass(slots=True)
 class LinkAction:
-    """One planned link of `resolve_links`. It is written into the headers of both memories.
+    """One link that `resolve_links` plans. It is written into the headers of both memories.
 
     source, target: the ids of the memories.
     reason: the wikilink in the text of the source, `[[Target]]`.
@@ -78,10 +79,10 @@ class LinkAction:
 class ResolvedLinks:
     """The result of `resolve_links`.
 
-    actions: what was done or would be done, by source.
-    resolved: how many sources gained a link.
+    actions: the links that were written or, in a dry run, would be written, by source.
+    resolved: how many sources got a link.
     added: how many links were added.
-    unresolved: (source, target) of links whose target does not exist.
+    unresolved: (source, target) of each wikilink whose target does not exist.
     """
 
     actions: list[LinkAction]
@@ -103,7 +104,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
         limit: int = 10,
         project: str | None = None,
     ) -> NoteContext:
-        """Collect the notes linked to a note (see `Memory.related`)."""
+        """Return a note with the notes that are linked to it (see `Memory.related`)."""
         info = self.find(ref, project)
         edges, more_count, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
@@ -136,7 +137,10 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
-        """Link two notes. Returns whether the link is new (see `Memory.link`)."""
+        """Link two notes (see `Memory.link`). Returns whether the link is new.
+
+        type: the type of the relation. Links between memories have no type.
+        """
         with self.change("link") as change:
             first, second = self._pair(a, b)
             are_memories = {first.project, second.project} <= {*MEMORY_PROJECTS}
@@ -150,7 +154,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
         return change.done is not None
 
     def _is_related(self, first: NoteInfo, second: NoteInfo, type: str) -> bool:
-        """Whether a note has a relation of this type to another."""
+        """Whether the first note has a relation of this type to the second note."""
         rows = [
             edge.note.row
             for edge in self.index.links.outgoing(first, self.agent)
@@ -161,9 +165,10 @@ class LinkVerbs(ReadVerbs, WritingSession):
     def _write_relation(
         self, change: Transaction, first: NoteInfo, second: NoteInfo, type: str
     ) -> None:
-        """Add `- type [[Target]]` to the Relations of the first note."""
+        """Add the step that adds `- type [[Target]]` to the section Relations of the first note."""
         from memoranda.note.edit import AddItem
 
+        # A type of several words is written between quotes: `- "part of" [[Target]]`.
         kind = f'"{type}"' if " " in type else type
         name = self._link_name(first, second)
         file, text = editable(self, first)
@@ -171,10 +176,11 @@ class LinkVerbs(ReadVerbs, WritingSession):
         change.put(first.project, first.path, edited.encode(), old=file, scope=first.scope)
 
     def _link_name(self, first: NoteInfo, second: NoteInfo) -> str:
-        """Return the text of a link in the first note that leads to the second.
+        """Return the text of a link in the first note that leads to the second note.
 
-        It is the title, if no other note has the same title. Otherwise it is the file's name in a
-        folder that people keep, or the permalink.
+        It is the title, if the title leads to the second note. If another note has the same title,
+        it is the file name for a note in a folder that people maintain, and the permalink for
+        others.
         """
         # None means that the link needs no project in front.
         project = None if first.project == second.project else second.project
@@ -201,7 +207,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
     @verb
     def unlink(self, a: Ref, b: Ref) -> bool:
-        """Remove the link between two memories, and record in both that it is unwanted.
+        """Remove the link between two memories, and record in both that the link is unwanted.
 
         Returns whether there was a link (see `Memory.unlink`).
         """
@@ -223,15 +229,18 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
     @verb
     def resolve_links(self, dry_run: bool = False) -> ResolvedLinks:
-        """Turn the wikilinks of memories into ids in both directions (contract 001, 4).
+        """Add the targets of the wikilinks in memories to the headers, in both directions (contract
+        001, 4).
 
-        Locked memories are left out: they cannot be written, and a link must be on both sides.
+        dry_run: whether to plan the links without writing.
+
+        Locked memories are left out. They cannot be written, and a link must be on both sides.
         """
         with self.change("link", (CATEGORY_PROJECT, "")) as change:
             infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
             infos_by_row = {info.row: info for info in infos}
             resolved_links = self.index.links.resolved_links_of(sorted(infos_by_row), self.agent)
-            # The links of a memory together, the memories in the order of their paths.
+            # Put the links of each memory together, in the order of the paths of the memories.
             order = {row: position for position, row in enumerate(infos_by_row)}
             resolved_links.sort(key=lambda link: order[link[0]])
             plan, links_by_row = _planned_links(infos_by_row, resolved_links)
@@ -246,9 +255,9 @@ class LinkVerbs(ReadVerbs, WritingSession):
 def _planned_links(
     infos_by_row: Mapping[int, NoteInfo], resolved_links: Iterable[tuple[int, str, int | None]]
 ) -> tuple[ResolvedLinks, dict[int, list[str]]]:
-    """Plan the ids for the wikilinks of memories.
+    """Plan which ids to add to the headers of memories for their wikilinks.
 
-    infos_by_row: all memories.
+    infos_by_row: all memories, by row.
     resolved_links: (row of the memory with the link, name in the link, row of the linked note). The
         last is None if no note has the name.
 
@@ -260,7 +269,8 @@ def _planned_links(
     for row, name, target_row in resolved_links:
         info = infos_by_row[row]
         if target_row is None:
-            # The header's ids are among these links. One without a note may be another agent's.
+            # The ids in the header are among these links. If such an id leads to no note, the note
+            # may be another agent's, so it is not reported as missing.
             if name not in info.links:
                 plan.unresolved.append((info.id, name))
             continue
@@ -279,13 +289,14 @@ def _planned_links(
 
 
 def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draft:
-    """Return the draft with header keys for its validity and for the notes it supersedes.
+    """Return the draft with the header keys that say when it is valid and which notes it
+    supersedes.
 
-    old: the notes that the draft supersedes. They end when the draft begins, so `valid_from` is
-        read as a time even if it is in the draft's metadata.
+    old: the notes that the draft supersedes. They end when the draft begins. So if the draft has
+        `valid_from` only in its metadata, this text is read as a time, too.
 
-    Raises TimeframeError for a time that cannot be read, and InvalidInput if the validity would end
-    before it begins.
+    Raises TimeframeError for a time that cannot be read, and InvalidInput if the end is before the
+    beginning.
     """
     if draft.project == KV_PROJECT:
         raise InvalidInput(_NO_ENTRY)
@@ -306,15 +317,15 @@ def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> 
 
 
 def _one_or_list(ids: list[str]) -> str | list[str]:
-    """Return the only id as it is, several ids as a list: the two forms that a header may have."""
+    """Return a single id as it is, and several ids as a list. A header may have both forms."""
     return ids if len(ids) > 1 else ids[0]
 
 
 def header_time(session: ReadVerbs, text: str) -> str:
-    """Turn words for a time into the form of a header.
+    """Return words for a time in the form of a header.
 
-    A day becomes `2025-03-01`, a moment `2025-03-01T09:30:00Z`. The words may be `2025-03-01`,
-    `yesterday`, `2 weeks ago` or `next friday`. Raises TimeframeError.
+    The words may be `2025-03-01`, `yesterday`, `2 weeks ago` or `next friday`. A day gives
+    `2025-03-01`, and a moment gives `2025-03-01T09:30:00Z`. Raises TimeframeError.
     """
     now = session.clock()
     zone = session.settings.zone
@@ -343,7 +354,9 @@ def header_time(session: ReadVerbs, text: str) -> str:
 
 
 def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
-    """Find the notes that a new note will supersede.
+    """Return the notes that a new note will supersede.
+
+    refs: the names of these notes.
 
     Raises NotFound, Ambiguous, and InvalidInput for a note that is superseded already.
     """
@@ -353,7 +366,7 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
         for successor in session.index.notes.successors(info):
-            # A note that fewer people see does not supersede the old one for the others.
+            # A successor that fewer agents may see does not supersede the note for the others.
             is_for_all_readers = successor.scope in (GLOBAL, info.scope)
             is_other_note = successor.row != info.row
             if session.sees(successor.scope) and is_for_all_readers and is_other_note:
@@ -373,8 +386,8 @@ def supersede(
 ) -> Step:
     """End the validity of `before`, and record in `after` that it supersedes `before`.
 
-    valid_from: words for the time from which `after` is valid. None means the time that `after` has
-        already.
+    valid_from: words for the time from which `after` is valid. None means that `after` keeps its
+        time.
 
     Returns the step that writes `after`. Raises InvalidInput if `before` supersedes `after`.
     """
@@ -413,15 +426,18 @@ def end_validity(
     *,
     explicit: bool = True,
 ) -> None:
-    """Write `valid_until` into superseded notes. A note that ended earlier keeps its end.
+    """Add the steps that write `valid_until` into superseded notes.
+
+    A note that ends earlier keeps its end.
 
     old: the superseded notes.
-    begins: when the new note begins to be valid, as a header has it. The old notes end then.
+    begins: when the new note begins to be valid, as a header has it. The old notes end at this
+        time.
     scope: the scope of the new note.
-    explicit: whether somebody gave `begins`. If not, and an old note begins later than `begins`,
-        that note ends now.
+    explicit: whether somebody named the time `begins`. If nobody did, and an old note begins later
+        than `begins`, the old note ends now.
 
-    Raises Locked; InvalidInput if somebody who sees the old note would not see the new one.
+    Raises Locked, and InvalidInput if somebody who sees an old note would not see the new note.
     """
     for info in old:
         if scope not in (GLOBAL, info.scope):
@@ -447,7 +463,7 @@ def end_validity(
 def end_superseded(
     session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step
 ) -> None:
-    """End the validity of the notes that a new note supersedes.
+    """Add the steps that end the validity of the notes that a new note supersedes.
 
     old: the superseded notes.
     draft: the new note, as `with_validity` returned it.
@@ -461,7 +477,8 @@ def end_superseded(
     now = stamp(session.clock())
     begins = valid_from or now
     if not valid_from and draft.date and draft.date < now:
-        # The new note tells of a past day. A date that cannot be read says nothing.
+        # The new note is about a past day, so the old notes end on that day. A date that cannot be
+        # read has no effect.
         day = draft.date[:_DAY_CHARACTERS]
         with suppress(ValueError):
             parse_stamp(day)
@@ -476,7 +493,7 @@ def end_superseded(
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:
     """Raise InvalidInput if `after` cannot supersede `before`.
 
-    That is so if both are the same note, or if `before` supersedes `after`.
+    It cannot if both are the same note, or if `before` supersedes `after` in any number of steps.
     """
     if after.row not in session.versions(before):
         return

@@ -1,7 +1,7 @@
 """Verbs that store, edit, tag and supersede notes, and bring archived notes back.
 
-Each verb is one change, all or nothing. This module also decides in which file a new note is
-stored (note/links.py makes the file's name), and when a new memory expires.
+Each verb is one change: either all of it is written, or nothing. This module also decides in which
+file a new note is stored (note/links.py makes the name of the file), and when a new memory expires.
 """
 
 from __future__ import annotations
@@ -67,12 +67,13 @@ if TYPE_CHECKING:
     from memoranda.note.edit import Edit, Edited
 
 
+# The header keys that a note gets when it is archived.
 _ARCHIVING_KEYS = ("phase", "category", "archived_at", "archived_by", "archived_from")
 
 
 @dataclass(slots=True)
 class Stored:
-    """A note just written.
+    """A note that was just written.
 
     created: whether the note is new. False means that it replaced another note.
     """
@@ -87,9 +88,9 @@ class Changed:
 
     edited: the effect of the edit on the text.
     created: whether the edit created the note.
-    updated: the notes that were changed because they link to a heading or block that the edit
-        renamed.
-    broken: the notes whose links to such a heading could not be changed.
+    updated: other notes that were changed, too, because they link to a heading or block that the
+        edit renamed.
+    broken: notes that link to such a heading or block, but could not be changed.
     """
 
     note: Note
@@ -104,11 +105,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
-        """Read a note (see `Memory.read`).
+        """Return a note (see `Memory.read`).
 
-        Reading an archived memory takes it out of the archive (contract 001, 18.1). If it cannot be
-        moved (the caller only reads, the home is read-only, or a lock is held too long), it is
-        still returned.
+        Reading an archived memory takes it out of the archive (contract 001, 18.1). It may be
+        impossible to move the memory: if the caller only reads, if the home is read-only, or if a
+        lock is held too long. Then the memory is returned all the same, and stays in the archive.
         """
         note = super().read(ref, project=project, count=count)
         if count and note.project == ARCHIVE_PROJECT and not self.only_reads:
@@ -120,10 +121,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
         """Take a note out of the archive (see `Memory.bring_back`).
 
-        category: the category for a memory; None means the category it had. A memory is organized
-            afterwards and does not expire.
+        category: the category for a memory; None means the category that it had before. The memory
+            is organized afterwards, and does not expire.
 
-        Raises NotText and StorageError, too.
+        Raises the errors of `Memory.bring_back`, NotText and StorageError.
         """
         with self.change("restore", fresh=False) as change:
             info = self.find(ref, looseness=Looseness.CASE)
@@ -150,9 +151,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
 
     def _put_back(self, change: Transaction, info: NoteInfo) -> None:
-        """Move a note that is not a memory from the archive back to its former place.
+        """Add the steps that move a note that is not a memory from the archive back to its former
+        place.
 
-        The header keys that archiving added are removed. Raises Exists if the place is taken.
+        The header keys that the archive added are removed. Raises Exists if the place is taken.
         """
         from memoranda.note.frontmatter import REMOVE
 
@@ -192,7 +194,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         Every draft is checked before the first byte is written.
 
         overwrite: whether a draft may replace a note.
-        checksum: the checksum that the note to replace must have; None for any.
+        checksum: the checksum that the replaced note must have; None for any checksum.
         """
         needs_index = any(draft.project != CATEGORY_PROJECT for draft in drafts)
         with self.change("write", fresh=needs_index) as change:
@@ -218,7 +220,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return [Stored(change.written(step), step.old is None) for step in steps]
 
     def _complete_draft(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
-        """Return a draft with its scope checked and its times of validity filled in.
+        """Return a draft with a checked scope, and with the times from and until which it is valid.
 
         superseded: the notes that the draft supersedes.
         """
@@ -233,12 +235,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def supersede(
         self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None
     ) -> tuple[NoteInfo, Note]:
-        """Mark a note as replaced by a newer one (see `Memory.supersede`).
+        """Mark a note as replaced by a newer note (see `Memory.supersede`).
 
         new: the newer note, or a draft of it, which is written first.
-        valid_from: when the newer note begins to hold; None for now or what the draft says.
+        valid_from: when the newer note begins to be valid; None means the time in the draft or,
+            without one, the present.
 
-        Returns the old note and the newer one.
+        Returns the old note and the newer note.
         """
         if isinstance(new, Draft):
             before = self.find(old, looseness=Looseness.CASE)
@@ -260,8 +263,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
         """Add the step that writes a new memory (contract 001, 2).
 
-        Its path is `categories/<category>/<slug>-<id8>.md`, such as `inbox/buy-milk-1a2b3c4d.md`.
-        Raises InvalidInput for an unknown category or an empty text.
+        Its path in the project is `CATEGORY/SLUG-ID8.md`, such as `inbox/buy-milk-1a2b3c4d.md`: the
+        slug is made from the text, and the last part is the beginning of the id. Raises
+        InvalidInput for an unknown category or an empty text.
         """
         moment = self.clock()
         category = draft.category or INBOX
@@ -269,7 +273,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             raise InvalidInput(f'invalid category "{category}"', choices(category, CATEGORIES))
         if not draft.text.strip():
             raise InvalidInput("content must not be empty")
-        # 5 ms, for new memories only
+        # These imports take 5 ms, and only new memories need them.
         from uuid import uuid4
 
         from memoranda.note import markdown
@@ -277,19 +281,20 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         identity = str(uuid4())
         expires = draft.expires
         if category == INBOX and expires is None:
-            # An end beyond every calendar means no end.
+            # The owner may set so long a time to live that the calendar ends before it. Then the
+            # memory does not expire.
             with suppress(OverflowError):
                 expires = moment + self.settings.short_term_ttl
         other_keys: dict[str, object] = {"title": draft.title} if draft.title else {}
         if draft.date:
             other_keys["date"] = draft.date
         other_keys |= draft.metadata
-        # The time its text names (contract 001, 3)
+        # A reminder is due at the time that its text names (contract 001, 3).
         if category == REMINDERS and not draft.metadata.get("due_at"):
-            # 10 ms, for reminders only
+            # These imports take 10 ms, and only reminders need them.
             from memoranda.note import reminder, timephrase
 
-            # none, or unclear
+            # The text may name no time, or an unclear one. Then the reminder has no time.
             with suppress(InvalidInput):
                 zone = self.settings.reading_zone
                 hour = self.settings.day_hour
@@ -320,14 +325,15 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         draft: Draft,
         overwrite: bool,
         checksum: str | None,
-        taken_places: set[str],
+        taken_permalinks: set[str],
     ) -> Step:
-        """Add the step that writes a note, new or over an existing one (contract 000b, 7,
+        """Add the step that writes a note, which may replace another note (contract 000b, 7,
         write_note).
 
         overwrite: whether the draft may replace a note.
-        checksum: the checksum that the note to replace must have; None for any.
-        taken_places: the permalinks given by this change. The note's permalink is added.
+        checksum: the checksum that the replaced note must have; None for any checksum.
+        taken_permalinks: the permalinks of the notes that this change has written so far. The permalink
+            of the new note is added.
         """
         from memoranda.note import markdown
 
@@ -341,8 +347,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             keep = _kept_keys(info, self.parse(info.project, info.path, file))
         metadata = _metadata_of(draft)
         old = file.data.decode("utf-8", "replace") if file else ""
-        permalink = self.free_permalink(project, path, taken_places)
-        taken_places.add(permalink)
+        permalink = self.free_permalink(project, path, taken_permalinks)
+        taken_permalinks.add(permalink)
         content = draft.text
         tags: Sequence[str] = draft.tags
         keys: set[str] | None = None
@@ -368,14 +374,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             text = markdown.with_counted_time(old, text, self.clock())
         text = in_link_style(self, project, path, text, old)
         data = encoded(text)
-        # Else it is the free one
+        # Otherwise the note has the permalink chosen above, which no other note has.
         if info is not None or _names_permalink(draft, metadata):
             self._check_permalink(project, path, markdown.own_permalink(text))
         scope = new_scope(self, data, file.data if file else None)
         return change.put(project, path, data, old=file, scope=scope)
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
-        """Return the project, path and title of the note that a draft makes.
+        """Return the project, path and title of the note that a draft would make.
 
         Raises InvalidInput, OutsideError, ProjectNotFound.
         """
@@ -422,15 +428,19 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _existing(
         self, project: str, path: str, title: str | None
     ) -> tuple[str, NoteInfo | None, File | None]:
-        """Find the place for a note. Return its path, the note already there, and the file of that
+        """Find the place for a note. Return its path, the note that is there, and the file of that
         note.
 
-        The note and the file are None if the place is free. The path gets a number, as in `plan
-        2.md`, if the caller may not see the note there, or if that note has another title that
-        makes the same file name. Case and Unicode form of the path do not matter.
+        The note and the file are None if the place is free. If the caller may not see the note at
+        the place, the path gets a number, as in `plan 2.md`. So it does if the note at the place
+        has another title that makes the same file name. Paths that differ only in case or Unicode
+        form are the same place.
 
-        title: the title of the new note; None if the path was chosen and the title does not
-            matter.
+        title: the title of the new note. None means that the caller chose the file name, so that
+            the title of the other note does not matter.
+
+        Raises Exists if something other than a note is at the place. Raises InvalidInput if a
+        number would not help, because the title is exactly the name of the file.
         """
         notes = self.index.notes
         source = self.engine.source(project)
@@ -465,10 +475,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     ) -> Changed:
         """Change a part of a note (see `Memory.edit`).
 
-        checksum: the checksum that the note must have; None for any.
+        checksum: the checksum that the note must have; None for any checksum.
         create: whether `append` and `prepend` may create a missing note.
 
-        Raises NotText and the errors of the edit, too.
+        Raises NotText, the errors of `Memory.edit`, and the errors of the edit itself.
         """
         with self.change("edit") as change:
             try:
@@ -483,7 +493,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             try:
                 edited = edit.apply(text)
             except CountMismatch as error:
-                # The errors of the edit name the note by its permalink.
+                # The edit knows only the text. The caller's error also names the note.
                 raise CountMismatch(
                     error.found, error.expected, error.lines, info.permalink
                 ) from None
@@ -501,9 +511,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return Changed(change.written(step), edited, updated=links.updated, broken=links.broken)
 
     def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
-        """Create the missing note that an edit is for, with the text of the edit.
+        """Create the note that an edit was meant for, with the text of the edit.
 
-        identifier: the path or title of the note.
+        identifier: the path or title of the missing note.
 
         Raises NotFound unless the edit is an `append` or a `prepend`.
         """
@@ -523,9 +533,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _place_of_missing(self, identifier: str, project: str | None) -> tuple[str, str]:
         """Return the project and the path that the identifier of a missing note means.
 
-        Example: `work/plan` is `plan` in the project `work`, if there is such a project; otherwise
-            it is `work/plan` in the default project. Raises InvalidInput for an address in another
-            project, ProjectNotFound.
+        For example, `work/plan` is `plan` in the project `work`, if there is such a project. If
+        not, it is `work/plan` in the default project.
+
+        project: the project that the caller named; None if the caller named no project.
+
+        Raises ProjectNotFound, and InvalidInput for an address in another project than `project`.
         """
         name = self.engine.source(project).name if project else self.default_project
         path = links.parse_address(identifier)
@@ -541,7 +554,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         is_address = identifier.startswith(links.SCHEME)
         if not is_address or self.engine.source(name).place(first).kind == "folder":
             return name, path
-        # An address, so no new folder is meant
+        # In an address such as `memory://work/plan`, a first part that is not a folder is a project.
         source = self.engine.source(first)
         if project is not None:
             raise InvalidInput(
@@ -558,7 +571,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def tag_many(
         self, refs: Iterable[Ref], add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> list[Note]:
-        """Change the tags of several notes as one change: of all notes, or of none if one fails."""
+        """Add and remove tags of several notes as one change.
+
+        If one note cannot be changed, no note is changed. Returns the notes, each once.
+        """
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.markdown import other_tag_keys
 
@@ -588,13 +604,13 @@ def _check_overwrite(
     overwrite: bool,
     checksum: str | None,
 ) -> None:
-    """Raise an error unless the note at a place may be replaced.
+    """Raise an error if a draft may not be written to a place.
 
     info, file: the note at the place; None if the place is free.
-    overwrite: whether the caller wants to replace a note.
-    checksum: the checksum that the note must have; None for any.
+    overwrite: whether the draft may replace a note.
+    checksum: the checksum that the replaced note must have; None for any checksum.
 
-    Raises NotFound, Conflict, Exists, Locked.
+    Raises NotFound if there is a checksum but no note. Raises Conflict, Exists, Locked.
     """
     if checksum is not None:
         if info is None or file is None:
@@ -607,15 +623,16 @@ def _check_overwrite(
 
 
 def _names_permalink(draft: Draft, metadata: Mapping[str, Any]) -> bool:
-    """Whether a draft may name a permalink, in its metadata or in a header of its text."""
+    """Whether a draft may have a permalink, in its metadata or in a header of its text."""
     return "permalink" in metadata or draft.text.startswith(("---", "\ufeff"))
 
 
 def _usual_keys(habits: Habits, old: str, title: str, path: str) -> set[str]:
-    """Return the header keys that a note gets in a folder that another program keeps.
+    """Return the header keys that a note gets in a folder whose notes another program writes, too.
 
-    habits: the header keys and other customs of that folder.
-    old: the text that is replaced, whose keys stay; "" for a new note.
+    habits: the header keys and other customs of the notes in that folder.
+    old: the text of the replaced note, whose keys stay; "" for a new note.
+    title, path: title and path of the new note. It gets a key `title` if the file has another name.
     """
     keys = note_keys(old) if old else set(habits.keys)
     if title != links.without_suffix(path.rpartition("/")[2]):
@@ -626,14 +643,17 @@ def _usual_keys(habits: Habits, old: str, title: str, path: str) -> set[str]:
 def _first_line(text: str) -> str:
     """Return the first line of a text that is not empty, without the signs of a heading.
 
-    Example: `# Plan` gives `Plan`. "" means that the text has no such line.
+    For example, `# Plan` gives `Plan`. "" means that the text has no such line.
     """
     stripped = (line.strip("# \t") for line in text.splitlines())
     return next((line for line in stripped if line), "")
 
 
 def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
-    """Return `tags` without those in `remove` and with those in `add`. Case does not count."""
+    """Return `tags` without the tags in `remove` and with the tags in `add`.
+
+    Tags that differ only in case are the same tag. A tag in both `add` and `remove` is removed.
+    """
     removed_tags = {tag.lower() for tag in remove}
     changed = [tag for tag in tags if tag.lower() not in removed_tags]
     folded = {tag.lower() for tag in changed}
@@ -645,9 +665,10 @@ def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence
 
 
 def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:
-    """Return the header keys that a note keeps when another text replaces its text.
+    """Return the header keys that a note keeps when its text is replaced.
 
-    They are kept whatever the new text says: the id, the permalink, and the time of creation.
+    They are the id, the permalink and the time of creation. They stay even if the new text has
+    others.
     """
     keys: dict[str, object] = {"id": note.id} if note.own_id else {}
     keys["permalink"] = info.permalink
@@ -657,9 +678,9 @@ def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:
 
 
 def _metadata_of(draft: Draft) -> dict[str, Any]:
-    """Return the header keys of a new note that come from its draft.
+    """Return the header keys of a new note that its draft gives.
 
-    The metadata of the draft comes first. Fields of the draft give the keys that it does not name.
+    If the metadata and a field of the draft give the same key, the metadata decides.
     """
     fields = {
         "scope": draft.scope if draft.scope != GLOBAL else None,
@@ -685,9 +706,11 @@ def note_keys(text: str) -> set[str]:
 
 
 def _is_other_title(info: NoteInfo, path: str, title: str | None) -> bool:
-    """Whether `title` differs from the title of a note but makes the same file name.
+    """Whether `title` and the title of a note differ but make the same file name.
 
-    Example: `a/b` and `a:b` both make `a-b.md`. None as the title gives False.
+    For example, `a/b` and `a:b` both make `a-b.md`. If `title` is None, the result is False.
+
+    path: the path of the new note.
     """
     if title is None or file_key(info.title.strip()) == file_key(title.strip()):
         return False

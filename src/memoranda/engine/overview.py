@@ -1,10 +1,12 @@
 """Show the memories of a home in files that are derived from them, and in numbers for people.
 
-`memory.md` is the index that an agent reads at start (contract 001, 10). The lists of pending
-reminders (contract 001, 8) are only written, never read as notes; equal memories give equal bytes.
-`pending.md` holds reminders of scope `global` that fired (became due) and that nobody has
-acknowledged. Every agent may read this file. Reminders of scope `agent:X` are in `pending.X.md`.
-The numbers tell how large a home is, how it grew, and who wrote its notes.
+`memory.md` is the overview that an agent reads at the start of a session (contract 001, 10). The
+lists of pending reminders (contract 001, 8) have the reminders that are due and that nobody has
+acknowledged. Reminders of scope `global` are in `pending.md`, which every agent may read. Reminders
+of scope `agent:X` are in `pending.X.md`. These files are only written, and never read as notes. The
+same memories always give the same bytes.
+
+The numbers say how large a home is, how it grew, and who wrote its notes.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
     from memoranda.engine.write_gate import Use
     from memoranda.note.reminder import Reminder
 
+# How many lines `memory.md` has at most.
 MOST_LINES = 200
+# How many characters of a memory are shown.
 _LENGTH = 80
 _HEAD = "# Pending Reminders\n\n"
 _NONE = "None.\n"
@@ -52,7 +56,7 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 WEEKS = 12
 
 Firing = Mapping[int, Mapping[str, Any]]
-"""By row, the header keys a reminder is about to get."""
+"""The header keys that reminders are about to get, by row of the reminder."""
 
 
 def complaint(error: NotFound | Ambiguous) -> str:
@@ -102,10 +106,10 @@ class Overview:
         return "\n".join(lines) + "\n"
 
     def _section_lines(self, section: Section) -> list[str]:
-        """Return a line for each memory of a category, and a line with the number of memories left
-        out.
+        """Return a line for each memory of a category that is shown, such as `- 1a2b3c4d Buy milk
+        #shopping`.
 
-        Example of a line: `- 1a2b3c4d Buy milk #shopping`.
+        If some memories are not shown, a last line has their number.
         """
         limit = self.engine.settings.per_category
         if section.category == REMINDERS:
@@ -130,9 +134,9 @@ class Overview:
         return lines
 
     def _reminder_rows(self) -> list[tuple[NoteInfo, str]]:
-        """Return the reminders that have not fired, each with the text of its time.
+        """Return the reminders that are not due yet, each with its time as text.
 
-        The next reminder comes first. Undated reminders come last, with the text `no date `.
+        The next reminder comes first. Reminders without a time come last, with the text `no date `.
         """
         # Most commands show no reminder.
         from memoranda.note.reminder import Reminder
@@ -176,8 +180,8 @@ class Overview:
 class Pending:
     """Writes the lists of pending reminders of a home.
 
-    A reminder is pending if it has fired and nobody has acknowledged it. The lists are the same
-    for every caller.
+    A reminder is pending if it has become due (fired) and nobody has acknowledged it. The lists do
+    not depend on the caller.
     """
 
     def __init__(self, memory: ReadVerbs):
@@ -194,9 +198,10 @@ class Pending:
     def listed(
         self, now: datetime, infos: Sequence[NoteInfo], firing: Firing | None = None
     ) -> list[tuple[NoteInfo, Reminder]]:
-        """Return the reminders among `infos` that are pending at `now`, the earliest due first.
+        """Return the reminders among `infos` that are pending at `now`. The one that was due first
+        comes first.
 
-        firing: changes of headers to take as done, though they are not yet in the files.
+        firing: changes of headers that are not in the files yet, but count as made.
         """
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.reminder import Reminder
@@ -215,8 +220,8 @@ class Pending:
     ) -> bool:
         """Write the lists of pending reminders as they should be at `now`, if they are out of date.
 
-        now: None for the present moment.
-        firing: changes of headers to take as done, though they are not yet in the files.
+        now: None means the present moment.
+        firing: changes of headers that are not in the files yet, but count as made.
         create: whether to write a list if the home has none.
 
         Returns whether a file was written. Raises StorageError.
@@ -236,9 +241,9 @@ class Pending:
     def _parts(
         self, list_files: Sequence[Path], reminders: Iterable[tuple[NoteInfo, Reminder]]
     ) -> dict[Path, list[tuple[NoteInfo, Reminder]]]:
-        """Return the reminders of each list file: the file for everybody, or the file of one agent.
+        """Return the reminders for each list file.
 
-        list_files: the present list files. One without reminders gets an empty part.
+        list_files: the present list files. If no reminders belong into one, it gets an empty list.
         """
         layout = self.engine.layout
         parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {
@@ -248,15 +253,16 @@ class Pending:
             agent = info.scope.removeprefix(_AGENT)
             if info.scope == GLOBAL:
                 parts[layout.pending].append((info, reminder))
-            # Else nobody can have it: it was written by hand
+            # With any other scope, which was written by hand, nobody can see the reminder.
             elif agent != info.scope and is_agent(agent):
                 parts.setdefault(layout.pending_of(agent), []).append((info, reminder))
         return parts
 
     def _rows(self, part: Sequence[tuple[NoteInfo, Reminder]]) -> str:
-        """Return the text of a list file, without the heading; "" if `part` is empty.
+        """Return the text of a list file without its heading; "" for an empty list.
 
-        Example of a row: `1. Call Ann`, and below it `due 2025-03-01 09:00, id 1a2b3c4d`.
+        A reminder has, for example, the line `1. Call Ann`, and below it `due 2025-03-01 09:00, id
+        1a2b3c4d`.
         """
         zone = self.engine.settings.reading_zone
         texts = contents(self.memory, [info for info, _ in part])
@@ -270,7 +276,7 @@ class Pending:
 
 
 def _is_our_list(path: Path) -> bool:
-    """Whether a file is a list that we wrote, not a file of the user's with such a name."""
+    """Whether memoranda wrote a file as a list. The user may have a file with the same name."""
     try:
         with open(open_own(path, os.O_RDONLY), "rb") as file:
             return file.read(len(_HEAD)) == _HEAD.encode()
@@ -280,7 +286,7 @@ def _is_our_list(path: Path) -> bool:
 
 @verb
 def by_writer(memory: ReadVerbs) -> dict[str, int]:
-    """Return the number of notes that the caller sees, by who wrote them.
+    """Return how many of the notes that the caller sees each writer has written.
 
     A writer is `owner`, the name of an agent, `file` or `import`.
     """
@@ -290,10 +296,11 @@ def by_writer(memory: ReadVerbs) -> dict[str, int]:
 
 @verb
 def by_day(memory: ReadVerbs, first: date, until: date) -> dict[str, int]:
-    """Return the number of notes for each day (YYYY-MM-DD), from `first` until before `until`.
+    """Return the number of notes for each day (YYYY-MM-DD), from `first` until the day before
+    `until`.
 
-    A note counts on the day it is about or, without such a day, on the day it was written. The
-    archive and traces do not count.
+    A note counts on the day that it is about. Without such a day, it counts on the day when it was
+    written. Notes in the archive and traces do not count.
     """
     memory.engine.fresh()
     zone = memory.settings.zone
@@ -301,7 +308,9 @@ def by_day(memory: ReadVerbs, first: date, until: date) -> dict[str, int]:
 
 
 def written_today(memory: ReadVerbs) -> dict[str, Use]:
-    """Return how much each agent wrote since midnight, by name. An agent sees only its entry."""
+    """Return how much each agent has written since midnight, by name. An agent gets only its own
+    numbers.
+    """
     engine = memory.engine
     with engine.guard:
         used = engine.day_use.since_midnight(memory.clock(), memory.settings)
@@ -312,10 +321,10 @@ def written_today(memory: ReadVerbs) -> dict[str, Use]:
 class Figures:
     """The size and growth of a home.
 
-    counts: the numbers of notes that the caller sees.
+    counts: the numbers of the notes that the caller sees.
     bytes: the size of the notes that the caller sees.
-    index_bytes, history_bytes: the sizes on disk of the index and the history. They hold
-        everybody's notes, so both are 0 for an agent.
+    index_bytes, history_bytes: the sizes of the index and of the history on disk. Both are 0 for an
+        agent, because they would tell about notes that the agent does not see.
     weeks: (Monday, number of new notes) of the last WEEKS weeks, the oldest first.
     """
 
@@ -328,10 +337,10 @@ class Figures:
 
 @dataclass(slots=True)
 class Writer:
-    """A writer of changes: an agent and the client it used.
+    """A writer of changes: an agent, together with the client that it used.
 
     agent: the agent's name. None means the owner.
-    client: the name of the client program, or of the interface; "" if unknown.
+    client: the name of the client program or of the interface; "" if it is unknown.
     last: the time of the last change.
     verbs: the number of changes by verb.
     sessions: the ids of the sessions in which the writer made changes.
@@ -352,7 +361,7 @@ def figures(memory: HistoryVerbs) -> Figures:
     today = memory.clock().astimezone(zone).date()
     monday = today - timedelta(days=today.weekday())
     mondays = [monday - timedelta(weeks=weeks_ago) for weeks_ago in reversed(range(WEEKS))]
-    # To compare two numbers takes a fiftieth of the time that a date in a time zone takes.
+    # Comparing numbers is fifty times faster than comparing dates in a time zone.
     begins = [_microseconds(day, zone) for day in mondays]
     new_notes = [0] * WEEKS
     total = 0
@@ -371,13 +380,16 @@ def figures(memory: HistoryVerbs) -> Figures:
 
 
 def _microseconds(day: date, zone: tzinfo | None) -> int:
-    """Return when a day begins, in microseconds since 1970. `zone` None is the zone of the machine."""
+    """Return when a day begins, in microseconds since 1970.
+
+    zone: None means the time zone of the machine.
+    """
     midnight = datetime.combine(day, time.min, zone).astimezone(UTC)
     return (midnight - EPOCH) // timedelta(microseconds=1)
 
 
 def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
-    """Return who has changed anything since a moment. The writer of the latest change is first."""
+    """Return who has changed something since a moment. The writer of the latest change comes first."""
     writers: dict[tuple[str | None, str], Writer] = {}
     for change in memory.log(limit=0, since=since):
         by = change.by or {}

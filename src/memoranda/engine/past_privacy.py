@@ -1,8 +1,8 @@
-"""Decide which old changes a caller may see. A note that is private now is private in its past.
+"""Decide which old changes a caller may see. If a note is private now, its past is private, too.
 
-The ledger records with each step the scope that the file had then. Since then the note may have
-become another agent's: by a later change, a move, an undo, or an edit by hand. So `PastPrivacy`
-follows the note from the old change forward, step by step, until now.
+The ledger records the scope of a file with each step. But the note may have become another agent's
+since then: by a later change, a move, an undo, or an edit by hand. So `PastPrivacy` follows the
+note from the old change forward, step by step, to the present.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.history import PlacedStep
 from memoranda.sources.step import StepKind
 
-# The verb of changes whose removed notes live on in the note they write.
+# The verb of changes in which a removed note becomes a part of another note.
 _MERGE = "merge"
 # Verbs of changes that bring a removed note back to its place.
 _RETURNING = ("undo", "restore")
@@ -30,9 +30,10 @@ _STEPS_ON_NOTES = (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE)
 
 @dataclass(frozen=True, slots=True)
 class _Cursor:
-    """The place of a note after the step at `position` of change `number`.
+    """A note at a certain time: after the step at `position` of the change `number`.
 
-    is_gone: whether that step removed the note. Then only an undo or a restore brings it back.
+    place: where the note was then.
+    is_gone: whether this step removed the note. Then only an undo or a restore brings it back.
     """
 
     place: Location
@@ -42,16 +43,17 @@ class _Cursor:
 
 
 class PastPrivacy:
-    """Follows notes from old changes to now, for one caller who is not the owner.
+    """Follows notes from old changes to the present, for a caller who is not the owner.
 
-    It remembers its answers, and notes change. So make a new one for each call of a verb.
+    It remembers its answers, which become wrong when notes change. So a new one is made for each
+    call of a verb.
     """
 
     def __init__(self, session: HomeSession):
         self._session = session
         self._engine = session.engine
         self._history = session.engine.ledger.history
-        # By (project, path), the steps of the ledger on that path or a folder above it.
+        # The steps in the ledger on a path or a folder above it, by (project, path).
         self._steps: dict[tuple[str, str], Sequence[PlacedStep]] = {}
         # Whether the note is hidden at some time after the cursor.
         self._is_private_by_cursor: dict[_Cursor, bool] = {}
@@ -60,9 +62,10 @@ class PastPrivacy:
         self._may_hide = has_private_notes or self._history.has_private_steps()
 
     def hides(self, change: Change | PlacedStep, touched: Touched) -> bool:
-        """Whether the note that `change` touched belonged to another agent at any time since.
+        """Whether the note that a change touched has been another agent's at any time since the
+        change.
 
-        touched: the step of the change on that note.
+        touched: the step of the change on this note.
         """
         if not self._session.sees(touched.scope):
             return True
@@ -80,7 +83,7 @@ class PastPrivacy:
         return self._is_private_now(place)
 
     def _holds_only_hidden(self, moved: Touched) -> bool:
-        """Whether a moved folder holds only notes that the caller may not see.
+        """Whether a moved folder has notes, and the caller may see none of them.
 
         Such a folder does not exist for the caller.
         """
@@ -91,7 +94,7 @@ class PastPrivacy:
         return bool(scopes) and not any(map(self._session.sees, scopes))
 
     def _is_private_after(self, start: _Cursor) -> bool:
-        """Whether the note at a cursor was hidden from the caller at any time after it."""
+        """Whether the note at a cursor was hidden from the caller at any time after the cursor."""
         known_answers = self._is_private_by_cursor
         visited: set[_Cursor] = set()
         waiting = [start]
@@ -107,10 +110,10 @@ class PastPrivacy:
         return False
 
     def _is_hidden_next(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
-        """Whether the next step on the note hides it from the caller.
+        """Whether the next step on the note hides the note from the caller.
 
-        If no step follows, whether the present note is hidden. If the next step does not hide the
-        note, the cursors after that step are added to `waiting`.
+        If no step follows, the present note decides. If the next step does not hide the note, the
+        cursors after this step are added to `waiting`.
         """
         step = self._step_after(cursor)
         if step is None:
@@ -123,9 +126,9 @@ class PastPrivacy:
         return False
 
     def _step_after(self, cursor: _Cursor) -> PlacedStep | None:
-        """Return the next step on the file at the cursor's place, or on a folder above it.
+        """Return the next step on the file at the cursor's place, or on a folder above the file.
 
-        None if no step follows.
+        None means that no step follows.
         """
         steps = self._steps_at(cursor.place)
         next_index = bisect_right(
@@ -135,7 +138,7 @@ class PastPrivacy:
         return next((step for step in steps[next_index:] if step.touched.root == root), None)
 
     def _steps_at(self, place: Location) -> Sequence[PlacedStep]:
-        """Return all steps of the ledger on a path or a folder above it, the oldest first."""
+        """Return all steps in the ledger on a path or on a folder above it, the oldest first."""
         project, path, _ = place
         steps = self._steps.get((project, path))
         if steps is None:
@@ -144,10 +147,10 @@ class PastPrivacy:
         return steps
 
     def _cursors_after(self, step: PlacedStep, place: Location) -> Iterator[_Cursor]:
-        """Yield where the note at `place` is after a step on it.
+        """Yield the places where the note at `place` may be after a step.
 
-        After a removal there may be several cursors: the note can come back to its old place, and
-        the same change may have written its text elsewhere.
+        After a removal, there may be several: the note may be brought back to its place later, and
+        the same change may have written the text to another place.
         """
         touched = step.touched
         if touched.do == StepKind.MOVE:
@@ -162,9 +165,9 @@ class PastPrivacy:
             yield from self._cursors_elsewhere(step)
 
     def _cursors_elsewhere(self, removal: PlacedStep) -> Iterator[_Cursor]:
-        """Yield where the change that removed a note wrote its text again.
+        """Yield the places to which a change wrote the text of a note that it removed.
 
-        That is the same note under another path, or the note it was merged into.
+        It is the same note at another path, or the note into which the removed note was merged.
         """
         name = os.path.basename(removal.touched.path)
         for step in self._history.steps_of(removal.number):
@@ -194,7 +197,7 @@ class PastPrivacy:
 
 
 def _brings_another_note(step: PlacedStep, place: Location) -> bool:
-    """Whether a step puts another note at `place`, so that the earlier one is no longer there."""
+    """Whether a step puts another note at `place`, so that the earlier note is not there any more."""
     touched = step.touched
     if touched.do == StepKind.MOVE:
         # A file moved to this path, or a folder moved to a folder above it.
@@ -206,7 +209,7 @@ def _brings_another_note(step: PlacedStep, place: Location) -> bool:
 
 
 def scopes_below(engine: Engine, moved: Touched) -> dict[str, str]:
-    """Return the present scope of each note in a folder that moved, by the note's path.
+    """Return the present scope of each note in a moved folder, by the note's path.
 
     moved: the step that moved the folder.
 

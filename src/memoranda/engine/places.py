@@ -1,6 +1,8 @@
-"""The verbs that move and delete notes and folders. Each makes one change, or fails and makes none.
+"""The verbs that move and delete notes and folders. Each of them makes one change, or fails and
+changes nothing.
 
-A caller sees only some notes. In a folder that is moved or deleted, the others stay where they are.
+A caller sees only some notes. If a folder is moved or deleted, the notes that the caller does not
+see stay where they are.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from memoranda.engine.reading import ReadVerbs, Ref
 from memoranda.engine.relinking import Relinking, moved_note, put_texts, relinking
 from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import read_unlocked, remove_note, scope_of
-from memoranda.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusable
+from memoranda.errors import Advice, Exists, FolderNotFound, InvalidInput, Locked, Unusable
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import BUILT_IN_PROJECTS
@@ -29,15 +31,22 @@ from memoranda.sources.source import Source
 from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
 
+# The end of the error about a move to another project.
+_TO_ANOTHER_PROJECT = Advice(
+    " Write the note there with write_note and delete it here, or choose another destination_path.",
+    ("write_note",),
+    " Choose another destination_path.",
+)
+
 
 @dataclass(slots=True)
 class Moved:
     """The result of moving notes.
 
-    old_path, new_path: the path in the project of the note or folder, before and after.
+    old_path, new_path: the path of the note or folder in the project before and after the move.
     notes: how many notes were moved.
-    updated: the notes whose links were changed, so that they still lead to the moved notes.
-    broken: the notes with links that no longer lead where they led.
+    updated: the notes whose links were changed, so that these links still lead to the moved notes.
+    broken: the notes with links that do not lead to the same note as before.
     """
 
     project: str
@@ -54,8 +63,8 @@ class Deleted:
 
     paths: the paths of the notes in their project.
     notes: how many notes were deleted.
-    change: the number that `memory undo` takes.
-    lost: how many of the notes an undo cannot bring back. They are entries with a time to live,
+    change: the number of the change, with which `memory undo` can undo it.
+    lost: how many of the notes `undo` cannot bring back. They are entries with a time to live,
         whose text is not kept (contract 004, 4).
     """
 
@@ -100,10 +109,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         return Moved(info.project, info.path, target, 1, links.broken, links.updated)
 
     def _note_target(self, info: NoteInfo, destination: str) -> str:
-        """Return the path in the project that a note moves to.
+        """Return the path in the project to which a note moves.
 
-        `archive/` keeps the file's name; `archive/plan` becomes `archive/plan.md`; `/` means the
-        project's root.
+        For a note `plan.md`, `archive/` means `archive/plan.md`, and `archive/idea` means
+        `archive/idea.md`. `/` means the top folder of the project.
         """
         target = path_guard.clean("" if destination == "/" else destination, info.project)
         if destination.endswith("/"):
@@ -116,14 +125,14 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         return self.engine.spelled(info.project, target)
 
     def _check_is_free(self, info: NoteInfo, target: str) -> None:
-        """Raise Exists or Unusable if a note cannot move to `target`, as something is there."""
+        """Raise Exists or Unusable if something is at `target`, so that the note cannot move there."""
         if target == info.path:
             raise Exists(target)
         kind = self._kind(info.project, target)
         if kind == "hidden":
             # The error must not tell the caller about a note that it does not see.
             raise Unusable(target)
-        # A move from `Plan.md` to `plan.md` finds the note itself on a disk without case.
+        # If the disk ignores case, a move from `Plan.md` to `plan.md` finds the note itself.
         is_same_file = kind == "file" and file_key(target) == file_key(info.path)
         if kind != "missing" and not is_same_file:
             raise Exists(target)
@@ -138,9 +147,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         follow: bool = False,
         update_links: bool = True,
     ) -> Moved:
-        """Move a folder with all its files inside its project.
+        """Move a folder with all its files inside its project (see `Memory.move`).
 
-        follow, update_links: as for `move`.
+        follow: whether permalinks in headers change with the paths.
+        update_links: whether to rewrite links that would break, as part of this change.
         """
         self.engine.fresh(whole=True)
         with self.change("move") as change:
@@ -169,9 +179,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         return Moved(source.name, origin, target, len(infos), links.broken, links.updated)
 
     def _folder_target(self, project: str, origin: str, destination: str) -> str:
-        """Return the path that a folder moves to.
+        """Return the path to which a folder moves.
 
-        If `destination` ends in `/` and is a folder, the folder moves into it and keeps its name.
+        If `destination` ends in `/` and such a folder exists, the folder moves into it and keeps
+        its name.
         """
         target = path_guard.clean(destination.strip("/"), project)
         target = self.engine.spelled(project, target)
@@ -206,9 +217,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         target: str,
         texts: Mapping[str, bytes],
     ) -> None:
-        """Move a whole folder in as few steps as possible.
+        """Add the steps that move a whole folder, as few as possible.
 
-        texts: new texts of notes by path. These notes are written; everything else is only moved.
+        texts: the new texts of notes whose links change, by path. Only these notes are written.
+            Everything else is moved.
         """
         for entry in self.engine.folder(source.name).entries(folder):
             to = target + entry.path[len(folder) :]
@@ -235,10 +247,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         follow: bool,
         texts: Mapping[str, bytes],
     ) -> None:
-        """Move a folder file by file.
+        """Add the steps that move a folder file by file.
 
-        hidden_paths: notes that the caller does not see. They stay.
-        texts: new texts of notes by path.
+        hidden_paths: the paths of notes that the caller does not see. They stay where they are.
+        follow: whether permalinks in headers change with the paths.
+        texts: the new texts of notes whose links change, by path.
         """
         for place, _, files in sorted(walk(os.path.join(source.root, origin))):
             relative_path = os.path.relpath(place, source.root)
@@ -256,7 +269,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
     def _effects_on_links(
         self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool
     ) -> Relinking:
-        """Return how links change when these notes move to these paths."""
+        """Return how links must change when notes move.
+
+        moves: pairs of a note and its new path.
+        """
         moved = []
         for info, path in moves:
             permalink = None
@@ -268,8 +284,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
     def _check_target(self, project: str, target: str) -> None:
         """Raise InvalidInput if a note may not move to `target`.
 
-        The file must still be a note there. A target that begins with another project's name is
-        refused, unless such a folder exists here.
+        At the target, the file must still be a note. A target that begins with the name of another
+        project is refused, because it is probably meant as a move to that project. It is allowed if
+        this project has such a folder.
         """
         self._check_place(project, target)
         first_folder, slash, _ = target.partition("/")
@@ -280,9 +297,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             is_named = is_other_project and name.lower() == first_folder.lower()
             if is_named and self.engine.source(project).place(first_folder).kind != "folder":
                 raise InvalidInput(
-                    f"A move stays inside its project {project}; {name} is another one. "
-                    "Write the note there with write_note and delete it here, or choose another "
-                    "destination_path."
+                    f"A move stays inside its project {project}; {name} is another one.",
+                    advice=_TO_ANOTHER_PROJECT,
                 )
 
     @verb
@@ -307,7 +323,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
-        """Delete the notes of a folder that the caller sees. Files that are not notes stay."""
+        """Delete the notes in a folder that the caller sees. Files that are not notes stay.
+
+        Folders that are empty afterwards are deleted, too.
+        """
         self.engine.fresh(whole=True)
         with self.change("delete") as change:
             source = self.engine.source(project)
@@ -331,9 +350,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         return Deleted(source.name, paths, len(paths), change.done.number, lost)
 
     def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
-        """Return the notes of a folder that the caller sees, and the paths of the hidden ones.
+        """Return the notes in a folder that the caller sees, and the paths of the other notes.
 
-        Raises Locked if a visible note is locked.
+        Raises Locked if one of the first is locked.
         """
         infos: list[NoteInfo] = []
         hidden_paths: set[str] = set()
@@ -357,10 +376,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         data: bytes | None = None,
         **step_fields: Any,
     ) -> None:
-        """Move a file, and rewrite it in the same change if its text has to change.
+        """Add the step that moves a file. If its text has to change, the file is written at its new
+        path.
 
         file: the file as it is now.
-        follow: whether a permalink in the file's header changes with the path.
+        follow: whether a permalink in the header changes with the path.
         data: the text with changed links; None if no link changes.
         step_fields: further fields of the steps, such as `scope`.
         """
@@ -381,10 +401,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         change.remove(project, path, file, **step_fields)
 
     def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
-        """Return a free permalink for a note at `path`, such as `plans/trip` or `plans/trip-1`.
+        """Return a permalink for a note at `path` that no other note has, such as `plans/trip`.
 
-        A number is added if the permalink is among `taken_permalinks`, or if another note that the
-        caller sees has it.
+        If the permalink is taken, a number is added: `plans/trip-1`.
+
+        taken_permalinks: further permalinks that count as taken.
         """
         base_permalink = links.permalink_for(project, path)
         numbered = (f"{base_permalink}-{number}" for number in count(1))
@@ -396,15 +417,16 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         )
 
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
-        """Return the visible note with this permalink, other than the note at `path`.
+        """Return the note with this permalink that the caller sees. The note at `path` does not
+        count.
 
-        None if no other note has it.
+        None if no other note has the permalink.
         """
         holders = self.index.notes.with_permalink(project, permalink)
         return next((note for note in holders if note.path != path and self.sees(note.scope)), None)
 
     def _check_place(self, project: str, path: str) -> None:
-        """Raise InvalidInput if a file at this place would not be a note."""
+        """Raise InvalidInput if a file at this path would not be a note of the project."""
         source = self.engine.source(project)
         if isinstance(source, FolderSource):
             why = source.rules.reason(path)
@@ -420,9 +442,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
 
 def _emptied_folders(root: str, folder: str, removed_paths: set[str]) -> list[str]:
-    """Return the folders that hold nothing once `removed_paths` are gone, the deepest first.
+    """Return the folders that are empty when `removed_paths` are gone, the innermost first.
 
     root: the absolute path of the project. All other paths are relative to it.
+    folder: only this folder and the folders inside it are looked at.
     """
     # The keys are the folders, in order.
     emptied_folders: dict[str, None] = {}

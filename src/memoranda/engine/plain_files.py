@@ -1,10 +1,10 @@
-"""Read and change a project's plain files, at every path and with every byte.
+"""Read and change the plain files of a project: files of every kind, at every path.
 
-The `memory` tool sees a project this way (contract 000a), and so do memory banks (contract 003),
-which read and write their files as wholes (`notes`, `put`).
+The `memory` tool uses a project in this way (contract 000a). So do memory banks (contract 003),
+which read and write whole files (`notes`, `put`).
 
-Paths are relative to the folder of `Files` and already passed `path_guard`. Symlinks inside are
-followed as contract 000a, 3 says.
+Paths are relative to the folder of `Files`, and `path_guard` has checked them before. Symlinks
+inside the folder are followed in the way that contract 000a, 3 describes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ if TYPE_CHECKING:
     from memoranda.ledger.change import Change
 
 Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
-"""Called with the lock held: path -> (new text, the file it replaces; None for a new one)."""
+"""A function that returns the files to write, by path: (the new text, the file that it replaces).
+
+The replaced file is None for a new file. The function is called while the home's lock is held.
+"""
 
 
 class Files:
-    """The files of one project, for one caller and call. Raises ProjectNotFound.
+    """The files of one project, for one call of one caller. Raises ProjectNotFound.
 
-    folder: the folder of the project that paths are relative to; "" means the whole project.
+    folder: the folder in the project to which paths are relative; "" means the whole project.
     """
 
     def __init__(self, session: WritingSession, project: str, folder: str = ""):
@@ -53,9 +56,10 @@ class Files:
         self._source = session.engine.folder(project)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Return a context inside which no other thread of this process is at work.
+        """Return a section for a `with` block in which no other thread of this process uses the
+        home.
 
-        Reading does not need the home's lock.
+        Reading does not require the home's lock.
         """
         return self._engine.reading()
 
@@ -63,9 +67,11 @@ class Files:
         """Return the file, folder or link at `path`. A symlink at the end of the path is not
         followed.
 
-        For a missing file, the result's path is where a new file would be written, with links to
-        folders resolved. If a file is in the way of a folder, `link` names that file. Raises
-        OutsideError if the path leads out of the folder, even to a missing file.
+        For a missing file, the path of the result is where a new file would be written: symlinks to
+        folders are resolved. If a file is where the path needs a folder, the new file cannot be
+        written, and `link` of the result is the path of that file.
+
+        Raises OutsideError if the path leads out of the folder, even for a missing file.
         """
         full_path = self._source.spelled(f"{self._base}/{path}".strip("/"))
         place = self._inside(self._source.place(full_path))
@@ -79,7 +85,7 @@ class Files:
             if real_parent.kind != "missing":
                 nearest = real_parent
                 break
-            # Where a link leads to nothing, a file will be below its target.
+            # A link that leads to nothing: the new file would be below the target of the link.
             parent, _, name = (real_parent.path if raw.kind == "link" else parent).rpartition("/")
             missing_path = f"{name}/{missing_path}"
         if nearest.kind == "folder":
@@ -89,6 +95,7 @@ class Files:
         return PathInfo("missing", f"{nearest.path}/{missing_path}".lstrip("/"), link=in_the_way)
 
     def _inside(self, place: PathInfo) -> PathInfo:
+        """Return `place` if it is in the folder of these files. Raises OutsideError if it is not."""
         if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
             raise OutsideError(place.path, self._project)
         return place
@@ -96,8 +103,8 @@ class Files:
     def at(self, path: str) -> PathInfo:
         """Return the file or folder at `path`. A symlink at the end of the path is followed.
 
-        A file that only another agent may see is `missing`. Raises OutsideError if the path leads
-        out of the folder.
+        If only another agent may see the file, it is `missing` for the caller. Raises OutsideError
+        if the path leads out of the folder.
         """
         place = self._follow(self._place(path))
         if not self._shows(place):
@@ -114,13 +121,16 @@ class Files:
         return PathInfo("missing", place.path)
 
     def _follow(self, place: PathInfo) -> PathInfo:
+        """Return the place to which a symlink leads. Raises OutsideError if it leads out of the
+        folder.
+        """
         return self._inside(self._source.follow(place))
 
     def entries(self, path: str) -> list[tuple[str, PathInfo]]:
-        """List a folder: (name, place it leads to) of each entry that is shown, sorted by code
-        point.
+        """List a folder: the name of each entry, and the place to which the entry leads.
 
-        Hidden names, `node_modules`, and links that lead to nothing or outside are left out.
+        The entries are sorted by code point. Hidden names, `node_modules`, and links that lead to
+        nothing or out of the folder are left out. So is everything that the caller may not see.
         """
         entries = []
         for entry in self._source.entries(self._source.spelled(f"{self._base}/{path}".strip("/"))):
@@ -144,11 +154,11 @@ class Files:
         return self._source.read(place.path)
 
     def notes(self) -> dict[str, Stamp]:
-        """Return the stamp of every note that the caller may see, by path, in the order of the
-        paths.
+        """Return the stamps (size and times) of all notes in the folder that the caller may see, by
+        path.
 
-        The result is empty if the folder is missing. Raises OutsideError if the folder is a link
-        that leads outside, and StorageError if a folder cannot be read.
+        The result is sorted by path, and empty if the folder is missing. Raises OutsideError if the
+        folder is a symlink, and StorageError if a folder inside it cannot be read.
         """
         place = self._source.place(self._base)
         if place.kind == "missing":
@@ -169,8 +179,9 @@ class Files:
         }
 
     def count_access(self, place: PathInfo) -> None:
-        """Count a read of the note at `place`. An unreadable file or one that is not a note is
-        ignored.
+        """Count a read of the note at `place`.
+
+        Nothing is counted for a file that cannot be read or is not a note.
         """
         if not self._source.is_note(place.path):
             return
@@ -182,7 +193,10 @@ class Files:
             self._engine.reads.count_read(note.id)
 
     def _may_see_file(self, path: str) -> bool:
-        """Whether the caller may see the file. Only the scope in its header can forbid that."""
+        """Whether the caller may see the file at `path`.
+
+        The file is hidden if the scope in its header is another agent's.
+        """
         if self._session.agent is None:
             return True
         try:
@@ -193,7 +207,7 @@ class Files:
     def _shows(self, place: PathInfo) -> bool:
         """Whether the caller may know that something is at `place`.
 
-        Files of another agent, and folders with only such files, are not shown.
+        Files of another agent are hidden. So are folders that have only such files.
         """
         if place.kind == "file":
             return self._may_see_file(place.path)
@@ -206,8 +220,11 @@ class Files:
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
         """Write exactly `text` to the file at `path`.
 
-        Raises Exists for a folder, for a link to nothing, and for a file unless `overwrite`;
-        Unusable for a file that the caller may not see; NotADirectory if a parent is a file.
+        overwrite: whether a present file may be replaced.
+
+        Raises Exists for a folder, for a link to nothing, and for a file that may not be replaced.
+        Raises Unusable for a file that the caller may not see, and NotADirectory if a file is where
+        the path needs a folder.
         """
         with self._session.change("create", fresh=False) as change:
             raw = self._place(path)
@@ -227,13 +244,14 @@ class Files:
                 self._put_file(change, place, text, self._source.read(place.path))
 
     def _put_file(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
-        """Add the step that writes a file. The ledger lists the step under the scope in the text's
-        header.
+        """Add the step that writes a file. Its scope in the ledger is the scope in the header of
+        the text.
 
-        old: the file that was read there; None for a new file.
+        old: the file that was read at the place; None for a new file.
 
         Raises NotADirectory, and InvalidInput for a scope that the caller does not see.
         """
+        # For a missing file, `_place` sets `link` to a file that is where a folder is needed.
         if place.link:
             raise NotADirectory(place.link)
         data = text.encode()
@@ -242,14 +260,15 @@ class Files:
 
     @retry_conflicts
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
-        """Write whole files as one change, listed under the first file.
+        """Write whole files as one change, which the ledger lists under the first file.
 
-        plan: returns the text and the old file by path. It runs again if another program changes a
-            file.
-        details: as in `Change`.
+        plan: returns the files to write. It is called again if another program changes one of them
+            in between.
+        verb: the verb in the ledger.
+        details: the `details` of the `Change`.
 
-        Returns None if the plan is empty. Raises Exists for a place that is taken, OutsideError,
-        NotADirectory, and the errors of `plan`.
+        Returns None if there is no file to write. Raises Exists for a place that is taken,
+        OutsideError, NotADirectory, Unusable, and the errors of `plan`.
         """
         with self._session.change(verb, fresh=False) as change:
             change.details = details
@@ -264,7 +283,7 @@ class Files:
 
     @retry_conflicts
     def edit(self, path: str, edit: Any) -> Any:
-        """Apply an edit to the text of a file, and return its `Edited`.
+        """Apply an edit to the text of a file, and return the effect of the edit (`Edited`).
 
         Raises NotFound, NotText and the errors of the edit.
         """
@@ -285,7 +304,7 @@ class Files:
 
     @retry_conflicts
     def delete(self, path: str) -> None:
-        """Remove a file, a link, or a folder with all it holds, as one change."""
+        """Remove a file, a link, or a folder with everything in it, as one change. Raises NotFound."""
         with self._session.change("delete", fresh=False) as change:
             place = self.itself(path)
             if place.kind == "missing":
@@ -295,7 +314,7 @@ class Files:
 
     @retry_conflicts
     def clear(self) -> None:
-        """Remove everything below the folder, as one change."""
+        """Remove everything in the folder that the caller may see, as one change."""
         with self._session.change("delete", fresh=False) as change:
             if self._source.place(self._base).kind == "folder":
                 for entry in self._source.entries(self._base):
@@ -304,11 +323,16 @@ class Files:
                 change.about = (self._project, f"{self._base}/" if self._base else "")
 
     def _remove(self, change: Transaction, place: PathInfo) -> None:
-        """Remove a file, a link, or the part of a folder that the caller sees.
+        """Add the steps that remove a file, a link, or the part of a folder that the caller may
+        see.
 
-        The entries of a folder are removed first, and then the folder, if it is empty.
+        The entries of a folder are removed before the folder. A folder that is not empty then
+        stays.
         """
+        # Whether a folder was removed together with all its entries, by path.
         is_removed_whole: dict[str, bool] = {}
+        # Each folder is put on this stack twice: first to remove its entries, then (with True) to
+        # remove the folder.
         waiting = [(place, False)]
         while waiting:
             entry, is_emptied = waiting.pop()
@@ -330,8 +354,9 @@ class Files:
                 change.add(StepKind.RMDIR, self._project, entry.path)
 
     def _remove_one(self, change: Transaction, place: PathInfo) -> None:
-        """Add the step that removes one file or one link. Raises InvalidInput for a device or
-        socket.
+        """Add the step that removes one file or one link.
+
+        Raises InvalidInput for a device or a socket.
         """
         if place.kind == "link":
             change.add(StepKind.UNLINK, self._project, place.path, link=place.link)
@@ -342,7 +367,7 @@ class Files:
             change.remove(self._project, place.path, file, scope=scope_of(file.data))
 
     def _is_all_shown(self, place: PathInfo) -> bool:
-        """Whether the caller sees everything at `place`, with all that a folder there holds."""
+        """Whether the caller may see everything at `place`, including everything in a folder."""
         if self._session.agent is None:
             return self._shows(place)
         waiting = [place]
@@ -355,7 +380,7 @@ class Files:
         return True
 
     def _changed_links(self, source: PathInfo, target: str) -> Relinking:
-        """Return the changes of links in notes that moving a file or folder to `target` causes."""
+        """Return how links in notes must change if a file or folder is moved to `target`."""
         notes = self._session.index.notes
         infos = []
         if source.kind == "folder":
@@ -376,8 +401,9 @@ class Files:
     def _move_shown(
         self, change: Transaction, place: PathInfo, target: str, texts: Mapping[str, NewText]
     ) -> None:
-        """Move the part of a folder that the caller sees, piece by piece; the rest stays.
+        """Add the steps that move the part of a folder that the caller may see. The rest stays.
 
+        target: the new path of the folder.
         texts: the new text of each note whose links change, by path.
         """
         for entry in filter(self._shows, self._source.entries(place.path)):
@@ -399,8 +425,8 @@ class Files:
     ) -> None:
         """Add the steps that move one file, link or folder to `to`.
 
-        texts: the new text of each note whose links change, by its path before the move. Such a
-            note is written at its new path and removed at its former path.
+        texts: the new text of each note whose links change, by the path of the note before the
+            move. Such a note is written at its new path and removed at its old path.
         """
         text = texts.get(place.path)
         if text is not None:
@@ -418,7 +444,7 @@ class Files:
 
     @retry_conflicts
     def rename(self, path: str, to: str) -> None:
-        """Move a file, link or folder to a free place, and change the links that would break.
+        """Move a file, link or folder to a free place. Links that would break are changed.
 
         Raises Exists, NotFound, and InvalidInput for a move of a folder into itself.
         """
@@ -442,14 +468,15 @@ class Files:
             change.about = (self._project, _shown_path(source))
 
     def _is_hidden(self, place: PathInfo) -> bool:
-        """Whether something is at `place` that the caller does not see."""
+        """Whether something is at `place` that the caller may not see."""
         return place.kind != "missing" and not self._shows(place)
 
     def _is_taken(self, target: PathInfo, source: PathInfo) -> bool:
-        """Whether something other than the source is at the target."""
+        """Whether something other than the source of the move is at the target."""
         if target.kind == "missing":
             return False
-        # Perhaps the source in another case, on a file system that takes both for one.
+        # Some file systems ignore case. If only case differs, the file at the target may be the
+        # source itself. A listing shows the name as it is on disk.
         is_alike = target.path.lower() == source.path.lower() and target.path != source.path
         parent = target.path.rpartition("/")[0]
         return not is_alike or any(
@@ -461,9 +488,9 @@ def _check_target(source: PathInfo, target: PathInfo, to: str, *, is_hidden: boo
     """Raise an error if a file, link or folder cannot be moved to `target`.
 
     to: the target as the caller named it.
-    is_hidden: whether something is at the target that the caller does not see.
+    is_hidden: whether something is at the target that the caller may not see.
     """
-    # A folder may be moved into a hidden one: their files are united.
+    # If a folder is moved to a folder that the caller may not see, the target has both contents.
     if is_hidden and not (source.kind == target.kind == "folder"):
         raise Unusable(to)
     if target.kind == "missing" and target.link:
@@ -473,8 +500,9 @@ def _check_target(source: PathInfo, target: PathInfo, to: str, *, is_hidden: boo
 
 
 def _shown_path(place: PathInfo) -> str:
-    """Return the path under which the ledger lists a change at `place`. A folder's path ends in
-    `/`.
+    """Return the path under which the ledger lists a change at `place`.
+
+    The path of a folder ends in `/`.
     """
     if place.kind == "folder":
         return f"{place.path}/"

@@ -1,8 +1,8 @@
-"""The profile: the facts known about the person, for `memory profile` and the start of sessions.
+"""The profile: the notes about the person, for `memory profile` and for the start of sessions.
 
-Such facts are kept in many places, because each interface has its own place for them: AMENDMENTS
-1.4 lists the places, and the instructions of the tools name them, too. Facts that an agent noted
-are claims until the owner confirms them in `memory review`.
+Each interface has its own place for such notes. AMENDMENTS 1.4 lists the places, and the
+instructions of the tools name them, too. A note that an agent wrote is a claim until the owner
+confirms it in `memory review`.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from memoranda.text.fence import cut
 from memoranda.text.unicode import one_line
 
 PREFERENCES = ("preference", "preferences")
-"""The category of an observation, and the type of a note, that say what the person prefers."""
+"""Categories of observations, and types of notes, for a preference of the person."""
 PINNED = "pinned"
-"""Why a note is in the profile that the owner, or an agent, pinned."""
+"""The reason `ProfileEntry.why` of a note that somebody pinned."""
 _LINES = "preference lines"
 _MEMORIES = "memories"
 _USER_FOLDER = "user"
 _PERSON_TYPES = ("person", "user", "human")
-# How agents call the person where they know no name.
+# The names by which agents call the person if they do not know the real name.
 _PERSON_NAMES = frozenset(("user", "default_user", "the_user", "me", "owner"))
-# Words of a key or namespace that say that its values are about the person.
+# Words in the key or namespace of an entry that is about the person.
 _PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
-# Entries of the profile; more would crowd out what else a session is told.
+# The most entries of the profile, so that a session is also told other things.
 _MOST_ENTRIES = 30
-# Characters of a value under a key that still is a preference.
+# A value with more characters is not taken for a preference.
 _MOST_VALUE_CHARACTERS = 300
-# Notes the owner is asked about, and characters of one that a question shows.
+# How many notes the owner is asked about at most, and how many characters of a note are shown.
 _MOST_CLAIMS = 100
 _MOST_CLAIM_CHARACTERS = 100
 
@@ -71,8 +71,9 @@ class ProfileEntry(NamedTuple):
 def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntry]:
     """Return the notes about the person, each once.
 
-    Pinned notes come first, and notes of the owner before notes of agents. Notes that are no
-    longer valid, archived, suspicious or private to another agent are left out.
+    Notes that the owner wrote or confirmed come before claims of agents. In both groups, pinned
+    notes come first.  Notes are left out if they are not valid any more, archived, suspicious, or
+    another agent's.
     """
     memory.engine.fresh()
     reasons: dict[int, tuple[NoteInfo, str]] = {}
@@ -88,7 +89,7 @@ def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntr
         )
         for (info, why), text in zip(chosen, texts, strict=True)
     ]
-    # Stable: within each group the order of the places stays
+    # The sort is stable, so notes of one group stay in the order of `_places`.
     entries.sort(key=lambda entry: (not entry.is_confirmed, entry.why != PINNED))
     return [entry for entry in entries if entry.text.strip()][:limit]
 
@@ -96,7 +97,7 @@ def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntr
 def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteInfo]]]:
     """Yield each reason why notes are about the person, with these notes, the newest first.
 
-    limit: how many notes to take for each reason.
+    limit: how many notes to yield for each reason.
     """
     holding = Query(archived=False, valid_at=memory.clock(), order="created")
 
@@ -119,9 +120,9 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
 
 
 def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
-    """Return the files of /memories/user and the files at the root of /memories.
+    """Return the notes in the folder /memories/user, and the notes directly in /memories.
 
-    The files of /memories/user come first. In each group, the newest change comes first.
+    The notes in /memories/user come first. In each group, the latest change comes first.
     """
     if _MEMORIES not in memory.engine.sources:
         return []
@@ -136,9 +137,9 @@ def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
 
 
 def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[NoteInfo]:
-    """Return the entities of a graph file, or notes like them, that are the person.
+    """Return the entities, or notes like entities, that represent the person.
 
-    newest: the newest notes of a type such as `person`. Older ones are found by their names.
+    newest: the newest notes with a type such as `person`. Older ones are found by their names.
     """
     people = [info for info in newest if _is_person(info)]
     for name in sorted(_PERSON_NAMES | {_account()} - {""}):
@@ -150,7 +151,9 @@ def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[Note
 
 
 def _is_person(info: NoteInfo) -> bool:
-    """Whether an entity is the person, by its type, its title, or the name of the account."""
+    """Whether an entity represents the person, according to its type, its title, or the account's
+    name.
+    """
     name = "_".join(info.title.casefold().replace("-", " ").replace("_", " ").split())
     if info.type.casefold() == "user":
         return True
@@ -180,8 +183,8 @@ def _words_of_key(info: NoteInfo) -> set[str]:
 def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
     """Return the part of a note that is about the person.
 
-    why: the reason why the note is in the profile. For `preference lines`, the part is those
-        observations (lines) that say a preference. Otherwise it is the whole text.
+    why: the reason why the note is in the profile. If it is `preference lines`, the part is the
+        observations (lines) with a preference. In other cases, it is the whole text.
     text: the whole text.
     """
     if why != _LINES:
@@ -195,31 +198,33 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
 
 
 def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
-    """Yield the claims about the person: entries that agents noted and nobody has confirmed."""
+    """Yield the claims about the person: notes that agents wrote and that nobody has confirmed."""
     for entry in profile(memory, _MOST_CLAIMS):
         if entry.info.provenance.who.startswith(AGENT_PREFIX) and not entry.is_confirmed:
             yield entry
 
 
 def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
-    """Yield a question for the owner about each claim: is this so?"""
+    """Yield a question for the owner about each claim: Is this so?"""
     for entry in _claims(memory):
         info = entry.info
         text = cut(one_line(entry.text.strip()), _MOST_CLAIM_CHARACTERS)
         line = f'"{text}", noted by {author(info.provenance)}'
         choices = [(KEEP, "it is so"), (DELETE, "delete the note"), ("n", "leave it unconfirmed")]
-        # Its other lines are not about the owner, or it is a line in a file of another program
+        # Deleting the note would also delete lines that are not about the person, or would change
+        # a graph file of another program. So this choice is not offered.
         if entry.why == _LINES or memory.engine.source(info.project).holds_entities:
             del choices[1]
         question = f"Is this so? {line}"
-        yield ReviewItem(memory.claim(info), CLAIM, question, (info.id,), tuple(choices), (line,))
+        yield ReviewItem(
+            memory.claim(info), CLAIM, question, (info.id,), tuple(choices), (line,), text
+        )
 
 
 def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
-    """Carry out the owner's answer to a question about a claim.
+    """Carry out the owner's answer to a question about a claim. Returns whether a note was changed.
 
-    Returns whether the answer changed a note: DELETE deletes the note, and other answers change
-    nothing.
+    DELETE deletes the note. The other answers change no note.
     """
     if choice != DELETE:
         return False
@@ -229,4 +234,4 @@ def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
 
 
 CLAIMS = ReviewSource(_ask_claims, _answer_claim)
-"""The question whether what an agent noted about the owner is so (docs/trust.md)."""
+"""The question whether a claim of an agent about the person is right (docs/trust.md)."""

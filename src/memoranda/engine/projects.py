@@ -1,6 +1,6 @@
-"""Listing projects, and the rules for adding a folder or a graph file (contract 000b, 1; 002, 8).
+"""Adding, removing and configuring projects: folders and graph files (contract 000b, 1; 002, 8).
 
-Projects are kept in config.yaml, so the other keys of that file are set here, too.
+Projects are stored in config.yaml, so the other keys of that file are set here, too.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from memoranda.sources.files import make_private, reason, sync_folder, write_fil
 from memoranda.sources.layout import changing_shared
 from memoranda.sources.path_guard import check_size
 from memoranda.text.gate import SECRET, default_rules
+from memoranda.text.unicode import flat
 from memoranda.text.user_path import user_folder, user_path
 
-# Folders of the system, which are never a project.
+# Folders of the operating system, which must not become a project.
 _SYSTEM = frozenset(
     (
         "bin",
@@ -79,8 +80,8 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         """Add a folder or a graph file as a project (see `Memory.add_project`).
 
         An agent may add a folder in `notes.roots` or in `projects/` of the home. For any other
-        folder it may only ask: the question waits for the owner (`review`), and nothing is changed
-        before.
+        folder, the agent can only ask the owner (`review`). Until the owner answers, nothing is
+        changed.
 
         folder: the path of the folder or file.
         default: whether the project becomes the default project.
@@ -88,7 +89,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         hidden: whether the folder may be inside a hidden folder of the user's home folder.
         access: the rights of agents in the project, which only the owner may set.
 
-        Returns the project with "created", "unchanged" or "asked".
+        Returns the project, and "created", "unchanged" or "asked".
         """
         with self.engine.ledger.lock:
             # Another process may have added a project in between.
@@ -97,7 +98,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
             existing = self._name_like(name)
-            # Before a folder is made: it may be refused.
+            # This is done before a folder is made, because it may raise an error.
             access_keys = {} if access == EVERYTHING else self._access_keys(name, access)
             root = self._root(existing or name, folder)
             _check_length(root, folder)
@@ -107,7 +108,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                     self.set_default(existing)
                 return self.project(existing), "unchanged"
             if self.agent is not None and self.settings.url is None:
-                # Resolve links now: a link could be replaced before the owner answers.
+                # Symlinks are resolved now, because one could be replaced before the owner answers.
                 root = _real(root)
                 if not self._may_add(root, folder):
                     self._ask_owner(name, root, folder, default)
@@ -123,7 +124,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
     def _prepare_place(
         self, root: Path, folder: str, *, default: bool, make: bool, hidden: bool
     ) -> None:
-        """Check that a project may be at this place, and make its folder.
+        """Check that a project may be at this place, and create its folder if it is missing.
 
         root: the place as an absolute path.
         folder: the place as the caller wrote it, for messages.
@@ -137,35 +138,41 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             _make_folder(root, folder)
 
     def _name_like(self, name: str) -> str | None:
-        """The name of the project that equals `name` in lower case. None if no project does."""
+        """Return the name of the project that differs from `name` only in case. None if there is
+        none.
+        """
         for project in self.engine.sources:
             if project.lower() == name.lower():
                 return project
         return None
 
     def _check_is_in(self, name: str, root: Path) -> None:
-        """Raise Exists unless the project `name` was added and is in the folder `root`."""
+        """Raise Exists unless the project `name` is an added project and its folder is `root`."""
         if name in BUILT_IN_PROJECTS or _real(self.engine.sources[name].root) != _real(root):
+            # `Exists` says that a note exists, so its message is replaced.
             error = Exists(name)
             error.args = (f"project exists: {name}",)
             raise error
 
     def _ask_owner(self, name: str, root: Path, shown_path: str, default: bool) -> None:
-        """Put the wish for a project among the questions to the owner.
+        """Store the agent's request for a project, as a question to the owner.
 
         shown_path: the folder as the caller wrote it.
 
-        Raises ProjectRefused if the path seems to hold a secret.
+        Raises ProjectRefused if the path seems to contain a secret, or has characters that cannot be
+        seen, so that it would be shown as another path.
         """
+        if flat(f"{name} {root}") != f"{name} {root}":
+            raise ProjectRefused(flat(shown_path), "the path has characters that cannot be seen")
         if default_rules().find(f"{name} {root}", SECRET):
             raise ProjectRefused(shown_path, "the path seems to hold a secret")
         ask(self, name, root, default)
 
     def _root(self, name: str, folder: str) -> Path:
-        """The folder as an absolute path. Raises ProjectRefused.
+        """Return the folder of a project as an absolute path. Raises ProjectRefused.
 
-        With notes in a database, the only folder that is not refused is `projects/NAME` of the
-        home.
+        If the notes are in a database, only `projects/NAME` of the home is allowed, because other
+        folders do not exist on the other machines.
         """
         if self.settings.url is not None:
             own_folder = self.home / OWN_FOLDER / name
@@ -183,10 +190,10 @@ class ProjectVerbs(ReadVerbs, WritingSession):
     def _may_add(self, root: Path, shown_path: str) -> bool:
         """Whether an agent may add this folder without asking the owner.
 
-        root: the folder with links resolved.
+        root: the folder with symlinks resolved.
         shown_path: the folder as the caller wrote it.
 
-        Raises ProjectRefused for a folder that may not even be asked for.
+        Raises ProjectRefused for a folder that an agent may not even ask for.
         """
         allowed = [_real(self.home / OWN_FOLDER), *map(_real, self.settings.roots)]
         allowed_root = next((parent for parent in allowed if parent in root.parents), Path("/"))
@@ -232,15 +239,16 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
     @verb
     def access_to(self, name: str) -> ProjectAccess:
-        """The rights of agents in a project. Raises ProjectNotFound."""
+        """Return the rights of agents in a project. Raises ProjectNotFound."""
         return self.engine.access_to(self.project(name).name)
 
     @verb
     def set_access(self, name: str, access: ProjectAccess) -> ProjectAccess:
-        """Set the rights of agents in a project that was added. Only the owner may call this.
+        """Set the rights of agents in an added project, and return them. Only the owner may call
+        this.
 
-        Raises ProjectNotFound. Raises InvalidInput for a built-in project, for an agent as the
-        caller, and for a `write_folder` outside the project.
+        Raises ProjectNotFound. Raises InvalidInput for a built-in project, if the caller is an
+        agent, and for a `write_folder` outside the project.
         """
         project = self.project(name)
         if project.built_in:
@@ -251,7 +259,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         return self.engine.access_to(project.name)
 
     def _access_keys(self, name: str, access: ProjectAccess) -> dict[str, Any]:
-        """The keys of the configuration that hold these rights. Raises InvalidInput."""
+        """Return the keys of the configuration for these rights. Raises InvalidInput."""
         if self.agent is not None:
             raise InvalidInput("Only the owner says what agents may do in a project.")
         unknown = [agent for agent in access.agents if not is_agent(agent)]
@@ -267,10 +275,14 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         return {f"access.{name}": keys_set or None}
 
     def _check_graph_file(self, file: Path, shown_path: str, is_default: bool) -> None:
-        """Check that a file can be a project.
+        """Raise an error if a file cannot be a project.
 
-        Raises ProjectRefused, ProjectOverlaps, NotAGraphFile for a file of another format,
-        StorageError.
+        file: the file as an absolute path.
+        shown_path: the file as the caller wrote it.
+        is_default: whether the project should become the default project.
+
+        Raises ProjectRefused, ProjectOverlaps, StorageError, and NotAGraphFile for a file of
+        another format.
         """
         from memoranda.sources.graph_file import GraphFileSource
 
@@ -301,9 +313,10 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                 raise ProjectOverlaps(shown_path, name)
 
     def _refusal(self, real: Path, hidden: bool) -> str:
-        """Why no project may be at this place, whatever is there. "" if a project may be there.
+        """Return why a project may not be at this place, whatever is there. "" if it may.
 
-        real: the place with links resolved.
+        real: the place with symlinks resolved.
+        hidden: whether the place may be inside a hidden folder of the user's home folder.
         """
         user_home = user_folder()
         user = _real(user_home) if user_home else None

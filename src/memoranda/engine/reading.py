@@ -94,7 +94,7 @@ class Directory(ValueObject):
 
 
 class ReadVerbs(ProjectList):
-    """The verbs that change nothing on disk but the counts of reads and of uses."""
+    """The verbs that read. On disk they change nothing but the counts of reads and of uses."""
 
     @property
     def settings(self) -> Settings:
@@ -103,9 +103,10 @@ class ReadVerbs(ProjectList):
 
     @property
     def warnings(self) -> builtins.list[ProjectWarning]:
-        """Return the files and folders that the last look at the disk could not read.
+        """Return a warning for each file and folder that the last look at the disk could not read.
 
-        `Memory.warnings` adds further warnings to this list.
+        If the configuration cannot be read, a warning about it comes first. `Memory.warnings` adds
+        further warnings to this list.
         """
         with self.engine.guard:
             warnings = self.engine.freshness.warnings
@@ -116,24 +117,29 @@ class ReadVerbs(ProjectList):
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
-        """Return the files of `categories` that cannot be read and are left out: (project, path) ->
-        why.
+        """Return the memories that cannot be read and that the index therefore leaves out.
+
+        Returns the reason why a file cannot be read, by the file's (project, path).
         """
         return self.engine.freshness.unreadable
 
     @property
     def has_changed_memories(self) -> bool:
-        """Whether this process changed something in `categories` that `memory.md` does not show
-        yet.
+        """Whether `memory.md` is out of date.
+
+        It is if this process has changed a memory of the project `categories` since `memory.md` was
+        written.
         """
         return CATEGORY_PROJECT in self.engine.changed_projects
 
     @verb
     def freshen(self) -> dict[str, Any]:
-        """Bring the index up to date for another process of this home.
+        """Bring the index up to date on behalf of another process that has this home open.
 
-        Returns (st_dev, st_ino) of the index file, and the folders of those `projects` that this
-        process watches. The other process need not compare them.
+        Returns what the other process may rely on:
+        index: (st_dev, st_ino) of the index file that is up to date now.
+        projects: the folders of the projects that this process watches. The other process need not
+            compare these folders with the index.
         """
         self.engine.fresh()
         index, is_shared = self.engine.index, not self.engine.index.is_copy
@@ -144,12 +150,17 @@ class ReadVerbs(ProjectList):
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
-        """Return the whole note as it is on disk now. Raises NotText and the errors of `find`.
+        """Return the whole note as it is on disk now.
 
+        ref: the note, named in one of the ways that `find` understands.
+        project: the project to look in; None for all projects.
         count: whether to count one read of the note.
+
+        Raises NotText if the file is not text, and the errors of `find`.
         """
         if isinstance(ref, NoteInfo) and self.sees(ref.scope) and self._is_unchanged(ref):
-            # No other file need be looked at
+            # The caller found this note in the index, and its file is as it was then. So the index
+            # is not brought up to date for it.
             info = ref
         else:
             info = self.find(ref, project)
@@ -160,7 +171,7 @@ class ReadVerbs(ProjectList):
         return self.as_indexed(note)
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
-        """Whether the file of a note still has the stamp (size and times) that the index knows."""
+        """Whether the file of a note is as the index knows it: with the same size, times and inode."""
         return self.engine.source(info.project).stamp(info.path) == (
             info.size,
             info.mtime_ns,
@@ -170,15 +181,19 @@ class ReadVerbs(ProjectList):
 
     @verb
     def at_once(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`.
+        """Call `work` and return its result.
 
-        All reads in `work` see one state of the disk, which is checked only once.
+        The disk is checked for changes only once, at the first read in `work`. So all reads in
+        `work` see one state of the disk.
         """
         return work()
 
     @verb
     def file(self, ref: Ref, project: str | None = None) -> File:
-        """Return the file of a note with its bytes, even if they are not text."""
+        """Return the file of a note with its bytes, even if the bytes are not text.
+
+        Raises the errors of `find`.
+        """
         info = self.find(ref, project)
         return self.engine.file_of(info)
 
@@ -195,11 +210,15 @@ class ReadVerbs(ProjectList):
         *,
         looseness: Looseness = Looseness.SIGNS,
     ) -> NoteInfo:
-        """Find the note that a name means (see `Memory.find`; contract 000b, 4.2).
+        """Return the note that `ref` means (see `Memory.find`; contract 000b, 4.2).
 
+        ref: a name, a permalink or an id; or (project, path); or a note that was found before.
         project: the project to look in; None for all projects.
         looseness: how much a name may differ from the note's own name. Verbs that change a note
-            pass CASE, and verbs that delete one pass EXACT.
+            pass CASE, and verbs that delete a note pass EXACT.
+
+        Raises NotFound, Ambiguous if several notes have the name, and OutsideError for a path that
+        leads out of the project.
         """
         if isinstance(ref, str):
             info = self._note_named(ref, project, looseness)
@@ -209,10 +228,10 @@ class ReadVerbs(ProjectList):
         return info
 
     def _note_named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
-        """Return the note that a reference names. Raises as `find`.
+        """Return the note that a reference names. Raises the errors of `find`.
 
-        A reference may be as lists print it, such as `main: Shopping` for the note Shopping in the
-        project main. A note whose name is the whole reference comes first.
+        The reference may be as lists print it: `main: Shopping` is the note Shopping in the project
+        main. If some note is called `main: Shopping`, that note is returned instead.
         """
         if project is not None:
             project = self.engine.source(project).name
@@ -229,9 +248,13 @@ class ReadVerbs(ProjectList):
             raise
 
     def _called(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
-        """Return the note that a name means. Raises as `find`.
+        """Return the note that a name means. Raises the errors of `find`.
 
+        identifier: a name, a permalink, an id, or a link such as `[[Plan]]`.
         project: the project to look in; None for all projects.
+
+        A late project is a large one that is still being compared with the disk. Its files of this
+        name are looked at now, so that the answer is right.
         """
         freshness = self.engine.freshness
         target = link_target(identifier)
@@ -264,10 +287,10 @@ class ReadVerbs(ProjectList):
         return info
 
     def _at_place(self, ref: tuple[str, str] | Note | NoteInfo) -> NoteInfo:
-        """Return the note at a place (project, path), or the note that was read there.
+        """Return the note at (project, path), or the note that the caller read there before.
 
-        A memory that was moved or merged since the caller read it is found by its id. Raises
-        NotFound.
+        If the caller gives a memory that was moved or merged since then, the memory is found by its
+        id. Raises NotFound.
         """
         if isinstance(ref, tuple):
             project, path = ref
@@ -278,14 +301,16 @@ class ReadVerbs(ProjectList):
         self.engine.freshness.look_at(source_name, path)
         info = self.index.notes.get(source_name, path)
         if info is None and project in MEMORY_PROJECTS and not isinstance(ref, tuple):
-            # Moved to its category, or merged, since the caller found it
+            # The memory was moved to its category, or merged, since the caller found it.
             return self._memory_of_id(ref.id)
         if info is None or not self.sees(info.scope):
             raise NotFound(path, project)
         return info
 
     def _is_name_as_written(self, text: str, project: str | None) -> bool:
-        """Whether `text`, which looks like a link, is exactly the name of a note.
+        """Whether a text that looks like a link is itself the exact name of a note.
+
+        For example, a note may be called `[[Plan]]`.
 
         project: the project to look in; None for all projects.
         """
@@ -309,8 +334,8 @@ class ReadVerbs(ProjectList):
 
         ref: a name as for `find`, the beginning of a memory's id, or `project/path`.
 
-        Raises NotFound. Raises Ambiguous if several notes fit, also if the exact name of one note
-        is the beginning of the id of another.
+        Raises NotFound if no note fits, and Ambiguous if several notes fit. A text that is the name
+        of one note and the beginning of another note's id is ambiguous, too.
         """
         try:
             return self._memory_or_note(ref, looseness)
@@ -319,10 +344,11 @@ class ReadVerbs(ProjectList):
             raise NotFound(ref, CATEGORY_PROJECT, near) from None
 
     def _memory_or_note(self, ref: str, looseness: Looseness) -> NoteInfo:
-        """Return the memory with the id `ref`, or else the note with this name or place.
+        """Return the memory whose id is or begins with `ref`, or else the note with this name or
+        place.
 
-        A whole id comes first. Raises Ambiguous if the beginning of an id is also the exact name
-        of another note, and the errors of `find`.
+        A whole id decides alone, even if it is also a name. Raises Ambiguous if the beginning of an
+        id is also the exact name of another note. Raises the errors of `find`, too.
         """
         memory: NoteInfo | None = None
         with suppress(NotFound):
@@ -354,9 +380,11 @@ class ReadVerbs(ProjectList):
 
     @verb
     def find_memory(self, ref: str) -> NoteInfo:
-        """Return the memory of `categories` that `ref` names, as exactly as a change needs it.
+        """Return the memory of `categories` that `ref` names. It is used by verbs that change the
+        memory.
 
-        Raises the errors of `find_any`, and NotFound for a note that is not a memory.
+        So a name may differ from the memory's own name only in case. Raises the errors of
+        `find_any`, and NotFound for a note that is not a memory.
         """
         info = self.find_any(ref, looseness=Looseness.CASE)
         if info.project not in MEMORY_PROJECTS:
@@ -365,25 +393,27 @@ class ReadVerbs(ProjectList):
 
     @verb
     def memory_id(self, text: str) -> NoteInfo:
-        """Return the memory of `categories` with this id or unique beginning of an id (contract
-        001, 1).
+        """Return the memory of `categories` whose id is `text` or begins with `text` (contract 001,
+        1).
 
-        The result includes reads that are counted but not yet in the file. Raises NotFound,
-        Ambiguous.
+        Its access count includes the reads that are not yet written in its file. Raises NotFound,
+        and Ambiguous if several ids begin with `text`.
         """
         note = self._memory_of_id(text)
         self.engine.count_pending_reads([note])
         return note
 
     def _memory_of_id(self, text: str) -> NoteInfo:
-        """Find a memory as `memory_id` does, without the reads that are not yet in the file.
+        """Return the memory that `memory_id` finds, without adding the reads that its file does not
+        have yet.
 
         If `text` is a whole id and the memory's file is unchanged, no other file is checked.
+        Otherwise the index is first brought up to date.
         """
         reference = text
         text = text.strip().lower()
         if not text.isascii():
-            # An id has no such characters
+            # An id consists of ASCII characters, so no memory has this id.
             raise NotFound(reference, CATEGORY_PROJECT)
         note: NoteInfo | None = None
         if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
@@ -411,10 +441,11 @@ class ReadVerbs(ProjectList):
     ) -> Hits:
         """Search for notes (see `Memory.search` and contract 000b, 6).
 
+        limit, offset: how many hits to return, after skipping how many.
         explain: whether each hit says why it was found.
-        max_tokens: the length to cut the hits to; None for no limit.
-        vetted: whether to leave out notes that are held back (`is_held_back`), as for a text that
-            enters a context unasked.
+        max_tokens: the length to cut all hits together to; None for no limit.
+        vetted: whether to leave out notes that are held back (`is_held_back`). It is True if the
+            hits go into the context of a model that did not ask for them.
         is_use: whether the notes found count as used.
         """
         self.engine.fresh()
@@ -434,7 +465,11 @@ class ReadVerbs(ProjectList):
         return hits
 
     def _page_of_hits(self, query: Query, limit: int, offset: int, *, explain: bool) -> Hits:
-        """Return a page of hits, in the order of a reranking model if the settings name one."""
+        """Return a page of hits.
+
+        If the settings name a reranking model, the first MOST_RERANKED hits are in the order of
+        this model.
+        """
         find = partial(
             self.index.search,
             query,
@@ -455,10 +490,12 @@ class ReadVerbs(ProjectList):
     def _reranked(self, text: str, find: Callable[..., Hits], offset: int, limit: int) -> Hits:
         """Return a page of hits after a model has put the first MOST_RERANKED hits in order.
 
+        text: the text of the search.
         find: returns the hits of the index for a `limit` and an `offset`.
-        offset, limit: the page.
+        offset, limit: the page. The hits after the first MOST_RERANKED stay in the order of the
+            index.
         """
-        # Imported here: few homes have such a model
+        # The import is here because few homes have such a model.
         from memoranda.index.search.reranking import RerankModel, rerank
 
         settings = self.settings
@@ -475,26 +512,26 @@ class ReadVerbs(ProjectList):
         return hits
 
     def gate_rules(self) -> Rules:
-        """Return the rules of the write gate, which refuses texts with secrets; the owner's rules
-        too.
+        """Return the rules of the write gate, which refuses texts with secrets. They include the
+        owner's.
         """
         return self.engine.gate.rules()
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts that nobody asked for.
 
-        A note is held back if it seems to hold injected instructions. It is not if the owner wrote
-        all of it or called it fine in `review`.
+        A note is held back if it seems to hold injected instructions, except in two cases: the
+        owner wrote all of the note, or the owner called it fine in `review`.
         """
         if not info.suspicious or info.provenance.trust == "owner":
             return False
         return self.decision(suspicion(self, info)) != KEEP
 
     def decision(self, key: str) -> str | None:
-        """Return the letter that the owner answered to a question of `review`.
+        """Return the letter with which the owner answered a question of `review`.
 
-        None means that the question is open, or that its answer changed something instead of being
-        kept.
+        None means that the question is open, or that the owner's answer was carried out at once, so
+        that there was nothing to remember.
 
         key: the key of the question.
         """
@@ -504,9 +541,9 @@ class ReadVerbs(ProjectList):
         return str(answer.get("choice"))
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
-        """Record that these memories were shown with their text (contract 001, 18.3).
+        """Record that the text of these notes was shown to the caller (contract 001, 18.3).
 
-        They count as used, but not as read.
+        Memories among them count as used, but not as read.
         """
         infos_shown = list(infos)
         self.served += [info.id for info in infos_shown]
@@ -517,9 +554,9 @@ class ReadVerbs(ProjectList):
         self.engine.reads.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
-        """Return the function that tells how near notes are to a query by meaning.
+        """Return the function that says how near notes are to a query in meaning.
 
-        None means that the home has no embedding model, or that nothing is embedded yet.
+        None means that the home has no embedding model, or that no note has an embedding yet.
         """
         from memoranda.engine.embedding import Embedding
 
@@ -529,7 +566,7 @@ class ReadVerbs(ProjectList):
     def smart_search(
         self, query: str, top: int = 10, wanted: Query = memory_query(), *, use: bool = True
     ) -> SmartResult:
-        """Search memories for words of `query`, the best first (contract 001, 14).
+        """Search memories for the words of `query`, and return the best first (contract 001, 14).
 
         top: how many memories to return; 0 means all.
         wanted: the filter that a memory must pass.
@@ -575,7 +612,8 @@ class ReadVerbs(ProjectList):
             skip=self.is_held_back if vetted else None,
             floor=EVIDENCE_FLOOR,
         )
-        # What was so at another time was right then.
+        # A question about another time gets passages that were right at that time. A newer note
+        # does not make them outdated.
         outdated: dict[int, Contradiction] = {}
         if as_of is None:
             hits, outdated = self._newest_first(hits)
@@ -592,17 +630,17 @@ class ReadVerbs(ProjectList):
         known: Container[str] = (),
         limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """Find passages relevant to a text that is not a query. Return the hits, and a text made of
-        them.
+        """Return the hits relevant to a text that is not a query, and one text made of their
+        passages.
 
-        Only words decide, not embeddings. Only notes that are valid now count. Notes that are
-        archived or held back (`is_held_back`) are left out.
+        The hits are chosen by their words, not by embeddings. Only notes that are valid now are
+        searched. Notes that are archived or held back (`is_held_back`) are left out.
 
-        text: the text, such as what the user just wrote.
+        text: the text, such as the prompt that the user just wrote.
         least: the lowest relevance of a passage (docs/hooks.md).
         max_tokens: the length of the text to return.
-        known: ids of notes to leave out.
-        limit: how many passages.
+        known: the ids of notes to leave out.
+        limit: how many passages to return at most.
         """
         self.engine.fresh()
         hits = self.index.evidence(
@@ -634,25 +672,27 @@ class ReadVerbs(ProjectList):
         return NotesListed(infos, total)
 
     def since(self, text: str) -> datetime:
-        """Return the moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
+        """Return the moment at which a time frame such as `2h` or `yesterday` begins (contract
+        000b, 5).
+        """
         return clock.since(text, self.clock(), self.settings.zone)
 
     def as_of(self, text: str) -> datetime:
-        """Return the moment that a text asks about, for `Query.as_of`.
+        """Return the moment that a text means, as a value for `Query.as_of`.
 
         text: a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025`. A day, month or year
             means its end: `2025` is the last moment of 2025.
 
-        Raises TimeframeError.
+        Raises TimeframeError if the text is not a time.
         """
         return clock.as_of(text, self.clock(), self.settings.zone)
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """Return the remarks to show at notes about when they are valid, by row of the note.
+        """Return the remark about its validity that each note is shown with, by row of the note.
 
-        Notes that are always valid and that no newer note contradicts have no remark. Examples:
-        `superseded by PERMALINK`, `valid until DAY`, `valid from DAY`.
+        Examples of remarks are `superseded by PERMALINK`, `valid until DAY` and `valid from DAY`. A
+        note without a remark is valid at all times, and no newer note contradicts it.
         """
         from memoranda.engine.contested import newer_marks
 
@@ -664,8 +704,9 @@ class ReadVerbs(ProjectList):
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
         """Return the version of a note that was valid at `moment`.
 
-        A version is the note, a note that it supersedes, or a note that supersedes it, in any
-        number of steps. Raises InvalidInput if no version was valid.
+        The versions of a note are the note and all notes that supersede it or that it supersedes,
+        in any number of steps. If several were valid, the note itself comes first, then the newest.
+        Raises InvalidInput if no version was valid.
         """
         info = self.find(ref)
         versions = self.versions(info)
@@ -679,9 +720,9 @@ class ReadVerbs(ProjectList):
         return max(valid, key=lambda version: (version.row == info.row, version.created))
 
     def versions(self, info: NoteInfo) -> dict[int, NoteInfo]:
-        """Return a note with all versions before and after it that the caller sees, by row.
+        """Return a note and all its other versions that the caller may see, by row.
 
-        A version supersedes another version, or is superseded by it, in any number of steps.
+        A version supersedes another version or is superseded by it, in any number of steps.
         """
         notes = self.index.notes
         notes_by_row = {info.row: info}
@@ -705,8 +746,9 @@ class ReadVerbs(ProjectList):
     ) -> tuple[builtins.list[Hit], dict[int, Contradiction]]:
         """Put each hit that a newer note contradicts behind the hit of the newer note.
 
-        Returns the hits and, by row of the older note, the contradictions. Each hit that is
-        contradicted also gets a mark that says so.
+        The passage of such a hit also gets a mark in front that says so.
+
+        Returns the hits in their new order, and the contradictions by row of the older note.
         """
         from memoranda.engine.contested import marks, newer, newest_first
 
@@ -723,13 +765,16 @@ class ReadVerbs(ProjectList):
         return newest_first(hits, lambda hit: hit.note, pairs), pairs
 
     def _today(self) -> date:
+        """Return the present day in the owner's time zone."""
         return self.clock().astimezone(self.settings.zone).date()
 
     def query_of(self, query: str | Query, *, valid: bool = False) -> Query:
-        """Return the query as the index takes it, with text parsed and times in the owner's zone.
+        """Return a query in the form that the index takes.
 
-        valid: whether to leave out notes that do not hold now. A query about another time ignores
-            it.
+        A text is parsed, the times are in the owner's zone, and projects have their exact names.
+
+        valid: whether to leave out notes that are not valid now. It is ignored if the query is
+            about another time (`as_of`).
 
         Raises ProjectNotFound, and InvalidInput or OutsideError for an invalid address.
         """
@@ -767,7 +812,8 @@ class ReadVerbs(ProjectList):
         folder: the folder in the project; "" means the whole project.
         depth: how many levels of folders to list.
         glob: a pattern that names must match; None for all names.
-        limit: the entries of a page; 0 means all.
+        limit: how many entries a page has; 0 means all entries.
+        offset: how many entries to skip.
         """
         self.engine.fresh()
         source = self.engine.source(project)
@@ -803,7 +849,11 @@ class ReadVerbs(ProjectList):
         return True
 
     def _folder(self, project: str, folder: str) -> str:
-        """Return the path of a folder as it is spelled on disk. Raises NotFound, OutsideError."""
+        """Return the path of a folder as it is spelled on disk.
+
+        For example, `/ideas/` becomes `Ideas` if the folder is called so. Raises NotFound,
+        OutsideError.
+        """
         folder = path_guard.clean(folder.strip("/"), project)
         folder = self.engine.spelled(project, folder)
         if folder and self._kind(project, folder) != "folder":
@@ -811,11 +861,11 @@ class ReadVerbs(ProjectList):
         return folder
 
     def _kind(self, project: str, path: str) -> str:
-        """Return the kind of entry at `path` of a project, as this caller sees it.
+        """Return the kind of the entry at `path` of a project, as this caller sees it.
 
-        The kind is `file`, `folder`, `missing` and the like. It is `hidden` for a note of another
-        agent, for a folder with only such notes, and for an entry that the rules of the project
-        leave out.
+        The kind is `file`, `folder`, `missing` or another kind of `Source.place`. It is `hidden` in
+        three cases: for a note of another agent, for a folder with only such notes, and for an
+        entry that the rules of the project leave out.
         """
         source = self.engine.source(project)
         kind = source.place(path).kind
@@ -836,21 +886,24 @@ class ReadVerbs(ProjectList):
         return kind
 
     def holds_entities(self, project: str) -> bool:
-        """Whether the notes of a project are entities of a graph file, which other tools write."""
+        """Whether the notes of a project are entities of a graph file, which other tools write,
+        too.
+        """
         return self.engine.source(project).holds_entities
 
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:
-        """Return the note's observations, which are lines such as `- [fact] text`.
+        """Return the observations of a note, in the order of its text.
 
-        They are in the order of the text.
+        An observation is a line such as `- [fact] text`.
         """
         return self.index.notes.observations(self.find(ref))
 
     @verb
     def sync(self) -> Result:
-        """Make the index show the whole disk, and return the changes. Other verbs do so by
-        themselves.
+        """Make the index show the whole disk, and return the changes that the index took up.
+
+        The other verbs also bring the index up to date, but they do not wait for large projects.
         """
         return self.engine.fresh(whole=True)
 
@@ -858,14 +911,14 @@ class ReadVerbs(ProjectList):
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """Rebuild the index from the files (see `Memory.reindex`).
 
-        progress: is called with the number of files read and of all files.
+        progress: called with the number of files read so far, and the number of all files.
 
         Returns how many notes and how many projects the caller sees.
         """
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
-        # By hand, perhaps: memory.md is written again
+        # Somebody may have changed memories by hand, so `memory.md` is written again.
         engine.changed_projects.add(CATEGORY_PROJECT)
         engine.fresh(progress)
         counts = self.index.notes.counts(self.agent)

@@ -1,10 +1,10 @@
 """Find the links that a move would break, and rewrite them so that they lead to the same notes.
 
-A rewritten link keeps its form: a bare name stays a bare name, a path a path, a relative path a
-relative path. Its heading and its shown text stay. So does every other byte of the note.
+A rewritten link keeps its form: a name is replaced by a name, a path by a path, and a relative path
+by a relative path. Its heading and its shown text stay, and so does every other byte of the note.
 
-In `[[Plan#Costs|our costs]]` the inside is `Plan#Costs|our costs`, the target `Plan`, the rest
-`#Costs`.
+In `[[Plan#Costs|our costs]]`, the inside is `Plan#Costs|our costs`, the target is `Plan`, and the
+rest is `#Costs`.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from memoranda.note.names import stem
 from memoranda.note.notion import is_page
 from memoranda.sources.base import File
 
-# Signs that would end a wikilink or part it.
+# Signs that would end a wikilink, or divide its inside.
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
-# Characters that stay as they are in a Markdown destination, beside letters and digits.
+# Characters that are not encoded in a Markdown destination, in addition to letters and digits.
 _UNENCODED = "/!$&'*+,;=:@~-._"
 
 
 @dataclass(slots=True)
 class NewText:
-    """A note whose links are updated.
+    """A note with rewritten links.
 
     old: the file as it is.
     data: the new bytes.
-    is_moved: whether the note itself moves, so that the move writes it.
+    is_moved: whether the note itself moves. Then the move writes it.
     """
 
     info: NoteInfo
@@ -61,13 +61,14 @@ class NewText:
 
 @dataclass(slots=True)
 class Relinking:
-    """The changes of links that a move causes.
+    """The changes of links that a move requires.
 
-    texts: the notes with new texts, by row. Moved notes can be among them.
-    updated: the names of notes whose links are rewritten.
-    broken: the names of notes that keep a broken link.
+    texts: the notes with new texts, by row. Notes that move can be among them.
+    updated: the names of the notes whose links are rewritten.
+    broken: the names of the notes in which a broken link remains.
 
-    A name is what replies show: a path for a note of the project, a permalink for other notes.
+    A name is the path for a note of the same project, and the permalink for another note. Replies
+    show these names.
     """
 
     texts: dict[int, NewText] = field(default_factory=dict)
@@ -76,10 +77,10 @@ class Relinking:
 
 
 def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> MovedNote:
-    """Return a note as it is, and as the index will have it after a move to `path`.
+    """Return a note as it is, together with the same note as it will be after a move to `path`.
 
-    permalink: the permalink after the move. By default the note keeps the permalink of its header,
-        or gets the one that its new path makes.
+    permalink: the permalink after the move. None means the permalink in the header of the note or,
+        without one, the permalink that is made from the new path.
     """
     title = info.title
     is_named_by_file = title == _file_title(info.path) and not info.header.get("title")
@@ -99,7 +100,10 @@ def _file_title(path: str) -> str:
 
 
 def put_texts(change: Transaction, links: Relinking) -> None:
-    """Add steps for the notes whose links change. The move itself writes the notes that move."""
+    """Add steps that write the notes with rewritten links.
+
+    Notes that move themselves are left out, because the move writes them.
+    """
     for text in links.texts.values():
         if not text.is_moved:
             info = text.info
@@ -109,9 +113,9 @@ def put_texts(change: Transaction, links: Relinking) -> None:
 def relinking(
     session: HomeSession, moved: Sequence[MovedNote], *, update: bool = True
 ) -> Relinking:
-    """Find the notes whose links a move breaks.
+    """Return how links must change so that a move does not break them.
 
-    update: whether to give them new texts. Without, all of them are `broken`.
+    update: whether to rewrite links. If False, all notes with affected links are `broken`.
     """
     relocation = session.index.links.relocation(moved, session.agent)
     project = moved[0].before.project if moved else ""
@@ -136,11 +140,12 @@ def relinking(
 def relink_anchors(
     session: HomeSession, info: NoteInfo, before: str, after: str
 ) -> tuple[str, Relinking]:
-    """Rewrite links like `[[Plan#Costs]]` after an edit of a note that renames a heading or block.
+    """Rewrite links such as `[[Plan#Costs]]` after an edit that renames a heading or block of a
+    note.
 
-    before, after: the text of the note `info`.
+    before, after: the text of the note `info` before and after the edit.
 
-    Returns the text of that note with its own links rewritten, and the other notes.
+    Returns the new text of this note, with its own links rewritten, and the changes in other notes.
     """
     result = Relinking()
     if not changed_anchors(before, after):
@@ -168,7 +173,12 @@ def _relink_source(
     new_names: Mapping[Anchor, str],
     result: Relinking,
 ) -> None:
-    """Add to `result` the new text of a note that links to renamed parts of the note `info`."""
+    """Add the new text of a note to `result` that links to renamed parts of another note.
+
+    source: the note with the links.
+    info: the note whose headings or blocks were renamed.
+    new_names: the new name of each renamed heading or block.
+    """
     file = session.engine.file_of(source)
     text = file.data.decode("utf-8", "surrogateescape")
     edited = _with_anchors(relocation, source, text, info.row, new_names)
@@ -189,11 +199,11 @@ def _relink_source(
 def _with_anchors(
     relocation: Relocation, source: NoteInfo, text: str, row: int, new_names: Mapping[Anchor, str]
 ) -> str:
-    """Return the text of a note with new names in its links to renamed parts of another note.
+    """Return the text of a note in which links to renamed headings or blocks have the new names.
 
     source: the note with the links.
-    row: the note whose parts were renamed. It may be `source` itself.
-    new_names: the new name of each renamed part.
+    row: the row of the note whose headings or blocks were renamed. It may be `source` itself.
+    new_names: the new name of each renamed heading or block.
     """
     body_at = split(text).body_at
     lines = text.split("\n")
@@ -224,9 +234,9 @@ def _new_text(
 ) -> tuple[NewText | None, bool]:
     """Return a note with its broken links rewritten, and whether a broken link remains.
 
-    The note is None if no link can be rewritten, or if the note may not be changed.
+    update: whether links may be rewritten.
 
-    update: whether links may be rewritten at all.
+    The note is None if no link can be rewritten, or if the caller may not change the note.
     """
     file = session.engine.file_of(source)
     try:
@@ -282,12 +292,12 @@ def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> 
 
 
 def _with_new_links(line: str, new_insides: dict[str, str]) -> str:
-    """Return a line with new links. Links inside of code stay.
+    """Return a line with new links. Links inside code stay as they are.
 
-    new_insides: the new inside of a link by the old one.
+    new_insides: the new insides of the links, by the old insides.
     """
     written_links = links.written_links(line, mask_code(line))
-    # From the end of the line, so that the positions of the links before stay right.
+    # The last link is replaced first, so that the positions of the others stay right.
     for link in reversed(written_links):
         if link.raw in new_insides:
             end = link.start + len(link.raw)
@@ -296,9 +306,11 @@ def _with_new_links(line: str, new_insides: dict[str, str]) -> str:
 
 
 def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
-    """Escape the new inside of a link for the YAML quotes around it, if there are any.
+    """Return the new inside of a link in a form that fits into the YAML quotes around it.
 
     line: the line of the header with the old link.
+    link: the old link.
+    raw: the new inside. It is returned as it is if there are no quotes.
     """
     # An odd number of quotation marks before the link means that it is inside of quotes.
     before = line[: link.start]
@@ -310,9 +322,9 @@ def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
 
 
 def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: int) -> str | None:
-    """Return a new inside for a link, with which it leads to the note `row`.
+    """Return a new inside for a link that makes it lead to the note `row`. None if no inside does.
 
-    None if no text does.
+    source: the note with the link.
     """
     before, after = relocation.note(row)
     if link.is_markdown:
@@ -323,6 +335,7 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     project, _ = parse_link(link.raw)
     if project is not None and not _is_project(relocation, source, project, row):
         project = None
+    # For a note with the title `C# notes`, the rest `# notes` belongs to the title.
     is_whole = relocation.is_whole(source, LinkText(link.target, link.project, link.rest))
     target = link.target + link.rest if is_whole else link.target
     for candidate in _names(target, before, after, relocation.folder_after(source)):
@@ -335,7 +348,10 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
 
 
 def _fits_in_brackets(name: str, note: NoteInfo) -> bool:
-    """Whether a wikilink can have this name of a note as its target."""
+    """Whether a wikilink can have `name` as its target.
+
+    A `#` would begin a heading, except if the whole name is the title of the note.
+    """
     signs = set(name)
     if signs & set("[]|\n\r"):
         return False
@@ -343,9 +359,9 @@ def _fits_in_brackets(name: str, note: NoteInfo) -> bool:
 
 
 def _display(raw: str) -> str:
-    """Return the shown text of a link with its bar: `|our costs` of `Plan|our costs`.
+    """Return the shown text of a link with the bar before it: `|our costs` for `Plan|our costs`.
 
-    In a table the bar is escaped: `\\|our costs`. Empty if the link has no such text.
+    In a table, the bar is escaped: `\\|our costs`. The result is "" if the link has no shown text.
     """
     name, bar, text = raw.partition("|")
     if bar and name.endswith("\\"):
@@ -354,12 +370,13 @@ def _display(raw: str) -> str:
 
 
 def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int) -> bool:
-    """Whether the link's `project::` names the project of the note it leads to."""
+    """Whether the `project::` of a link is the project of the note to which the link leads."""
     return relocation.note(row)[0].project.casefold() == project.casefold()
 
 
 def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Iterator[str]:
-    """Yield the possible names of a note in a link, names in the form of the old one first.
+    """Yield the names by which a link can lead to a note. Names in the form of the old target come
+    first.
 
     target: the old target of the link.
     before, after: the linked note before and after the move.
@@ -387,7 +404,7 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
             yield path
         yield from ends[1:]
     yield from ends
-    # The slash tells a note at the root from one of the same name beside the link.
+    # With the slash, a note in the top folder is not confused with one beside the link.
     yield f"/{path}"
     yield after.title
     yield after.permalink
@@ -395,7 +412,9 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
 
 
 def _is_permalink(target: str, note: NoteInfo) -> bool:
-    """Whether the target of a link is the permalink of a note, with or without its project."""
+    """Whether the target of a link is the permalink of a note, with or without the name of its
+    project.
+    """
     front = f"{lead(note.project)}/"
     is_path = target in (note.path, stem(note.path))
     return not is_path and target in (note.permalink, note.permalink.removeprefix(front))
@@ -404,10 +423,10 @@ def _is_permalink(target: str, note: NoteInfo) -> bool:
 def _new_destination(
     relocation: Relocation, source: NoteInfo, link: WrittenLink, row: int
 ) -> str | None:
-    """Return a new destination for a Markdown link, with which it leads to the note `row`.
+    """Return a new destination for a Markdown link that makes it lead to the note `row`.
 
-    The destination is relative, unless the old one was a path from the root. None if no destination
-    leads to the note.
+    The destination is relative to the note with the link, unless the old one was a path from the
+    top folder. None means that no destination leads to the note.
     """
     before, after = relocation.note(row)
     folder = relocation.folder_after(source)
@@ -427,9 +446,11 @@ def _new_destination(
 
 
 def _encoded(path: str, link: WrittenLink) -> str:
-    """Return a path as the destination of a Markdown link, encoded as the old one was.
+    """Return a path as the destination of a Markdown link, written in the way of the old
+    destination.
 
-    The old one may be in angle brackets, `<my plan.md>`, or percent-encoded, `my%20plan.md`.
+    The old destination may be in angle brackets, `<my plan.md>`, or percent-encoded,
+    `my%20plan.md`.
     """
     if link.raw.startswith("<"):
         text = "".join(f"%{ord(sign):02X}" if sign in "<>%#" else sign for sign in path)

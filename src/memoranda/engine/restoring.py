@@ -1,4 +1,4 @@
-"""`restore`: bring an older text of a note back, at its place or under another name."""
+"""The verb `restore`: write an older text of a note to its place, or to another path."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from memoranda.sources.step import StepKind
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The place the text goes to.
+    """The place to which the text is written.
 
     current: the file that is at the place now. None if no file is there.
     """
@@ -64,9 +64,11 @@ class Restoring:
 
     session: the session of the caller.
     ref: the note.
-    moment: bring back the text of this time. None for the last text that differs from now.
-    change: the number of the change whose replaced text is wanted. None for no certain one.
-    to: the path to write the text to. None for the note's own place.
+    moment: restore the text that the note had at this time. None for no certain time.
+    change: restore the text that the change with this number replaced. None for no certain change.
+    to: the path to which the text is written. None means the note's own place.
+
+    Without `moment` and `change`, the latest text is restored that differs from the present one.
     """
 
     def __init__(
@@ -87,7 +89,8 @@ class Restoring:
         self._is_latest = moment is None and change is None and to is None
 
     def restore(self) -> tuple[str, int]:
-        """Restore the text. Returns the place, and the number of the change that replaced the text.
+        """Restore the text. Returns its place, and the number of the change that had replaced the
+        text.
 
         Raises NotInHistory, CannotUndo, Exists, Unusable, InvalidInput, and the errors of `locate`.
         """
@@ -122,7 +125,7 @@ class Restoring:
         return target.name, source.number
 
     def _archived_memory(self) -> NoteInfo | None:
-        """The archived memory that the caller names. None if the note is not archived."""
+        """Return the memory that the caller names, if it is archived. None if it is not."""
         info: NoteInfo | None = None
         with suppress(NotFound, Ambiguous):
             info = self._session.memory_id(self._ref)
@@ -131,10 +134,10 @@ class Restoring:
         return info
 
     def _bring_back(self, archived: NoteInfo) -> tuple[str, int]:
-        """Bring a memory back from the archive.
+        """Take a memory out of the archive.
 
-        Returns its place, and the number of the change that archived it. If the history has lost
-        that change, the number is the latest.
+        Returns its place, and the number of the change that archived it. If the history does not
+        have this change any more, the number of the latest change is returned.
         """
         restored_note = self._session.bring_back(archived)
         last = self._history.last
@@ -146,7 +149,7 @@ class Restoring:
         return f"{restored_note.project}/{restored_note.path}", next(restored_places, last)
 
     def _older(self, place: Location) -> tuple[Change, Touched]:
-        """The change that replaced the wanted text, and its step for the note.
+        """Return the change that replaced the text to restore, and its step on the note.
 
         Raises NotInHistory.
         """
@@ -159,7 +162,8 @@ class Restoring:
                 if self._number is not None or not is_now:
                     return change, text
             elif parse_stamp(change.time) > self._at:
-                # The earliest change after that time replaced what was there then
+                # The changes come newest first. The last one that is after the moment replaced the
+                # text that the note had at the moment.
                 best = (change, text)
         if best is None:
             raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
@@ -168,10 +172,11 @@ class Restoring:
     def _replaced_texts(
         self, place: Location, past_privacy: PastPrivacy | None
     ) -> Iterator[tuple[Change, Touched]]:
-        """Each change that replaced a text at `place`, with its step for the note, newest first.
+        """Yield each change that replaced a text at `place`, and its step on the note, the newest
+        first.
 
-        If the caller named a change, only that change is considered. Steps that the caller may not
-        see are left out.
+        If the caller named a change, only this change is yielded. Steps that the caller may not see
+        are left out.
         """
         for change in self._history.changes_at(place[0], place[1]):
             if self._number is not None and change.number != self._number:
@@ -183,13 +188,16 @@ class Restoring:
                     yield change, text
 
     def _target(self, origin: Location) -> _Target:
-        """The place the text goes to. Raises InvalidInput for a name that could not hold a note.
+        """Return the place to which the text is written.
 
         origin: the note's own place.
+
+        Raises InvalidInput if a file with the new name would not be a note.
         """
         project, path, root = origin
         source = source_at(self._engine, project, root)
         if self._to is not None:
+            # A text that was a note must be a note at its new place, too.
             was_note = source.is_note(path)
             to = self._to
             named_project, path_in_project = self._named_project(to)
@@ -204,9 +212,10 @@ class Restoring:
         return _Target((project, path, root), source, read_or_none(source, path))
 
     def _named_project(self, to: str) -> tuple[str | None, str]:
-        """The project that a destination begins with, and the path in it.
+        """Return the project with which a destination begins, and the path in this project.
 
-        `notes/ideas/a.md` gives `("notes", "ideas/a.md")`. If no project is named, `(None, to)`.
+        For example, `notes/ideas/a.md` gives `("notes", "ideas/a.md")`. If the destination does not
+        begin with a project, the result is `(None, to)`.
         """
         name, _, path_in_project = to.partition("/")
         if path_in_project:
@@ -216,9 +225,10 @@ class Restoring:
         return None, to
 
     def _note_path(self, project: str, to: str, path: str, source: FolderSource) -> str:
-        """The path with `.md` added, because only a note can be found again.
+        """Return the path with `.md` added, because a file that is not a note could not be found
+        again.
 
-        Raises InvalidInput.
+        Raises InvalidInput if the file would not be a note even then.
         """
         path += ".md"
         if to.endswith("/") or not source.is_note(path):
@@ -228,10 +238,10 @@ class Restoring:
         return path
 
     def _check_target(self, target: _Target) -> None:
-        """Raise an error if the text may not go to the target.
+        """Raise an error if the text may not be written to the target.
 
-        Unusable: the caller may not see the note there. Exists: the new name is taken. CannotUndo:
-        the note was restored already.
+        Raises Unusable if the caller may not see the note that is there, Exists if the new name is
+        taken, and CannotUndo if the note was restored already.
         """
         project, path, _ = target.place
         if not self._session.sees(target.scope):
@@ -251,8 +261,9 @@ class Restoring:
             raise CannotUndo(f"{target.name} was restored already (#{last.number}); {remedy}")
 
     def _last_change(self, place: Location) -> Change | None:
-        """The latest change at a place, upkeep by the program left out. None if there is no such
-        change.
+        """Return the latest change at a place. None if there is no such change.
+
+        Changes of upkeep, which the program makes without being asked, do not count.
         """
         for change in self._history.changes_at(place[0], place[1]):
             if concerns(change, place) and not is_upkeep(change):
@@ -260,9 +271,9 @@ class Restoring:
         return None
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
-        """The bytes of a memory to restore, with a new id if another memory has its id by now.
+        """Return the bytes of a memory, with a new id if another memory has the same id by now.
 
-        If two memories had the same id, neither could be named.
+        Two memories with the same id could not be told apart.
         """
         if project not in MEMORY_PROJECTS:
             return data
@@ -280,18 +291,18 @@ class Restoring:
         try:
             return SetKeys({"id": str(uuid4())}, MEMORY_KEYS).apply(data.decode()).text.encode()
         except ValueError:
-            # No header that could hold it
+            # The header cannot be edited, so the memory keeps its id.
             return data
 
 
 def _replaced_text_at(text: Touched, place: Location) -> bool:
-    """Whether a step replaced a text at `place`, and the replaced text is still kept."""
+    """Whether a step replaced a text at `place`, and the history still has this text."""
     is_there = (text.project, text.path, text.root) == place
     return is_there and text.do != StepKind.MOVE and text.old is not None and text.kept
 
 
 class RestoreVerbs(HistoryVerbs):
-    """`restore`, for the session."""
+    """The verb `restore`."""
 
     @verb
     def restore(

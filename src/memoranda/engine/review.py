@@ -1,12 +1,12 @@
 """Ask the owner questions, and carry out the answers (contract 001, 18).
 
-Each kind of question has an entry in SOURCES, which finds the questions and carries out a choice.
-Some answers change notes. Others change nothing ("keep them apart"). These are stored in the
-ledger, so that the question is not asked again. Either way, the answer is a change that `undo`
-takes back.
+Each kind of question has an entry in SOURCES. The entry finds the questions of this kind and
+carries out the answers. Some answers change notes. Others, such as "keep them apart", change no
+note. They are stored in the ledger, so that the question is not asked again. In both cases, the
+answer is a change that can be undone.
 
-Agents can ask for a folder as a project. Such a request waits in the ledger until the owner
-answers.
+Agents can ask for a folder as a project. Such a request is kept in the ledger until the owner
+answers it.
 """
 
 from __future__ import annotations
@@ -37,17 +37,19 @@ from memoranda.sources.layout import PRIVATE
 from memoranda.text.unicode import flat
 
 VERB = "review"
+# The kind of question in which the owner confirms a note of an agent.
 CLAIM = "claim"
+# The letter of the answer that deletes notes.
 DELETE = "d"
 # A longer title is cut in a question.
 _TITLE_CHARACTERS = 60
 LIMIT = 50
 """How many questions `review` returns by default."""
-# If a kind has more questions, and a batch, they are asked together as one question.
+# If a kind has more open questions than this, and has a batch, its questions are combined into one.
 _MAX_SINGLE_QUESTIONS = 3
-# How many questions such a question has at most, so that its list fits on a screen.
+# How many questions are combined into one at most, so that their list fits on a screen.
 _MAX_QUESTIONS_IN_BATCH = 25
-# The key of such a question: `merge:all:0123456789ab`.
+# The middle of the key of a combined question, such as `merge:all:0123456789ab`.
 _BATCH_MARK = ":all:"
 # Digits of the hash in a key.
 _KEY_DIGITS = 12
@@ -68,9 +70,10 @@ class ReviewItem:
     key: begins with `kind:`. It changes when the notes change that the question is about.
     kind: the kind of question.
     text: the question in one line.
-    refs: the ids, or other references, of the notes it is about.
-    choices: (letter to press, effect). The letters `s`, `q` and `u` have other meanings.
-    lines: one line for each of several questions that are asked as one.
+    refs: the ids, or other references, of the notes that the question is about.
+    choices: pairs of the letter to press and its effect. The letters `s`, `q` and `u` are not used.
+    lines: for a combined question, one line for each of its questions.
+    subject: the text that the question quotes, for a list of questions. "" if it quotes none.
     """
 
     key: str
@@ -79,16 +82,17 @@ class ReviewItem:
     refs: tuple[str, ...]
     choices: tuple[tuple[str, str], ...]
     lines: tuple[str, ...] = ()
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewBatch:
-    """The form in which many questions of one kind are asked as one.
+    """The form in which many questions of one kind are combined into one question.
 
-    text: the question, with `{}` for the number of single questions.
+    text: the question, with `{}` for the number of the questions.
     yes, no: the effects of the answers `y` and `n`, as choices show them.
-    apply: carries out `y` for all questions as one change. Its first argument is the open Memory.
-        `n` means the answer `n` to each question.
+    apply: carries out the answer `y` to all questions as one change. Its first argument is the open
+        Memory. The answer `n` is stored as the answer `n` to each question.
     """
 
     text: str
@@ -99,12 +103,13 @@ class ReviewBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSource:
-    """A source of questions of one kind. The first argument of its functions is the open Memory.
+    """The source of the questions of one kind. The first argument of its functions is the open
+    Memory.
 
-    find: yields the present questions, the most pressing first. Answered ones are included.
-    apply: carries out a choice. Returns True if it changed notes, so that `find` no longer yields
-        the question. After False, the answer is stored.
-    batch: if given, many questions may be asked as one.
+    find: yields the present questions, the most urgent first. Answered questions are included.
+    apply: carries out an answer. It returns True if it changed notes, so that `find` no longer
+        yields the question. After False, the answer is stored.
+    batch: the form of a combined question. None if questions of this kind are not combined.
     """
 
     find: Callable[[Any], Iterable[ReviewItem]]
@@ -124,8 +129,10 @@ SOURCES = {
     "category": "memoranda.jobs.questions:CATEGORIES",
     "archive": "memoranda.jobs.questions:ARCHIVES",
 }
-"""By kind of question, `module:name` of its ReviewSource. Questions are asked in this order. The
-sources are not imported here, as the engine may not import the jobs.
+"""The ReviewSource of each kind of question, as `module:name`.
+
+Questions are asked in this order. The sources are not imported here, because the engine may not
+import the jobs.
 """
 
 
@@ -136,7 +143,7 @@ def source(kind: str) -> ReviewSource:
 
 
 class ReviewVerbs(RestoreVerbs):
-    """The verbs `review` and `decide`. They are for the owner; an agent gets no questions."""
+    """The verbs `review` and `decide`. They are for the owner: an agent gets no questions."""
 
     def review(
         self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None
@@ -148,8 +155,8 @@ class ReviewVerbs(RestoreVerbs):
     def _open_items(self, kind: str | None) -> Iterator[ReviewItem]:
         """Yield the open questions.
 
-        kind: if given, only questions of this kind, and each of them alone. Otherwise, many of one
-            kind are combined.
+        kind: yield only questions of this kind, and do not combine them. None means all kinds, and
+            many questions of one kind are combined.
         """
         if kind is not None and kind not in SOURCES:
             raise InvalidInput(f'invalid kind "{kind}" (one of {", ".join(SOURCES)})')
@@ -171,7 +178,9 @@ class ReviewVerbs(RestoreVerbs):
         return (item for item in source(kind).find(self) if item.key not in decisions)
 
     def telling(self, info: NoteInfo) -> Telling:
-        """Return how to show a note to a session that did not ask for it (docs/trust.md)."""
+        """Return in which form a note is shown to a session that did not ask for the note
+        (docs/trust.md).
+        """
         provenance = info.provenance
         is_own = provenance.trust == "owner"
         return telling(
@@ -181,11 +190,18 @@ class ReviewVerbs(RestoreVerbs):
         )
 
     def claim(self, info: NoteInfo) -> str:
-        """Return the key under which the owner confirms a note. It changes with the note's text."""
+        """Return the key of the question whether a note is right.
+
+        If the owner confirms the note, the answer is stored under this key. The key changes with
+        the text of the note.
+        """
         return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
     def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
-        """Add to a change that the owner confirms notes. An agent confirms nothing."""
+        """Add to a change that the owner confirms notes.
+
+        Nothing is added if the caller is an agent, or if the owner wrote all of these notes.
+        """
         unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
         if self.agent is not None or not unconfirmed:
             return
@@ -216,9 +232,9 @@ class ReviewVerbs(RestoreVerbs):
         return item
 
     def _parts_of(self, question: str | ReviewItem) -> tuple[ReviewItem, list[ReviewItem]]:
-        """Return a question, and the single questions that it combines.
+        """Return a question, and the single questions that are combined in it.
 
-        question: the question or its key.
+        question: the question or its key. A single question is returned with itself.
 
         Raises InvalidInput, NotFound.
         """
@@ -230,9 +246,10 @@ class ReviewVerbs(RestoreVerbs):
         return self._open_question(question.key)
 
     def _open_question(self, key: str) -> tuple[ReviewItem, list[ReviewItem]]:
-        """Return the open question with a key, and the single questions that it combines.
+        """Return the open question with a key, and the single questions that are combined in it.
 
-        A single question combines only itself. Raises InvalidInput, NotFound.
+        A single question is returned with itself. Raises NotFound, and InvalidInput if the single
+        questions are not the same any more.
         """
         kind = _kind_of(key)
         items: list[ReviewItem] = []
@@ -264,9 +281,9 @@ class ReviewVerbs(RestoreVerbs):
         change.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
 
     def decisions(self) -> dict[str, dict[str, Any]]:
-        """Return the stored answers by the key of the question.
+        """Return the stored answers, by the key of the question.
 
-        Raises StorageError if answers of an earlier version are in a damaged file.
+        Raises StorageError if the answers of an earlier version are in a damaged file.
         """
         return self.engine.ledger.review_values(ANSWER)
 
@@ -277,9 +294,11 @@ def _kind_of(key: str) -> str:
 
 
 def _combined(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
-    """Return one question that combines the first of many questions of a kind.
+    """Return one question in which the first _MAX_QUESTIONS_IN_BATCH questions of a kind are
+    combined.
 
-    A few questions, and questions of a kind without a batch, are returned as they are.
+    If there are only a few questions, or the kind has no batch, the questions are returned as they
+    are.
     """
     batch = source(kind).batch if kind in SOURCES else None
     if batch is None or len(items) <= _MAX_SINGLE_QUESTIONS:
@@ -313,7 +332,8 @@ def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         rules = ", ".join(info.suspicious)
         text = f'"{flat(title)}" ({place}) may hold instructions: {rules}'
         choices = ((KEEP, "it is fine, show it everywhere"), (DELETE, "delete the note"))
-        yield ReviewItem(suspicion(memory, info), "suspicious", text, (info.id,), choices)
+        key = suspicion(memory, info)
+        yield ReviewItem(key, "suspicious", text, (info.id,), choices, subject=flat(title))
 
 
 def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
@@ -329,9 +349,11 @@ SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
 
 
 def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
-    """Yield the notes of each burst: many notes that one agent wrote within some minutes."""
+    """Yield the notes of each burst. A burst is many notes that one agent wrote within some
+    minutes.
+    """
     rows_by_agent: dict[str, list[tuple[int, datetime]]] = {}
-    # Few notes belong to a burst, so first only the writer and time of each are read.
+    # Few notes belong to a burst. So at first only the writer and the time of each note are read.
     rows = rows_passing(memory, Query(order="created"))
     for row, who, created in memory.index.notes.agents_at_work(rows):
         rows_by_agent.setdefault(who, []).append((row, parse_stamp(created)))
@@ -342,9 +364,10 @@ def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
 
 
 def _split_by_time(dated_rows: Sequence[tuple[int, datetime]]) -> Iterator[list[int]]:
-    """Split the notes of an agent into groups that each took at most the time of a burst.
+    """Split the notes of an agent into groups of notes that were written within the time of a
+    burst.
 
-    dated_rows: the row of each note and when it was created, the oldest first.
+    dated_rows: pairs of the row of a note and the time of its creation, the oldest first.
 
     Yields the rows of each group. The first group is empty.
     """
@@ -384,17 +407,18 @@ def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
 
 
 BURSTS = ReviewSource(_ask_bursts, _answer_burst)
-"""The question about many notes that one agent made in a hurry (docs/trust.md)."""
+"""The question about many notes that one agent wrote within some minutes (docs/trust.md)."""
 
 
 def ask(session: WritingSession, name: str, root: Path, default: bool) -> None:
-    """Store the caller's request for a folder as a project. A second request changes nothing.
+    """Store the caller's request for a folder as a project. If the request is stored already, do
+    nothing.
 
     name: the name of the project.
-    root: its folder.
+    root: the folder of the project.
     default: whether it should become the default project.
 
-    Raises ProjectRefused if too many requests wait.
+    Raises ProjectRefused if too many requests wait for an answer.
     """
     request_hash = sha256(json.dumps([name, str(root)]).encode())
     key = f"project:{request_hash[:_KEY_DIGITS]}"
@@ -429,13 +453,15 @@ def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         text = (
             f'Agent {row.get("agent")} asks for the folder {folder} as project "{row.get("name")}".'
         )
-        yield ReviewItem(key, "project", text, (str(folder),), choices)
+        subject = str(row.get("name"))
+        yield ReviewItem(key, "project", text, (str(folder),), choices, subject=subject)
 
 
 def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
-    """Add the project that an agent asked for, or refuse it for good.
+    """Add the project that an agent asked for, if the owner chose that. Returns whether it was
+    added.
 
-    Returns whether it was added.
+    If it was not, the refusal is stored, and the question is not asked again.
     """
     if choice != "y":
         return False

@@ -17,7 +17,7 @@ _ASKED = ("query", "text", "identifier", "ref", "path", "name", "key", "topic", 
 
 
 def log_of(session: HomeSession) -> ServedRows:
-    """The records of what agents of a home received."""
+    """Return the records of the notes that agents of this home were given."""
     return session.engine.ledger.served_rows
 
 

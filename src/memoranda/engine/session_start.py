@@ -1,6 +1,6 @@
-"""The text that a session is told first, by a hook or by the MCP server.
+"""The text that a hook or the MCP server gives to a session at its start.
 
-It has the due reminders and facts about the user.
+It has the reminders that are due, and facts about the user.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ from memoranda.text.tokens import tokens_in
 from memoranda.text.unicode import flat, visible
 
 INTRODUCTION_TOKENS = 400
-"""At most this many tokens for a client as it connects."""
-# Reminders leave the rest of the budget to other sections.
+"""The most tokens of the text for a client that connects."""
+# The most tokens of the reminders, so that the other sections get the rest.
 _DUE_TOKENS = 100
 _LINE_CHARACTERS = 220
-# Files that are read and indexed within a second on a slow machine.
+# How many files are read and indexed within a second on a slow machine.
 _QUICKLY_READ_FILES = 500
-# Notes of one agent about the user that a session is told unconfirmed.
+# How many unconfirmed notes of one agent about the user are shown.
 _MOST_NOTES_OF_AGENT = 4
 _DAY = timedelta(hours=24)
 
 
 def introduction(memory: ReviewVerbs) -> str:
-    """The due reminders and the profile that `memory.agent` may see, between the marks of a fence.
+    """Return the due reminders and the profile that `memory.agent` may see, between the marks of a
+    fence.
 
-    It has at most INTRODUCTION_TOKENS tokens. It is empty if there is nothing to tell, and for a
+    The text has at most INTRODUCTION_TOKENS tokens. It is "" if there is nothing to show, and for a
     large home without an index.
     """
-    # The first look at a large home takes long, and the client's first call would be refused
-    # meanwhile. So that call makes the index, and waits for it.
+    # Making the index of a large home takes long, and during this time the first call of the client
+    # would be refused. So the index is not made here: the first call makes it and waits for it.
     if not memory.index.notes.has_any() and _is_large(memory):
         return ""
     room = INTRODUCTION_TOKENS - tokens_in(f"{OPEN}\n{CLOSE}\n")
@@ -63,7 +64,7 @@ def introduction(memory: ReviewVerbs) -> str:
 
 
 def _is_large(memory: ReviewVerbs) -> bool:
-    """Whether the projects have so many files that the first comparison with the disk is slow."""
+    """Whether the projects have so many files that making the index takes long."""
     number = 0
     for source in memory.engine.sources.values():
         for _, _, names in os.walk(source.root):
@@ -74,7 +75,7 @@ def _is_large(memory: ReviewVerbs) -> bool:
 
 
 def _texts(memory: ReviewVerbs, notes: Iterable[tuple[NoteInfo, str]]) -> list[str]:
-    """The contents of the notes of these pairs."""
+    """Return the contents of the notes in these pairs."""
     return contents(memory, [info for info, _ in notes])
 
 
@@ -85,11 +86,11 @@ def _section(
     texts: Iterable[str],
     most_tokens: int,
 ) -> list[str]:
-    """The lines of a section, the title first. [] if no note fits.
+    """Return the lines of a section: its title, and a line for each note. [] if no note fits.
 
-    notes: pairs of a note and a remark to show with it ("" for no remark).
+    notes: pairs of a note and a remark to show with it; "" for no remark.
     texts: the content of each note.
-    most_tokens: how long the section may be.
+    most_tokens: how many tokens the section may have.
     """
     lines = [f"{title}:"]
     room = most_tokens - tokens_in(f"{title}:\n")
@@ -114,16 +115,18 @@ def told_line(
     telling: Telling,
     *,
     mark: str = "",
+    names_author: bool = False,
     longest: int,
 ) -> str:
-    """A note as one line: `- (2026-11-28, notes/tea) Anna likes tea`.
+    """Return a note as one line, such as `- (2026-11-28, notes/tea) Anna likes tea`.
+
+    If a newer note contradicts the note, the line also says what the newer note says.
 
     body: the content of the note.
-    telling: whether it is told as a fact, or as its author's claim with "unconfirmed".
-    mark: a remark beside the address. With "by NAME" the author is not named a second time.
+    telling: whether the note is shown as a fact, or as a claim of its author with "unconfirmed".
+    mark: a remark to show after the address.
+    names_author: whether the remark names the author, who is then not named a second time.
     longest: how many characters of the note are shown.
-
-    If a newer note contradicts it, the line also tells what the newer note says.
     """
     day = day_of(info, memory.settings.zone)
     origin = f"{day}, {flat(info.permalink)}"
@@ -136,14 +139,17 @@ def told_line(
     name = " ".join(flat(info.title).split())
     if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
         text = f"{name}: {text}"
-    if telling is Telling.CLAIM and not mark.startswith("by "):
+    if telling is Telling.CLAIM and not names_author:
         text = claimed(info.provenance, text)
         origin += ", unconfirmed"
     return MARKS.sub(PLAIN_MARK, f"- ({origin}) {cut(text, longest)}")
 
 
 def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:
-    """The owner's entries, then a few of each other author, so that no author fills the session."""
+    """Return the owner's entries, followed by a few entries of each other author.
+
+    The number is limited so that no author fills the whole text.
+    """
     facts: list[ProfileEntry] = []
     claims: list[ProfileEntry] = []
     ids_by_author: dict[str, set[str]] = {}
@@ -160,15 +166,16 @@ def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[Pr
 
 
 def _newest_first(memory: ReviewVerbs, entries: list[ProfileEntry]) -> list[ProfileEntry]:
-    """The entries, with each one that a newer entry contradicts moved behind that newer entry."""
+    """Return the entries in their order, but each contradicted entry behind the newer entry."""
     pairs = newer(memory, [entry.info for entry in entries])
     return newest_first(entries, lambda entry: entry.info, pairs)
 
 
 def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
-    """The reminders due within a day, or due in the last seven days and not acknowledged.
+    """Yield the reminders that are due within a day, or became due in the last seven days.
 
-    Each comes with its time as a text: `due 2026-11-28 09:00`.
+    Acknowledged reminders are left out. Each reminder comes with a text such as `due 2026-11-28
+    09:00`.
     """
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
     reminders = [(info, Reminder.of(info.header)) for info in infos]

@@ -1,8 +1,8 @@
-"""Find every trace of notes before and after they are erased.
+"""Find every trace of notes, before and after the notes are erased.
 
 `Trail` follows the notes back through the ledger: through moves, changes of category and merges. It
-says which steps and texts must go. `search` looks in all files for words and lines of the erased
-texts. `Needles` are these words and lines.
+says which steps and texts must be removed from the ledger. `search` looks in all files for words
+and lines of the erased texts. `Needles` are these words and lines.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
 
 OUR_REMOVAL = ("delete", "", "")
-"""Verb, project and path of the change that removes the erased notes. No other change has an empty
-project and path.
+"""Verb, project and path of the change with which `erase` removes the notes themselves.
+
+No other change with this verb has an empty project and path.
 """
 _STEPS_ON_FILES = (StepKind.PUT, StepKind.REMOVE, StepKind.UNLINK, StepKind.SYMLINK)
 # The name of a memory's file ends with the first digits of its id: `some-words-0a1b2c3d.md`.
@@ -54,19 +55,19 @@ def folders_above(path: str) -> Iterator[str]:
 
 
 class _NumberQueue:
-    """A queue of numbers of changes. It returns each once, from the highest to the lowest.
+    """A queue of numbers of changes. It returns each number once, from the highest to the lowest.
 
-    last_number: the number that `next` returned last. Only lower numbers follow.
+    last_number: the number that `next` returned last. Only lower numbers can still follow.
     """
 
     def __init__(self, limit: int):
-        """Make a queue for numbers below `limit`."""
+        """Make an empty queue for numbers below `limit`."""
         self.last_number = limit
-        # Negative numbers, as `heappop` returns the lowest.
+        # The numbers are stored as negative ones, because `heappop` returns the lowest.
         self._heap: list[int] = []
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Add numbers. Those that are not below `last_number` come too late and are ignored."""
+        """Add numbers. A number that is not below `last_number` comes too late and is ignored."""
         for number in numbers:
             if number < self.last_number:
                 heappush(self._heap, -number)
@@ -86,21 +87,24 @@ class Trail:
     """Follows notes back through the history, and finds every step and text that is about them.
 
     Arguments:
-    places: where the notes are now, or were last.
+    places: where the notes are now. For notes that are gone, where they were last.
     ids: the ids of the notes.
-    entities: the names of entities, by graph file.
-    rows: (folder, namespace, key) of the rows of JSON files.
+    entities: the names of the entities to erase, by graph file.
+    rows: (folder, namespace, key) of the rows of JSON files to erase.
 
     Results of `follow`:
     ids: the given ids, and the ids of older versions of the notes.
-    files: for each change that touched one of the notes, its steps without the notes, by the
-        change's number. None in place of a step to remove.
-    texts: the older versions that the history keeps.
+    files: for each change that is about one of the notes, the steps that remain of it, by the
+        change's number. A step that must be removed is None.
+    texts: the older versions of the notes that the history has.
     met: the places of the notes that the ledger knows.
     """
 
     _is_line: dict[str, Callable[[bytes], bool]]
-    """By the real path of a graph file or JSON file, a test whether a line of it must go."""
+    """For each graph file or JSON file, a function that says whether a line must be erased.
+
+    The key is the real path of the file.
+    """
 
     def __init__(
         self,
@@ -125,7 +129,7 @@ class Trail:
         for folder, namespace, key in rows:
             stem = stem_of(namespace)
             file = os.path.realpath(os.path.join(folder, f"{stem}.json"))
-            # Several rows of one file may be erased.
+            # If several rows of one file must be erased, the functions form a chain.
             is_other_row = self._is_line.get(file)
             self._is_line[file] = partial(_is_row, stem, namespace, key, is_other_row)
         self.files: dict[int, list[Touched | None]] = {}
@@ -138,7 +142,10 @@ class Trail:
         self._queued_projects: set[str] = set()
 
     def follow(self) -> None:
-        """Walk back through the changes that may be about the notes, from the latest to the first."""
+        """Walk back through the changes that may be about the notes, from the latest to the first.
+
+        The results are in `ids`, `files`, `texts` and `met`.
+        """
         self._queue.add(self._history.numbers_about(*OUR_REMOVAL))
         self._queue.add(self._history.numbers_private())
         self._queue.add(self._history.numbers_in_place(self._holds_erased_lines))
@@ -153,7 +160,10 @@ class Trail:
         self._drop_folders()
 
     def _queue_changes_at(self, place: Location) -> None:
-        """Add the earlier changes of a place to the queue, and the moves of folders above it."""
+        """Add the numbers of the earlier changes of a place to the queue.
+
+        Moves of folders in the same project are added, too, because a note moves with its folder.
+        """
         project, path, _ = place
         number = self._queue.last_number
         self._queue.add(self._history.numbers_at(project, path, number))
@@ -162,16 +172,17 @@ class Trail:
             self._queue.add(self._history.numbers_of_folder_moves(project, number))
 
     def _holds_erased_lines(self, file: str) -> bool:
-        """Whether some lines of a graph file or JSON file must go."""
+        """Whether some lines of a graph file or JSON file must be erased."""
         return os.path.realpath(file) in self._is_line
 
     def _visit(self, change: Change) -> None:
         """Find the steps of one change that are about the notes, and learn from their texts.
 
-        Without these steps, the change is recorded in `files`.
+        If there are any, `files` gets the remaining steps of the change.
         """
         is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
-        # Backwards, as a step that moves a note changes where the earlier steps find it.
+        # The steps are visited backwards: before a step that moved a note, earlier steps of the
+        # change had the note at its old place.
         erased_indexes = {
             step_index
             for step_index in reversed(range(len(change.files)))
@@ -193,10 +204,11 @@ class Trail:
             self._record(change, remaining_steps)
 
     def _is_about_known_id(self, touched: Touched, *, has_erased_steps: bool) -> bool:
-        """Whether a step is about one of the notes, as its id shows.
+        """Whether a step is about one of the notes, judged by the id in its text or file name.
 
-        has_erased_steps: whether another step of the change is about the notes. Then a removal of a
-            file with their id is, too: the note changed its category, or was merged.
+        has_erased_steps: whether another step of the same change is about the notes. In this case,
+            a step that removes a file with the id of a note is also about the note: the note
+            changed its category, or was merged.
         """
         if has_erased_steps and touched.do == StepKind.REMOVE and self._has_id(touched):
             return True
@@ -210,7 +222,10 @@ class Trail:
         return is_named_by_id and (touched.old is None or self._has_id(touched))
 
     def _remember_text(self, touched: Touched) -> None:
-        """Add the text that a step replaced to `texts`, and the ids in its header to `ids`."""
+        """Add the text that a step replaced to `texts`, and the ids in its header to `ids`.
+
+        Changes of files that are named by these ids are queued.
+        """
         data = self._kept_text(touched.old)
         if data is None:
             return
@@ -225,14 +240,15 @@ class Trail:
             self._queue.add(self._history.with_name_id(id_start, self._queue.last_number))
 
     def _record(self, change: Change, remaining_steps: list[Touched | None]) -> None:
-        """Record in `files` which steps of a change remain."""
+        """Record in `files` which steps of a change remain. A removed step is None."""
         self.files[change.number] = remaining_steps
         self._changes[change.number] = change
 
     def _is_hit(self, touched: Touched) -> bool:
         """Whether a step is about a note at one of the present places.
 
-        If the step moved the note, its old place becomes the present one for earlier changes.
+        If the step moved the note, this also replaces the present place by the place before the
+        move, because the earlier changes know the note there.
         """
         if touched.project == PRIVATE:
             # The step stored the answer to a question.
@@ -246,9 +262,13 @@ class Trail:
         return is_hit
 
     def _follow_move(self, touched: Touched, old_place: Location) -> bool:
-        """Change the present places to those before a move. Returns whether it moved a note.
+        """Replace the present places by the places before a move. Returns whether the step moved a
+        note.
 
-        The move of a folder is not about the notes in it, so the result is False.
+        touched: the step. It moved a note or a folder.
+        old_place: the place before the move.
+
+        A step that moved a folder is not about the notes in the folder, so the result is False.
         """
         new_place = (touched.project, touched.to, touched.root)
         if new_place in self._present_places:
@@ -256,7 +276,8 @@ class Trail:
             self._present_places.remove(new_place)
             self._add_place(old_place)
             return True
-        # Another note moved away from here, so before this step the place was not a note of ours.
+        # The step moved another note away from `old_place`. So whatever earlier changes did at this
+        # place was about the other note.
         self._present_places.discard(old_place)
         is_folder = touched.old is None
         if is_folder:
@@ -269,19 +290,22 @@ class Trail:
         return False
 
     def _names_note(self, touched: Touched) -> bool:
-        """Whether the key or the text of an answer names one of the notes."""
+        """Whether a step on an answer to a question names one of the notes.
+
+        The name is an id or a place. It is searched in the key and in the text of the answer.
+        """
         data = touched.path.encode() + (self._kept_text(touched.old) or b"")
         paths = [os.path.join(project, path) for project, path, _ in self._all_places]
         return any(name.encode() in data for name in [*self.ids, *paths])
 
     def _add_place(self, place: Location) -> None:
-        """Follow a note at a place further back."""
+        """Record that a note was at `place`, and queue the earlier changes of this place."""
         self._present_places.add(place)
         self._all_places.add(place)
         self._queue_changes_at(place)
 
     def _has_id(self, touched: Touched) -> bool:
-        """Whether the text that a step replaced has the id of one of the notes in its header."""
+        """Whether the header of the text that a step replaced has the id of one of the notes."""
         data = self._kept_text(touched.old)
         if data is not None:
             note = self._engine.parse(touched.project, touched.path, as_file(data))
@@ -290,7 +314,7 @@ class Trail:
         return note is not None and note.own_id and note.id in self.ids
 
     def _kept_text(self, digest: str | None) -> bytes | None:
-        """Return the text with this SHA-256 from the history. None if it is not there."""
+        """Return the text with this SHA-256 from the history. None if the history does not have it."""
         try:
             if digest:
                 return self._history.text(digest, "")
@@ -299,10 +323,12 @@ class Trail:
             return None
 
     def _without_entities(self, touched: Touched) -> Touched | None:
-        """Return a change of lines without the lines to erase, so that the rest can be undone.
+        """Return a step without the lines to erase, so that the rest of the step can still be
+        undone.
 
-        Any other step is returned as it is. None if no line is left, or if the history does not
-        keep the lines.
+        Only steps that change lines of a graph file or JSON file are affected. Any other step is
+        returned as it is. None means that no line remains, or that the history does not have the
+        lines.
         """
         is_line = None
         if touched.do == StepKind.LINES:
@@ -316,7 +342,8 @@ class Trail:
         try:
             kept_lines = lines.kept(touched)
         except (NotFound, StorageError, ValueError):
-            # The step cannot be undone, and may hold erased lines.
+            # The lines are lost or damaged. So the step cannot be undone anyway, and it may hold
+            # erased lines.
             return None
         gone_lines = [line for line in kept_lines.all() if is_line(line)]
         if not gone_lines:
@@ -329,7 +356,10 @@ class Trail:
         return lines.keep(touched, remaining)
 
     def _drop_folders(self) -> None:
-        """Remove from the history the names of folders that disappeared with the notes."""
+        """Remove the names of folders from the history that disappeared together with the notes.
+
+        The name of a folder may tell what its notes were about.
+        """
         parent_folders: set[Location] = set()
         for project, path, root in self._all_places:
             # The folders of categories are always there.
@@ -351,7 +381,9 @@ class Trail:
     def _drop_lost_folders(self, change: Change, lost_folders: Collection[Location]) -> None:
         """Remove the steps on lost folders from a change.
 
-        A step stays if a remaining step of the change is about a file in the folder.
+        lost_folders: folders that do not exist any more.
+
+        A step stays if another remaining step of the change is about a file in the folder.
         """
         remaining_steps = self.files.get(change.number, [*change.files])
         for step_index, step in enumerate(change.files):
@@ -369,9 +401,9 @@ class Trail:
     def revised(self, moment: str) -> dict[int, Change]:
         """Return the changes of `files` as they should be without the notes, by number.
 
-        A change that was only about the notes becomes a blank line of the ledger with its number.
+        If a change was only about the notes, a change without steps takes its number.
 
-        moment: the time stamp of such a line.
+        moment: the time stamp of such a change.
         """
         return {
             number: self._without(self._changes[number], steps, moment)
@@ -386,8 +418,10 @@ class Trail:
     def _without(self, change: Change, steps: list[Touched | None], moment: str) -> Change:
         """Return a change with only the remaining steps.
 
-        steps: for each step of the change, the step that remains of it, or None.
-        moment: the time stamp, if nothing remains but steps that make or remove folders.
+        steps: for each step of the change, the step that remains of it; None if nothing remains of
+            it.
+        moment: the time stamp of the result if no step remains, or only steps that make or remove
+            folders.
         """
         remaining_steps = [touched for touched in steps if touched is not None]
         if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining_steps):
@@ -405,7 +439,7 @@ class Trail:
 
 
 def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
-    """Whether the place that a change is listed under is the old or new place of one of `steps`."""
+    """Whether the history lists a change under the old or new place of one of `steps`."""
     places: set[tuple[str, str]] = set()
     for touched in steps:
         places |= {(touched.project, touched.path), (touched.project, touched.to)}
@@ -413,7 +447,10 @@ def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
 
 
 def _listed_under_another(change: Change, steps: Iterable[Touched]) -> Change:
-    """Copy a change, and list it under the place of the first of `steps` that is not on a folder."""
+    """Return a copy of a change that is listed under another place.
+
+    It is the place of the first of `steps` that is not about a folder.
+    """
     first_touched = next(
         touched for touched in steps if touched.do not in (StepKind.MKDIR, StepKind.RMDIR)
     )
@@ -423,13 +460,13 @@ def _listed_under_another(change: Change, steps: Iterable[Touched]) -> Change:
 
 
 def _is_folder(touched: Touched) -> bool:
-    """Whether a step is on a folder. The step that moves a folder has no text."""
+    """Whether a step is about a folder."""
     is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
     return is_moved_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR)
 
 
 def _is_below(place: Location, folder: Location) -> bool:
-    """Whether a place is in a folder."""
+    """Whether a place is inside a folder."""
     project, path, root = place
     folder_project, folder_path, folder_root = folder
     is_same_project = (project, root) == (folder_project, folder_root)
@@ -437,7 +474,9 @@ def _is_below(place: Location, folder: Location) -> bool:
 
 
 def _names(line: bytes, names: Collection[str]) -> bool:
-    """Whether a line of a graph file is one of these entities, or a relation from or to one."""
+    """Whether a line of a graph file is an entity with one of these names, or a relation from or to
+    one.
+    """
     record = said_by(line)
     if isinstance(record, GraphRelation):
         return record.source in names or record.target in names
@@ -447,10 +486,12 @@ def _names(line: bytes, names: Collection[str]) -> bool:
 def _is_row(
     stem: str, namespace: str, key: str, is_other: Callable[[bytes], bool] | None, line: bytes
 ) -> bool:
-    """Whether a row of a JSON file is the entry of a namespace and key.
+    """Whether a row of a JSON file is the entry with a namespace and key.
 
     stem: the name of the file without `.json`.
-    is_other: if given, a row for which it is true counts, too.
+    is_other: a function for another row to erase in the same file. If it returns True for the line,
+        the result is True, too. None if only one row of the file must be erased.
+    line: the row as it is in the file.
     """
     if is_other is not None and is_other(line):
         return True
@@ -460,25 +501,25 @@ def _is_row(
     return False
 
 
-# Words long enough to tell that one text was made of another.
+# Words so long that they show that one text was made from another text.
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
-# A word that no other text has by chance: it has a digit or letters of another alphabet, or at
-# least 16 characters. A date is no such word.
+# A word that no other text has by chance. It has a digit or letters of another alphabet, or at
+# least 16 characters. A date such as `2025-03-01` is left out.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
 # Characters that continue a longer word, address or title: `notes/c-1`, `notes/c/d`, `C++`, `C#`.
 _ADDRESS_SIGN = re.compile(rb"[0-9A-Za-z_\x80-\xff/+#-]")
-# Header lines that we write: two notes that share them share nothing of a person's.
+# Header lines that memoranda writes. Two notes may have the same line without having copied it.
 _OUR_KEYS = re.compile(
     rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*"
 )
 
 
 def _telling_words(data: bytes) -> list[bytes]:
-    """The words of a text that no other text holds by chance."""
+    """Return the words of a text that no other text has by chance, such as `0a1b2c3d`."""
     return [word for word in _WORD.findall(data) if _TELLING.match(word)]
 
 
-# Header lines that other notes may have alike; their words count.
+# Header lines that other notes may have, too. The lines are not searched for, but their words are.
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
 # A shorter line is too common to show that a text was copied.
 _MIN_LINE_CHARACTERS = 16
@@ -492,20 +533,20 @@ _MAX_MENTIONS = 20
 
 @dataclass(slots=True)
 class Needles:
-    """The texts to search for.
+    """The words and lines of erased texts to search for.
 
-    words: long words, which are compared with the words of a text all at once.
+    words: long words. All of them are compared with the words of a searched text at once.
     lines: lines and names, about 100 at most, which are searched for one by one.
     """
 
     words: set[bytes] = field(default_factory=set)
     lines: list[bytes] = field(default_factory=list)
     _inner_words: dict[bytes, set[bytes]] = field(default_factory=dict)
-    """By line, its long words without the first and the last one."""
+    """The long words of each line, except a word at the beginning or the end of the line."""
 
     @classmethod
     def of(cls, texts: Iterable[bytes], names: Sequence[str]) -> Needles:
-        """Make needles of the long words and lines of `texts`, and of all `names`."""
+        """Return needles with the long words and lines of `texts`, and with all `names`."""
         words = set[bytes]()
         lines = dict.fromkeys(name.encode() for name in names)
         for text in texts:
@@ -524,6 +565,7 @@ class Needles:
         for name in names:
             words.update(_telling_words(name.encode()))
         words |= {word.lower() for word in words}
+        # If there are too many lines, only every second, third or later one is searched for.
         step = len(lines) // _MAX_LINES + 1
         return cls(words, list(lines)[::step])
 
@@ -538,7 +580,11 @@ class Needles:
         return (self.words & data_words) | lines
 
     def _possible_in(self, data_words: set[bytes]) -> Iterator[bytes]:
-        """Yield the lines that may be in a text with these words, so that few are searched for."""
+        """Yield the lines that may be in a text with these words.
+
+        Only these lines have to be searched for in the text, which takes longer than comparing
+        words.
+        """
         for line in self.lines:
             if line not in self._inner_words:
                 matches = _WORD.finditer(line)
@@ -550,9 +596,12 @@ class Needles:
                 yield line
 
     def names_in(self, data: bytes | mmap.mmap, needles_in_data: Iterable[bytes]) -> bool:
-        """Whether one of the needles found in `data` is a whole word or address there.
+        """Whether `data` has one of the needles as a whole word or address.
 
-        `notes/c` is found in `notes/c-1`, but that is the name of another note.
+        For example, `notes/c` is also a part of `notes/c-1`, but this is the address of another
+        note.
+
+        needles_in_data: the needles that `found_in` returned for `data`.
         """
         return any(needle in self.words or _is_whole(data, needle) for needle in needles_in_data)
 
@@ -576,11 +625,11 @@ def _is_whole(data: bytes | mmap.mmap, needle: bytes) -> bool:
 
 @dataclass(slots=True)
 class Found:
-    """The result of a search.
+    """The result of `search`.
 
-    files, bytes: how much was searched.
-    remains: the names of our own files that still hold a part of the erased texts.
-    mentions: the names of other authors' texts that hold the same words.
+    files, bytes: how many files and bytes were searched.
+    remains: the names of files made by memoranda that still hold a part of the erased texts.
+    mentions: the names of texts of other authors that have words of the erased texts.
     """
 
     files: int = 0
@@ -592,13 +641,13 @@ class Found:
 def search(
     engine: Engine, needles: Needles, folders: Sequence[str] = (), in_use: Sequence[str] = ()
 ) -> Found:
-    """Look for the needles everywhere that the erased words may be.
+    """Look for the needles everywhere that the erased words may still be.
 
-    That is in all files of the home, in the notes and temporary files of projects elsewhere, and in
-    the JSON files of `folders`. A word that another note or a kept text contains belongs to its
-    author, so it is not a trace anywhere.
+    These places are all files of the home, the notes and temporary files of projects elsewhere, and
+    the JSON files of `folders`. If a word is also in another note or in a text that the history
+    keeps, the word belongs to the author of that text. Then it is not a trace anywhere.
 
-    in_use: names of folders that other notes use. Their words are not a trace either.
+    in_use: names of folders that other notes use. The words in these names are not traces either.
     """
     findings = Found()
     # By the name of a file, the needles in it: of other authors, and of our own files.
@@ -613,7 +662,7 @@ def search(
         try:
             looked = _look_into(file.path, needles, known_words)
         except OSError:
-            # The file is gone by now.
+            # Another program removed the file after it was listed.
             continue
         if looked is None:
             continue
@@ -640,7 +689,7 @@ def search(
 
 
 def _is_of_history(name: str) -> bool:
-    """Whether a file of the home belongs to the ledger, which also holds texts of other notes."""
+    """Whether a file of the home belongs to the ledger, which has the texts of other notes, too."""
     return "/ledger.db" in name
 
 
@@ -649,8 +698,9 @@ class _LookedInto(NamedTuple):
 
     size: its bytes.
     needles: the needles in the file.
-    is_named: whether a needle that is not known is a whole word there. False for a database, where
-        words have no ends.
+    is_named: whether one of the needles is in the file as a whole word or address. Needles that the
+        caller excluded do not count. It is False for a database, where the ends of words cannot be
+        seen.
     """
 
     size: int
@@ -662,9 +712,9 @@ _EMPTY_FILE = _LookedInto(0, set(), is_named=False)
 
 
 def _look_into(path: str, needles: Needles, known_words: set[bytes]) -> _LookedInto | None:
-    """Search a file for the needles. None if it is not a regular file. Raises OSError.
+    """Search a file for the needles. None means that it is not a regular file. Raises OSError.
 
-    known_words: needles that do not count for `is_named`.
+    known_words: needles that do not count for `_LookedInto.is_named`.
     """
     status = os.stat(path, follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
@@ -685,32 +735,36 @@ def _look_into(path: str, needles: Needles, known_words: set[bytes]) -> _LookedI
             is_named = needles.names_in(data, needles_in_file - known_words)
             return _LookedInto(status.st_size, needles_in_file, is_named)
     except ValueError:
-        # The file is empty by now.
+        # `mmap` refuses an empty file. Another program emptied the file since `os.stat`.
         return _EMPTY_FILE
     finally:
         os.close(descriptor)
 
 
 def _pieces(data: mmap.mmap, overlap: int) -> Iterator[bytes]:
-    """Yield the bytes of a file in pieces.
+    """Yield the bytes of a file in pieces of about _PIECE_BYTES.
 
-    overlap: how many bytes of the piece before each piece begins with, so that no needle is cut.
+    overlap: how many of the last bytes of a piece the next piece begins with. With the length of
+        the longest needle, no needle is cut.
     """
     for start in range(0, len(data), _PIECE_BYTES):
         yield data[max(0, start - overlap) : start + _PIECE_BYTES]
 
 
 def _folders_of_home(layout: Layout) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Walk through the home, and through its private folder if that is elsewhere."""
+    """Walk through the folder of the home, and through its private folder if that is elsewhere.
+
+    Yields tuples as `os.walk` does: a folder, the names of its folders, and the names of its files.
+    """
     yield from walk(str(layout.root))
     if layout.is_apart:
         yield from walk(str(layout.private))
 
 
 def _name_in_home(layout: Layout, path: str) -> str:
-    """Return the name by which people know a file of the home, such as `.memoranda/ledger.db`.
+    """Return the name to show to people for a file of the home, such as `.memoranda/ledger.db`.
 
-    This is the reverse of `Layout.place`.
+    `Layout.place` does the reverse.
     """
     private = str(layout.private)
     if layout.is_apart and path.startswith(f"{private}/"):
@@ -723,7 +777,7 @@ class SearchedFile(NamedTuple):
 
     name: the name to show to people.
     path: its absolute path.
-    is_ours: whether memoranda made the file. False for the text of an author.
+    is_ours: whether memoranda made the file. It is False for a text that an author wrote.
     """
 
     name: str
@@ -732,7 +786,7 @@ class SearchedFile(NamedTuple):
 
 
 def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
-    """Yield the files to search: in the home, in projects elsewhere and in `folders`."""
+    """Yield the files to search: the files of the home, of projects elsewhere, and in `folders`."""
     yield from _files_of_home(engine)
     home = f"{engine.layout.root}/"
     for source in engine.sources.values():
@@ -744,7 +798,9 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
 
 
 def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
-    """Yield all files of the home. Notes, kept texts and the configuration are not ours."""
+    """Yield all files of the home. Notes, texts that the history keeps and the configuration are
+    not ours.
+    """
     layout = engine.layout
     roots = [f"{source.root}/" for source in engine.sources.values()]
     for folder, _, names in _folders_of_home(layout):
@@ -761,7 +817,9 @@ def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
 
 
 def _files_elsewhere(source: Source) -> Iterator[SearchedFile]:
-    """Yield the notes of a project outside the home, and our temporary files there."""
+    """Yield the notes of a project outside the home, and the temporary files that memoranda made
+    there.
+    """
     if not os.path.isdir(source.root):
         # A graph file, or a project whose folder is gone.
         yield SearchedFile(source.name, source.root, is_ours=False)

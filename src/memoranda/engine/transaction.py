@@ -1,9 +1,10 @@
-"""Writing: a transaction is the only way to change files, and it belongs to one caller of the home.
+"""Writing: every change of files goes through a transaction, which belongs to one caller of the
+home.
 
-A change may be in a project that only its process knows (a preset's vault, a bank root of the
-environment) and no configuration names. Such a folder is registered when it is opened
-(`Engine.register`), and the ledger names it in each of its steps. A step without a folder is in the
-place where this home keeps the project.
+A change may be in a project that only its process has, and that the configuration does not name.
+Examples are the vault of a preset, and the root of memory banks in the environment. Such a folder
+is registered when it is opened (`Engine.register`), and the ledger names the folder in each step of
+the change. A step without a folder is in the folder that this home has for the project.
 """
 
 from __future__ import annotations
@@ -45,10 +46,13 @@ from memoranda.text.remembered import remembering
 def check_access(
     session: HomeSession, project: str, paths: Iterable[str] = (), undoes: int | None = None
 ) -> None:
-    """Raise NotWritable or ProjectNotFound if the owner does not allow a change of these paths.
+    """Raise an error if the owner does not allow the caller to change these paths.
 
-    undoes: the number of the change to take back, or None if the change is not an undo. The owner
-        may take back a change even in a read-only project.
+    paths: the paths that the change touches.
+    undoes: the number of the change to undo; None if the change is not an undo. The owner may undo
+        a change even in a read-only project.
+
+    Raises NotWritable, and ProjectNotFound for a project that the caller may not know about.
     """
     access = session.engine.access_to(project)
     if access.is_read_only and not (session.is_owner and undoes is not None):
@@ -64,16 +68,14 @@ def check_access(
 
 
 class WritingSession(HomeSession):
-    """An open home for a caller that may change it, and the caller's identity."""
+    """An open home for a caller who may change it, with the identity of the caller."""
 
     def check_not_paused(self) -> None:
-        """Raise AgentPaused if this caller is an agent the owner paused."""
+        """Raise AgentPaused if this caller is an agent that the owner has paused."""
         check_not_paused(self)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Return a critical section: inside, no other writer of this home is at work, in any
-        process.
-        """
+        """Return a section for a `with` block in which no other thread and no other process writes."""
         self.engine.catch_up()
         return self.engine.writing()
 
@@ -81,20 +83,23 @@ class WritingSession(HomeSession):
     def change(
         self, verb: str, about: tuple[str, str] | None = None, *, fresh: bool = True
     ) -> Iterator[Transaction]:
-        """Open a change of files, all or nothing: the steps are committed at the end of the block.
+        """Open a change of files. At the end of the block, either all its steps are carried out, or
+        none.
 
         verb: the verb in the ledger, such as `write`.
-        about: the (project, path) that the ledger lists the change under; by default the place of
+        about: the (project, path) under which the ledger lists the change. None means the place of
             the first step.
         fresh: whether to bring the index up to date with the disk first.
 
-        Raises Conflict, Exists or StorageError. Nothing is changed then.
+        Raises Conflict, Exists or StorageError. Then nothing was changed.
         """
         self.check_not_paused()
         is_outermost = not self.engine.is_writing
         with self._critical(fresh=fresh):
             transaction = Transaction(self, verb, about)
             yield transaction
+            # The texts of a large change are checked without the lock, so that other threads can
+            # work meanwhile. A repeated change keeps the lock, so that it does not fail again.
             goes_apart = is_outermost and transaction.takes_long and not is_repeated.get()
             if goes_apart:
                 transaction.project_ids = self.index.project_ids()
@@ -106,7 +111,7 @@ class WritingSession(HomeSession):
 
     @contextmanager
     def _critical(self, *, fresh: bool) -> Iterator[None]:
-        """Return the critical section of a change.
+        """Enter the section in which a change is planned and made.
 
         fresh: whether to bring the index up to date with the disk first.
         """
@@ -116,12 +121,13 @@ class WritingSession(HomeSession):
             yield
 
     def _commit_apart(self, transaction: Transaction, *, fresh: bool) -> None:
-        """Commit a change that writes much. Its texts are checked while other threads may enter.
+        """Commit a change that writes much. While its texts are checked, other threads may use the
+        home.
 
         fresh: whether to bring the index up to date with the disk first.
 
-        Raises Conflict if another thread changed a file that the change was made from, and the
-        errors of `Transaction.commit`.
+        Raises Conflict if another thread changed a file that the change was made from. Raises the
+        errors of `Transaction.commit`, too.
         """
         with remembering():
             with self.engine.apart():
@@ -130,14 +136,16 @@ class WritingSession(HomeSession):
                 try:
                     transaction.commit(may_wait=True)
                 except Exists as error:
-                    # The place was free when the change was planned.
+                    # The place was free when the change was planned. A Conflict makes the verb plan
+                    # the change again.
                     raise Conflict(error.path, "of another note", "none") from error
 
 
-# Bytes, and files, of a change from which on others go on while it is looked at: some hundredths
-# of a second.
+# A change with more bytes or files is large: checking it takes some hundredths of a second, during
+# which other threads may use the home.
 _LARGE_BYTES = 100_000
 _MANY_FILES = 100
+# The kinds of steps that take something away from a path, and that bring something to a path.
 _TAKING = (StepKind.REMOVE, StepKind.MOVE, StepKind.RMDIR, StepKind.UNLINK)
 _BRINGING = (StepKind.PUT, StepKind.MOVE, StepKind.MKDIR, StepKind.SYMLINK)
 
@@ -151,7 +159,7 @@ def _names_in(root: str, folder: str) -> list[str]:
 
 
 def _leaves_privately(step: Step) -> bool:
-    """Whether a step takes a note that other agents do not see out of its folder."""
+    """Whether a step takes a note out of its folder that other agents may not see."""
     return (
         step.do in (StepKind.REMOVE, StepKind.MOVE)
         and step.old is not None
@@ -182,18 +190,18 @@ def _is_emptied(
 
 
 class Transaction:
-    """Collects steps and carries them out as one change, under the home's lock
-    (`WritingSession.change`).
+    """Collects the steps of a change, and carries them out together (`WritingSession.change`).
 
     verb, about: how the ledger names the change.
-    steps: what the change does, in order.
-    made_from: the sources of the notes that the new notes were made from. A new note is trusted as
-        little as the least trusted of these sources.
+    steps: the steps in order.
+    made_from: where the notes come from that the new notes were made from. A new note is trusted as
+        little as the least trusted of these.
     folded: the counted reads that the change writes into headers of notes.
-    undoes, details, run: further fields of the ledger's `Change`. By default `run` is the
-        session's.
-    done: the ledger's `Change` after the commit. None if there was nothing to do.
-    project_ids: the ids of the index's projects, by name in lower case, for `foresee`.
+    undoes, details, run: further fields of the ledger's `Change`. If `run` is None, it is the run
+        of the session.
+    done: the ledger's `Change` after the commit. None if there were no steps.
+    project_ids: the ids of the projects in the index, by the name in lower case. `foresee` needs
+        them.
     """
 
     def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
@@ -225,7 +233,11 @@ class Transaction:
         return self.add(StepKind.PUT, project, path, data=data, old=old, **step_fields)
 
     def remove(self, project: str, path: str, old: File | None, **step_fields: Any) -> Step:
-        """Add the step that removes the file that was read as `old`, and return the step."""
+        """Add the step that removes a file, and return the step.
+
+        old: the file as it was read.
+        step_fields: see `add`.
+        """
         return self.add(StepKind.REMOVE, project, path, old=old, **step_fields)
 
     def move(
@@ -249,11 +261,11 @@ class Transaction:
     ) -> Step:
         """Add a step on a file of `project`, and return the step.
 
-        source: the folder that the file is in, if it is not the folder of the project.
+        source: the folder that has the file, if it is not the folder of the project.
         do, step_fields: the kind of step and its further fields (see `Step`).
 
-        The history does not keep the text of an entry with a time to live (contract 004, 4).
-        Raises ReadOnlyProject, ProjectNotFound.
+        The history does not keep the text of an entry with a time to live (contract 004, 4). Raises
+        ReadOnlyProject, ProjectNotFound, NotWritable.
         """
         if source is None:
             source = self._engine.folder(project)
@@ -275,7 +287,7 @@ class Transaction:
 
     @property
     def takes_long(self) -> bool:
-        """Whether the change writes so much that others should not wait while its texts are
+        """Whether the change is large, so that other threads should not wait while its texts are
         checked.
         """
         if self.undoes is not None or self._session.run is not None:
@@ -284,13 +296,15 @@ class Transaction:
         return len(sizes) > _MANY_FILES or sum(sizes) > _LARGE_BYTES
 
     def foresee(self) -> None:
-        """Check the texts that the change writes, and compute their index entries ahead.
+        """Check the texts that the change writes, and compute their index entries in advance.
 
-        Functions decorated with `remembered` keep the results for the commit. This needs no part
-        of the home, so no lock is needed. Raises SecretRefused.
+        The results are not returned: functions decorated with `remembered` remember them for the
+        commit. This uses nothing of the home that changes, so no lock is needed. Raises
+        SecretRefused.
         """
         self._admit()
-        # The id that a new project gets; a wrong one costs the time of another look
+        # The id that the index probably gives to a new project. If this guess is wrong, the entries
+        # are computed again, which only costs time.
         next_id = 1 + max(self.project_ids.values(), default=0)
         for step in self.steps:
             if step.do != StepKind.PUT or step.data is None or step.project == PRIVATE:
@@ -307,7 +321,8 @@ class Transaction:
                 foresee_removal(old_note)
 
     def _note_of(self, step: Step, data: bytes) -> Note | None:
-        """Return the note that a file with the bytes `data` would be at the place of a step.
+        """Return the note that a file with the bytes `data` would be, if it were at the place of a
+        step.
 
         None means that such a file would not be a note.
         """
@@ -315,7 +330,9 @@ class Transaction:
         return self._engine.parse(step.project, step.path, file)
 
     def _admit(self) -> None:
-        """Have the write gate check the texts of the change, once. Raises SecretRefused."""
+        """Have the write gate check the texts of the change, unless this was done. Raises
+        SecretRefused.
+        """
         if self._is_admitted:
             return
         session = self._session
@@ -328,8 +345,9 @@ class Transaction:
     def commit(self, *, may_wait: bool = False) -> None:
         """Carry out the steps and show them in the index. Raises Conflict, Exists, StorageError.
 
-        may_wait: whether the change may be put into the queue of waiting changes instead. `finish`
-            then waits for it and raises its errors.
+        may_wait: whether the change may instead be put into the queue, where it waits to be made
+            together with changes of other threads. Then `finish` waits for it and raises its
+            errors.
         """
         if not self.steps:
             return
@@ -370,8 +388,8 @@ class Transaction:
                 make_private(engine.layout.root / step.root)
 
     def _plan(self) -> PlannedChange:
-        """Return the change of this transaction as the ledger plans it, with its steps and its
-        writer.
+        """Return the change as the ledger plans it: with its steps, its writer, and how to check
+        and show it.
         """
         session = self._session
         planned = self._engine.ledger.plan(
@@ -391,10 +409,10 @@ class Transaction:
         return planned
 
     def _may_wait(self, planned: PlannedChange) -> bool:
-        """Whether the planned change can wait beside the changes that wait already.
+        """Whether the planned change can be put into the queue, to be made with the changes in it.
 
-        Raises Again if a waiting change is at the same place: this call was planned without sight
-        of that change.
+        Raises Again if a change in the queue is at the same place. This call was planned without
+        knowing about that change, so it must be planned again.
         """
         guard = self._engine.guard
         queue = self._engine.ledger.queue
@@ -407,8 +425,8 @@ class Transaction:
         return False
 
     def _check_limits(self) -> None:
-        """Raise an error if the change exceeds the limits of the settings, or of its agent for a
-        day.
+        """Raise an error if the change exceeds a limit of the settings, or what its agent may write
+        in a day.
         """
         engine = self._engine
         check_limits(
@@ -416,7 +434,7 @@ class Transaction:
         )
 
     def _take_up(self, change: Change) -> None:
-        """Count a change that is on disk in the use of the day, and show it in the index."""
+        """Count a change that is on disk in what its agent wrote today, and show it in the index."""
         engine = self._engine
         engine.day_use.count(change)
         engine.commits += 1
@@ -424,8 +442,8 @@ class Transaction:
         self._show(change)
 
     def finish(self) -> None:
-        """Wait until the change is made, if it waits with other changes. Raises as `commit`, and
-        Again.
+        """Wait until the change is made, if it is in the queue. Raises Again, and the errors of
+        `commit`.
         """
         planned = self._planned
         if planned is None:
@@ -443,8 +461,9 @@ class Transaction:
         session.notices += self._marked
 
     def _remove_emptied(self) -> None:
-        """Remove the folders that a private note leaves empty: other agents would see the folders'
-        names.
+        """Add steps that remove the folders that a private note leaves empty.
+
+        Otherwise other agents would see the names of these folders.
         """
         leaving = [step for step in self.steps if _leaves_privately(step)]
         if not leaving:
@@ -461,8 +480,9 @@ class Transaction:
                 folder = os.path.dirname(folder)
 
     def _show(self, change: Change) -> None:
-        """Bring the files that the change wrote, removed or moved into the index."""
+        """Show the files in the index that the change wrote, removed or moved."""
         shown = _Shown(self._engine)
+        # The ledger may first make missing folders. So the steps are the last ones of `files`.
         for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
             is_of_home = touched.project == PRIVATE
             if is_of_home or not is_here(self._engine, touched.project, touched.root):
@@ -483,11 +503,13 @@ class Transaction:
         shown.bring_into_index()
 
     def written(self, step: Step) -> Note:
-        """Return the note that a `put` or `move` step made. Call it after the commit."""
+        """Return the note that a `put` or `move` step wrote. This may only be called after the
+        commit.
+        """
         session = self._session
         path = step.to or step.path
         note = self._notes.get((step.project, path))
-        # The note is in no index.
+        # The index has no such note. This process may not have the folder as a project.
         if note is None:
             if step.do == StepKind.PUT:
                 file = _file_of(step)
@@ -501,7 +523,7 @@ class Transaction:
         try:
             return session.as_indexed(note)
         except sqlite3.Error:
-            # The note is written; its index is rebuilt.
+            # The note is written. Only the index is damaged, so it is rebuilt.
             self._engine.rebuild_index()
             return session.as_indexed(note)
 
@@ -509,7 +531,7 @@ class Transaction:
 class _Shown:
     """The effect of a change on the index.
 
-    removed: the places (project, path) that hold no note any more.
+    removed: the places (project, path) that have no note any more.
     notes: the notes that were written, by place.
     """
 
@@ -520,7 +542,10 @@ class _Shown:
         self.removed: list[tuple[str, str]] = []
 
     def put(self, step: Step, provenance: Provenance) -> None:
-        """Record that a step wrote a file, and where its text comes from (`provenance`)."""
+        """Record that a step wrote a file.
+
+        provenance: where the text of the file comes from.
+        """
         key = (step.project, step.path)
         file = _file_of(step)
         note = None
@@ -530,14 +555,16 @@ class _Shown:
         self._provenance[key] = provenance
 
     def move(self, touched: Touched) -> None:
-        """Record that a file or a folder moved. The notes keep what the index knows of them."""
+        """Record that a file or a folder was moved. The index keeps the provenance of the notes in
+        it.
+        """
         project = touched.project
         source = self._engine.source(project)
         infos = self._engine.index.notes.below(project, touched.path)
         provenance = {info.path: info.provenance for info in infos}
         for path in dict.fromkeys([*provenance, touched.path]):
             to = touched.to + path[len(touched.path) :]
-            # No link, folder or other file
+            # A link, a folder, or a file that is not a note has no place in the index.
             is_note = source.is_note(to) and source.stamp(to) is not None
             self.removed.append((project, path))
             self._written[project, to] = self._engine.load(source, to) if is_note else None
@@ -550,7 +577,7 @@ class _Shown:
         return {key: loaded[0] for key, loaded in self._written.items() if loaded is not None}
 
     def bring_into_index(self) -> None:
-        """Update the index. Afterwards each written note knows its permalink."""
+        """Update the index. Afterwards each written note has its permalink."""
         index = self._engine.index
         written: list[tuple[Note, Stamp]] = []
         for key in self.removed:
@@ -566,7 +593,7 @@ class _Shown:
 
 
 def _file_of(step: Step) -> File:
-    """Return the file that a `put` step made, as if it was read."""
+    """Return the file that a `put` step wrote, as if it had been read from the disk."""
     assert step.data is not None
     assert step.stamp is not None
     assert step.etag is not None
@@ -574,7 +601,10 @@ def _file_of(step: Step) -> File:
 
 
 Location = tuple[str, str, str]
-"""(project, path, root): `root` as in the ledger, empty for a project where this home keeps it."""
+"""(project, path, root) of a file. `root` is the folder with which the ledger names the project.
+
+`root` is "" for the folder that this home has for the project.
+"""
 
 
 class LocationGone(MemorandaError):
@@ -584,9 +614,9 @@ class LocationGone(MemorandaError):
 
 
 def root_of(engine: Engine, project: str) -> str:
-    """Return the folder under which the ledger names a project of this process.
+    """Return the folder with which the ledger names a project of this process.
 
-    "" means the place where this home keeps the project.
+    "" means the folder that this home has for the project.
     """
     source = engine.source(project)
     if source.away:
@@ -595,7 +625,10 @@ def root_of(engine: Engine, project: str) -> str:
 
 
 def is_here(engine: Engine, project: str, root: str) -> bool:
-    """Whether this process has the project in the folder `root` ("" = the home's place for it)."""
+    """Whether this process has the project in a certain folder.
+
+    root: the folder; "" means the folder that the home has for the project.
+    """
     if not root and not engine.extra and not engine.only:
         return True
     source = engine.sources.get(project)
@@ -607,13 +640,15 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
 
 
 def source_at(engine: Engine, project: str, root: str) -> FolderSource:
-    """Return the source (the folder) of a project at `root`. Raises LocationGone.
+    """Return the source of a project in a certain folder. Raises LocationGone.
 
-    A folder that the ledger names must still be the folder that it was. One that was moved away or
-    is now reached through a symlink may be any folder, so it is refused.
+    root: the folder as the ledger names it; "" means the folder that the home has for the project.
+
+    A folder that the ledger names must still be the same folder. If it is now reached through a
+    symlink, it may be any folder, so it is refused.
     """
     if project in engine.sources and is_here(engine, project, root):
-        # A graph file is refused once something would be written
+        # This may be a graph file. An attempt to write to it raises an error later.
         return cast(FolderSource, engine.sources[project])
     folder = root or engine.own_root(project)
     if folder is None:

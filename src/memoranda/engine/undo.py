@@ -1,10 +1,10 @@
 """Undo changes.
 
-`Undo` adds to a transaction the inverse of each step of a change. It refuses with CannotUndo when
-a later change is in the way. If a job made the change, the memories get a mark in their header
-(`kept_from: [merge:ID]`), so that the job does not do the same again.
+`Undo` adds the inverse of each step of a change to a transaction. It raises CannotUndo if a later
+change has touched the same files. If a job made the change, the undone memories get a mark in their
+header (`kept_from: [merge:ID]`), so that the job does not make the same change again.
 
-The lines of a graph file are undone by `undo_lines` in line_undo.py.
+Changes of lines in a graph file are undone by `undo_lines` in line_undo.py.
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ from memoranda.sources.step import Step, StepKind
 from memoranda.sources.walking import walk
 
 ENTRIES = "kv"
+"""The project of key-value entries."""
 EXPIRE = "expire"
 """The verb of removing entries whose time to live is over."""
 
 
 class Later:
-    """The changes after change `number`.
+    """The changes after a certain change, and what they mean for undoing it.
 
-    together: the numbers of changes that the same call undoes. They are not in the way.
+    number: the number of the change to undo.
+    together: the numbers of the changes that the same call undoes. They do not prevent the undo.
     """
 
     def __init__(self, history: History, number: int, together: Collection[int] = ()):
@@ -52,13 +54,16 @@ class Later:
         self._together = frozenset(together)
 
     def text_now(self, digest: str, now: str) -> str:
-        """Return the version of a text that has the same content and the latest count of reads.
+        """Return the latest version of a text that differs from the text only in its count of
+        reads.
 
-        A note's header counts how often the note was read. A new count makes a new version of the
-        file, but does not keep anybody from undoing.
+        The header of a note counts how often the note was read. A new count makes a new version of
+        the file, but it does not prevent an undo.
 
         digest: the SHA-256 of the text that a change left.
-        now: the SHA-256 of the present text, where the search ends.
+        now: the SHA-256 of the present text. The search ends with it.
+
+        Returns the SHA-256 of the version.
         """
         visited: set[str] = set()
         while digest != now and digest not in visited:
@@ -67,9 +72,9 @@ class Later:
         return digest
 
     def blocked(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
-        """Return the error that a place has changed since.
+        """Return the error that a place has changed since the change to undo.
 
-        It names the latest change of the place that the caller may see.
+        The error names the latest change of the place that the caller may see.
         """
         project, path, root = place
         changed_by = "outside memoranda"
@@ -83,12 +88,12 @@ class Later:
 
 
 class Undo:
-    """Adds to a transaction the steps that undo changes.
+    """Adds the steps to a transaction that undo changes.
 
-    Call `take_back` for each change, the latest first, and then `finish`. Raises CannotUndo if a
-    file is not as the change left it.
+    Call `take_back` for each change, the latest first, and then `finish`. Both raise CannotUndo if
+    a file is not as the change left it.
 
-    is_visible: whether an error may name a change to the caller.
+    is_visible: says whether an error may name a change to the caller.
     """
 
     _undone_change: Change
@@ -116,9 +121,9 @@ class Undo:
     def take_back(self, done_change: Change, together: Collection[int] = ()) -> None:
         """Add the inverse of each step of `done_change`, the last step first.
 
-        If a job made the change, each memory it wrote to gets a mark with the verb of the change,
-        such as `expire`. After a merge or a link, one of the two memories gets a mark with the id of
-        the other, such as `merge:ID`.
+        If a job made the change, each memory that the job wrote to gets a mark with the verb of the
+        change, such as `expire`. After a merge or a link, only one of the two memories gets a mark,
+        which has the id of the other memory, such as `merge:ID`.
 
         together: the numbers of the changes that the same call undoes.
         """
@@ -133,9 +138,11 @@ class Undo:
             self._add_inverse(touched)
 
     def _partner_mark(self, done_change: Change, touched: Touched) -> str:
-        """Return `:ID` with the id of the other memory that was merged or linked.
+        """Return `:` and the id of the memory with which a memory was merged or linked.
 
-        Empty if that memory cannot be read.
+        touched: the step on the memory that gets the mark.
+
+        The result is "" if the other memory cannot be read.
         """
         partner = next(
             file
@@ -149,7 +156,7 @@ class Undo:
         return f":{note.id}" if note else ""
 
     def finish(self) -> None:
-        """Add the marks of memories to the headers that the steps will write."""
+        """Add the marks of memories to the headers that the steps will write. Call this last."""
         for (project, path), step in self._steps.items():
             marks = [
                 *self._earlier_marks.get(os.path.basename(path), ()),
@@ -163,7 +170,9 @@ class Undo:
                     step.data = _with_marks(step.data, list(dict.fromkeys([*known_marks, *marks])))
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
-        """Read the marks from the header of a memory. Empty for a note of another project."""
+        """Return the marks in the header of a memory. The list is empty for a note of another
+        project.
+        """
         if project in MEMORY_PROJECTS:
             note = self._engine.parse(project, path, file)
         else:
@@ -173,10 +182,7 @@ class Undo:
         return []
 
     def _file(self, source: FolderSource, project: str, path: str) -> File | None:
-        """Return the file as the steps added so far leave it.
-
-        None if there is no file then.
-        """
+        """Return a file as it will be after the steps added so far. None if there will be no file."""
         step = self._steps.get((project, path))
         if step is None:
             return read_or_none(source, path)
@@ -185,10 +191,16 @@ class Undo:
         return None
 
     def _refusal(self, why: str) -> CannotUndo:
+        """Return the error that the change cannot be undone.
+
+        why: the reason in words.
+        """
         return CannotUndo(why, f"#{self._undone_change.number}")
 
     def _source(self, touched: Touched) -> FolderSource:
-        """Return the source that the step changed. Raises CannotUndo if it is out of reach."""
+        """Return the source whose file the step changed. Raises CannotUndo if its folder is out of
+        reach.
+        """
         try:
             return source_at(self._engine, touched.project, touched.root)
         except LocationGone as error:
@@ -197,8 +209,10 @@ class Undo:
     def _add(
         self, do: StepKind, touched: Touched, source: FolderSource, path: str, **step_fields: Any
     ) -> None:
-        """Add a step, or change the step that was already added for the same file.
+        """Add a step. If an earlier undone change has a step for the same file, change that step
+        instead.
 
+        path: the path of the file now.
         step_fields: further fields of the step, such as `data` and `old`.
         """
         is_of_file_text = do in (StepKind.PUT, StepKind.REMOVE)
@@ -215,7 +229,7 @@ class Undo:
             self._transaction.steps.remove(earlier_step)
             del self._steps[touched.project, path]
             return
-        # Changes are undone latest first, so the new step has the older text. That text counts.
+        # The latest change is undone first. So the new step has the oldest text, which is restored.
         earlier_step.do = do
         earlier_step.data = step_fields.get("data")
 
@@ -256,9 +270,9 @@ class Undo:
                 self._remove_link(source, touched)
 
     def _move_back(self, source: FolderSource, touched: Touched) -> None:
-        """Move a file or folder back to where it was."""
+        """Add the step that moves a file or folder back to its former place."""
         self._expect_there(source, touched, touched.to, touched.new or touched.old)
-        # The step of a folder has no text.
+        # `old` is the hash of a moved file. A folder has none.
         is_folder = touched.old is None
         hidden_paths = self._hidden_paths_below(touched) if is_folder else set()
         if hidden_paths:
@@ -269,7 +283,9 @@ class Undo:
         self._add(StepKind.MOVE, touched, source, touched.to, to=touched.path, old=old)
 
     def _put_back(self, source: FolderSource, touched: Touched) -> None:
-        """Restore the text that a file had before it was written. Remove a file that was new."""
+        """Add the step that restores the text before a file was written, or removes a file that was
+        new.
+        """
         file = self._expect_there(source, touched, touched.path, touched.new)
         if touched.old is None:
             self._add(StepKind.REMOVE, touched, source, touched.path, old=file)
@@ -280,7 +296,7 @@ class Undo:
         )
 
     def _bring_back(self, source: FolderSource, touched: Touched) -> None:
-        """Restore a file that was removed."""
+        """Add the step that restores a file that was removed."""
         if not touched.kept:
             # The text was not kept on purpose. The other files of the change still come back.
             return
@@ -289,7 +305,9 @@ class Undo:
         self._add(StepKind.PUT, touched, source, touched.path, data=data, mode=touched.mode)
 
     def _remove_folder(self, source: FolderSource, touched: Touched) -> None:
-        """Remove a folder that the change made, if the undo leaves it empty."""
+        """Add the step that removes a folder that the change made, if the undo leaves the folder
+        empty.
+        """
         adding_kinds = (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK)
         removed_paths = {
             step.path
@@ -304,7 +322,7 @@ class Undo:
             self._add(StepKind.RMDIR, touched, source, touched.path)
 
     def _remove_link(self, source: FolderSource, touched: Touched) -> None:
-        """Remove a symlink that the change made."""
+        """Add the step that removes a symlink that the change made."""
         place = source.place(touched.path)
         if place.kind != "link" or place.link != touched.link:
             raise self._blocked(touched, touched.path)
@@ -319,9 +337,11 @@ class Undo:
     def _move_visible_files_back(
         self, source: FolderSource, moved: Touched, hidden_paths: set[str]
     ) -> None:
-        """Move a folder back file by file.
+        """Add a step for each file of a moved folder that moves this file back.
 
-        hidden_paths: the notes that the caller may not see. They stay, and are not mentioned.
+        This is done if the folder has notes that the caller may not see.
+
+        hidden_paths: the paths of these notes. They stay where they are, and are not mentioned.
         """
         for place, _, names in sorted(walk(os.path.join(source.root, moved.to))):
             relative_path = os.path.relpath(place, source.root)
@@ -343,10 +363,10 @@ class Undo:
     def _expect_there(
         self, source: FolderSource, touched: Touched, path: str, etag: str | None
     ) -> File | None:
-        """Return the file at `path` if it is as the change left it. Raises CannotUndo otherwise.
+        """Return the file at `path`. Raises CannotUndo unless it is as the change left it.
 
-        etag: the SHA-256 of the text that the change left. None for a moved folder, which only has
-            to be there. The result is None then.
+        etag: the SHA-256 of the text that the change left. None for a moved folder: something must
+            be at the path, and the result is None.
         """
         if etag is None:
             if os.path.lexists(os.path.join(source.root, path)):
@@ -369,7 +389,7 @@ class Undo:
         raise self._blocked(touched, path)
 
     def _expect_free(self, source: FolderSource, touched: Touched) -> None:
-        """Raise CannotUndo if something is at the path where the undo would put a file."""
+        """Raise CannotUndo if something is at the path to which the undo would restore a file."""
         step = self._steps.get((touched.project, touched.path))
         if step:
             is_free = step.do == StepKind.REMOVE
@@ -379,9 +399,9 @@ class Undo:
             raise self._blocked(touched, touched.path)
 
     def _blocked(self, touched: Touched, path: str) -> CannotUndo:
-        """Return the error that another change is in the way.
+        """Return the error that somebody has changed the file at `path` since the change to undo.
 
-        It names the other change only if the caller may see it.
+        The error names the later change only if the caller may see it.
         """
         file = read_or_none(self._source(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
@@ -391,7 +411,9 @@ class Undo:
         return self._later.blocked(place, self._is_visible)
 
     def _kept_text(self, touched: Touched) -> bytes:
-        """Return the text that the step replaced. Raises CannotUndo if it was not kept."""
+        """Return the text that the step replaced. Raises CannotUndo if the history does not have
+        it.
+        """
         if not touched.kept or touched.old is None:
             raise self._refusal(PASSING)
         name = f"{touched.project}/{touched.path}"
@@ -402,11 +424,11 @@ class Undo:
 
 
 def _remembering(done_change: Change) -> list[Touched]:
-    """Return the steps on the memories that get a mark when this change is undone.
+    """Return the steps on the memories that get a mark if this change is undone.
 
-    Empty unless a job made the change. After a merge, the memory that was removed gets the mark.
-    After a link, the first of the two memories does. After any other change, all memories that the
-    job wrote to do.
+    If no job made the change, there are none. After a merge, the memory that was removed gets the
+    mark. After a link, the first of the two memories gets it. After any other change, all memories
+    that the job wrote to get it.
     """
     is_of_job = done_change.run is not None
     if done_change.undoes is not None or not is_of_job:
@@ -429,9 +451,9 @@ def _remembering(done_change: Change) -> list[Touched]:
 
 
 def _with_marks(data: bytes, marks: list[str]) -> bytes:
-    """Return a memory's text with exactly these marks in its header.
+    """Return the text of a memory with exactly these marks in its header.
 
-    Raises ValueError if the header cannot hold them.
+    Raises ValueError if the header cannot be edited.
     """
     from memoranda.note.edit import SetKeys
     from memoranda.note.frontmatter import REMOVE
@@ -440,20 +462,24 @@ def _with_marks(data: bytes, marks: list[str]) -> bytes:
 
 
 def is_upkeep(change: Change) -> bool:
-    """Whether nobody asked for a change, so that nobody would undo it.
+    """Whether the program made a change without being asked, so that nobody would undo it.
 
-    The program wrote counts of reads into headers, or removed entries past their time to live.
+    Such a change writes counts of reads into headers, or removes entries whose time to live is
+    over.
     """
     return change.verb == FOLD or (change.verb == EXPIRE and change.project == ENTRIES)
 
 
 def is_blank(change: Change) -> bool:
-    """Whether a line of the ledger only holds the number of a change that was erased."""
+    """Whether a change has no content any more, because everything it changed was erased.
+
+    Such a change only keeps its number in the ledger.
+    """
     return change.verb == ERASE and not change.details
 
 
 def concerns(change: Change, place: Location) -> bool:
-    """Whether a change touched the file at a place, or moved a folder that it is in."""
+    """Whether a change touched the file at a place, or moved a folder above the file."""
     project, path, root = place
     if (change.project, change.path, change.root) == place:
         return True

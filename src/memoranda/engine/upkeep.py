@@ -1,11 +1,13 @@
 """The verbs of upkeep for the memories of project `categories`, and the verbs of ingestion.
 
-Upkeep stores whole records, sets header keys, moves memories between categories, merges and
-removes memories, and folds (adds) the counts of reads into headers (contract 001, 2, 5 and 12;
-docs/format.md). Ingestion makes memories from files and needs to know the texts taken in before.
+Upkeep stores records, sets header keys, moves memories between categories, and merges and removes
+memories. It also folds the counts of reads, which means that it adds them to the headers (contract
+001, 2, 5 and 12; docs/format.md). Ingestion makes memories from files. To skip a file it has seen
+before, it must know the texts that were ingested earlier.
 
-Each verb of `Upkeep` is one change. The caller plans from the memories as it read them
-(`NoteInfo`). If a memory has changed since, the verb raises Conflict and does nothing.
+Each verb of `Upkeep` is one change. The caller plans the change from the memories as it has read
+them (`NoteInfo`). If one of these memories has changed since, the verb raises Conflict and does
+nothing.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from memoranda.sources.step import StepKind
 
 T = TypeVar("T")
 
+# How many notes get their counts of reads in one change.
 FOLDED_AT_ONCE = 100
 INGEST = "ingest"
 # The folder of the archive for notes of other projects.
@@ -51,8 +54,8 @@ _ARCHIVED_NOTES = "knowledge"
 SOURCE_REF = "source_ref"
 SOURCE_ROOT = "source_root"
 SOURCE_HASH = "source_hash"
-"""Header keys: the file a memory was made from, the folder that is in, and the hash of the text it
-had then.
+"""Header keys of an ingested memory: the name of the file it was made from, the folder of this file,
+and the hash of the text that the file had.
 """
 
 
@@ -70,16 +73,16 @@ class Upkeep:
     def runs_jobs(self) -> bool:
         """Whether this process does the upkeep of the memory.
 
-        If several machines share it, only one of them does.
+        If several machines share the memory, only one machine does the upkeep.
         """
         return self.engine.ledger.runs_jobs()
 
     @verb
     def every(self, query: Query = Query()) -> list[NoteInfo]:
-        """Return all memories the caller sees that pass the filters of a query.
+        """Return all memories that the caller sees and that pass the filters of a query.
 
-        The oldest comes first, and equally old ones are in the order of their ids. The numbers of
-        reads include those not yet in the files.
+        The oldest memory comes first. Memories of the same age are in the order of their ids. The
+        access counts include the reads that are not yet written in the files.
         """
         infos, _ = self.memory.list(
             query.replace(projects=(CATEGORY_PROJECT,), order="created"), limit=0
@@ -90,7 +93,8 @@ class Upkeep:
     def targets(self, infos: Sequence[NoteInfo]) -> dict[int, tuple[str, ...]]:
         """Return the targets of the wikilinks in the text of each memory, by row of the memory.
 
-        A target is as written, such as `Plan` for `[[Plan]]`, and comes once for each memory.
+        A target is as the text has it, such as `Plan` for `[[Plan]]`. It is listed once for each
+        memory. Targets that the header of the memory links to already are left out.
         """
         targets_by_row = self._index.links.targets(sorted(info.row for info in infos))
         new_targets: dict[int, tuple[str, ...]] = {}
@@ -101,9 +105,9 @@ class Upkeep:
 
     @verb
     def state(self) -> tuple[int, ...]:
-        """Return a value that changes with every change of a note and with every counted read.
+        """Return a value that differs after every change of a note and after every counted read.
 
-        Changes of notes by other programs count, too.
+        Changes that other programs make to notes count, too.
         """
         self.engine.fresh()
         return *self._index.version(), *self.engine.reads.stamp()
@@ -112,7 +116,8 @@ class Upkeep:
     def put(self, records: Sequence[Record], verb: str) -> None:
         """Store records as one change. Raises InvalidInput, Locked.
 
-        A record with the id of a memory replaces the memory, and the old text goes to the history.
+        If a memory has the id of a record, the record replaces the memory, and the old text goes to
+        the history.
         """
         taken_paths: set[str] = set()
         with self.memory.change(verb) as change:
@@ -121,8 +126,9 @@ class Upkeep:
 
     @verb
     def is_there(self, identity: str) -> bool:
-        """Whether a memory, archived or not, has this id, or was merged with the memory that had
-        it.
+        """Whether a memory has this id, or was merged with the memory that had this id.
+
+        Archived memories count, too.
         """
         self.engine.fresh()
         return self._info_of_id(identity) is not None or bool(
@@ -130,17 +136,20 @@ class Upkeep:
         )
 
     def _info_of_id(self, identity: str) -> NoteInfo | None:
-        """Return the memory with this id, archived or not. None means that the caller sees none."""
+        """Return the memory with this id, archived or not. None means that the caller sees no such
+        memory.
+        """
         infos = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
         return next((info for info in infos if self.memory.sees(info.scope)), None)
 
     def _put_record(
         self, change: Transaction, record: Record, before: NoteInfo | None, taken_paths: set[str]
     ) -> None:
-        """Write a record.
+        """Add the steps to a change that write a record.
 
         before: the memory that the record replaces; None for a new memory.
-        taken_paths: the paths that this change uses already, in lower case. The new path is added.
+        taken_paths: the paths that this change uses already, in lower case. The path of a new
+            memory is added.
         """
         record = replace(
             record,
@@ -174,11 +183,12 @@ class Upkeep:
         )
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
-        """Call `run` with the memories that `refs` name, each once, and return the result.
+        """Call `run` with the memories that `refs` name, each memory once, and return the result.
 
-        If another program changes or moves a memory in between, `run` is called again with the
-        present state of the memories. Raises the errors of `MemorySession.find_memory` and of
-        `run`. A Conflict or NotFound from `run` is raised only at the fifth time.
+        If another program changes or moves a memory in between, `run` raises Conflict or NotFound.
+        Then the memories are looked up again and `run` is called again, up to five times in all.
+        The fifth Conflict or NotFound is raised. So are all other errors of `run`, and those that
+        `MemorySession.find_memory` raises.
         """
         refs = list(refs)
         remaining_tries = 5
@@ -247,11 +257,13 @@ class Upkeep:
         *,
         touch: bool = False,
     ) -> None:
-        """Set header keys of a memory. Raises Conflict if the memory has changed since it was read.
+        """Add the step to a change that sets header keys of a memory.
 
         project, category: where to move the memory. It stays in its place if `category` is "".
         taken_paths: the paths that this change uses already, in lower case.
         touch: whether to set `updated_at` to now, too.
+
+        Raises Conflict if the memory has changed since the caller read it.
         """
         file, text = self._as_read(info)
         new_keys = dict(keys)
@@ -268,9 +280,10 @@ class Upkeep:
 
     @verb
     def rewrite(self, info: NoteInfo, content: str, keys: Mapping[str, Any], verb: str) -> None:
-        """Give a memory new content and header keys. Raises as `change`.
+        """Give a memory new content and set header keys.
 
-        The id, the file name and the creation time stay. `version` grows by 1.
+        The id, the file name and the creation time stay. The header key `version` grows by 1.
+        Raises the errors of `change`.
         """
         with self.memory.change(verb, fresh=False) as change:
             file, text = self._as_read(info)
@@ -286,16 +299,18 @@ class Upkeep:
     def archive(
         self, info: NoteInfo, verb: str, by: str, category: str | None = None
     ) -> list[NoteInfo]:
-        """Move a memory to the archive. Links to the memory stay.
+        """Move a memory to the archive. Links to the memory still lead to it.
 
+        verb: the verb in the ledger.
         by: who archives the memory, for its header.
         category: the folder in the archive; None means the memory's category.
 
         Returns the memory as the index knows it afterwards. Raises Conflict if the memory was
-        changed or read in between, Locked, NotFound.
+        changed or read since the caller found it. Raises Locked, NotFound, too.
         """
         with self.engine.writing():
-            # Somebody has read it since it was looked at
+            # The caller may archive the memory because it was seldom read. If it has been read
+            # since the caller looked, this reason may not hold any longer.
             if self.engine.reads.counts([info.id])[info.id] + _count(info) != info.access_count:
                 raise Conflict(info.permalink, info.checksum, info.checksum)
             with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
@@ -306,14 +321,15 @@ class Upkeep:
     def archive_all(
         self, infos: Sequence[NoteInfo], categories: Mapping[str, str | None]
     ) -> list[NoteInfo]:
-        """Archive notes that the owner chose, as one change. Returns their index entries
-        afterwards.
+        """Archive notes that the owner chose, as one change.
 
-        infos: the notes. Those in the archive already stay as they are.
-        categories: the category for each memory, by id. A note of another project remembers its
-            place.
+        infos: the notes. Notes that are in the archive already stay as they are.
+        categories: the folder in the archive for each memory, by id. None means the memory's
+            category. A note of another project goes to one folder for such notes, and its header
+            gets its former place.
 
-        Raises Conflict, Locked, NotFound; InvalidInput for an entity of a graph file.
+        Returns the notes as the index knows them afterwards. Raises Conflict, Locked, NotFound, and
+        InvalidInput for an entity of a graph file.
         """
         live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
         if live:
@@ -326,11 +342,14 @@ class Upkeep:
         return self._after(change, infos)
 
     def _archive(self, change: Transaction, info: NoteInfo, by: str, category: str | None) -> None:
-        """Add the step that moves a note to the archive, with header keys that tell when and by
-        whom.
+        """Add the step that moves a note to the archive. Its header gets the time, and who archived
+        it.
 
-        A note that is not a memory also gets keys that tell its title and its former place. Raises
-        InvalidInput for an entity of a graph file.
+        by: who archives the note, such as `user`.
+        category: the folder in the archive; None means the note's category.
+
+        A note that is not a memory also gets header keys with its title and its former place.
+        Raises InvalidInput for an entity of a graph file.
         """
         category = category or info.category or INBOX
         keys = {}
@@ -351,16 +370,16 @@ class Upkeep:
     def pin(self, infos: Sequence[NoteInfo], *, pinned: bool = True) -> list[NoteInfo]:
         """Pin or unpin notes as one change, and return the notes.
 
-        Pinned notes are part of the profile. When the owner pins a note that an agent wrote, the
-        owner confirms the note. Raises Conflict, InvalidInput for an entity of a graph file,
-        Locked, NotFound, NotText.
+        Pinned notes are part of the profile. If the owner pins a note that an agent wrote, the
+        owner thereby confirms the note. Raises Conflict, Locked, NotFound, NotText, and
+        InvalidInput for an entity of a graph file.
         """
         with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
             for info in infos:
                 keys = self._pin_keys(info, pinned)
                 if keys:
                     self._set(change, info, keys)
-            # Who pins a note says that it is so
+            # By pinning a note, the owner says that it is true.
             if pinned and isinstance(self.memory, ReviewVerbs):
                 self.memory.confirm(change, infos)
         return self._after(change, infos)
@@ -368,7 +387,8 @@ class Upkeep:
     def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
         """Return the header keys to change when a note is pinned or unpinned.
 
-        The result is empty if nothing changes. Raises InvalidInput for an entity of a graph file.
+        The result is empty if the note is pinned or unpinned already. Raises InvalidInput for an
+        entity of a graph file.
         """
         if self.engine.source(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
@@ -377,13 +397,18 @@ class Upkeep:
         return {"pinned": True if pinned else REMOVE}
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
-        """Return these memories as the change left them."""
+        """Return the notes as the index knows them after a change. Notes that it did not write stay
+        as given.
+        """
         written = {note_written.id: note_written for note_written in self._written_memories(change)}
         return [written.get(info.id, info) for info in infos]
 
     @verb
     def uses(self) -> dict[str, datetime]:
-        """Return when memories were last used, by id, if their headers do not say so yet."""
+        """Return when memories were last used, by id.
+
+        Only uses that the headers of the memories do not have yet are included.
+        """
         return {
             id: datetime.fromtimestamp(second, UTC)
             for id, second in self.engine.reads.used().items()
@@ -391,9 +416,9 @@ class Upkeep:
 
     @verb
     def link(self, a: NoteInfo, b: NoteInfo) -> list[NoteInfo]:
-        """Link two memories both ways, and return the memories that were written.
+        """Link two memories with each other, and return the memories that were written.
 
-        Raises Conflict, Locked, NotFound.
+        A memory that has the link already is not written. Raises Conflict, Locked, NotFound.
         """
         with self.memory.change("link", (CATEGORY_PROJECT, a.path), fresh=False) as change:
             for info, partner in ((a, b), (b, a)):
@@ -406,15 +431,15 @@ class Upkeep:
     def derive(
         self, source: NoteInfo, record: Record, keys: Mapping[str, Any], verb: str
     ) -> list[NoteInfo]:
-        """Store a record that was made from a memory, and link both, as one change.
+        """Store a record that was made from a memory, and link both with each other, as one change.
 
-        source: the memory.
-        record: the new memory. It is trusted as little as `source`.
+        source: the memory that the record was made from.
+        record: the new memory. It is not trusted more than `source`.
         keys: header keys to set in `source`.
         verb: the verb in the ledger.
 
-        Returns both memories, the new one first. Raises Conflict, Exists if the id of the record
-        is taken, Locked, NotFound.
+        Returns both memories, the new one first. Raises Conflict, Locked, NotFound, and Exists if
+        the id of the record is taken.
         """
         with self.memory.change(verb, fresh=False) as change:
             if self._info_of_id(record.id) is not None:
@@ -432,12 +457,12 @@ class Upkeep:
 
         The survivor keeps its id and content. It takes over the names, tags, links and counts of
         `other`. `other` is deleted, and its text goes to the history. Links to `other` lead to the
-        survivor.
+        survivor afterwards.
 
-        added: a text to append to the survivor; "" for nothing.
+        added: a text to append to the survivor; "" appends nothing.
 
-        Returns the memories written: the survivor, and those that linked to `other`. Raises
-        Conflict, Locked, NotFound.
+        Returns the memories that were written: the survivor, and the memories that linked to
+        `other`. Raises Conflict, Locked, NotFound.
         """
         with self.memory.change("merge", fresh=False) as change:
             other_file, _ = self._as_read(other)
@@ -472,11 +497,12 @@ class Upkeep:
 
     @verb
     def join(self, survivor: NoteInfo, other: NoteInfo, added: str) -> None:
-        """Append `added`, the words of `other`, to `survivor`, and delete `other`.
+        """Append the text `added` to `survivor`, and delete `other`, as one change.
 
-        Both notes change in one change. If notes link to `other` by its name, the name becomes an
-        alias of the survivor, so that the links still lead to it. Raises Conflict, Locked,
-        NotFound.
+        added: the words of `other` that the survivor lacks.
+
+        If notes link to `other` by its name, the name becomes an alias of the survivor, so that the
+        links then lead to the survivor. Raises Conflict, Locked, NotFound.
         """
         with self.memory.change("merge", (survivor.project, survivor.path), fresh=False) as change:
             other_file, _ = self._as_read(other)
@@ -500,9 +526,10 @@ class Upkeep:
             writing.remove_note(self.memory, change, (other, other_file), besides=survivor)
 
     def _names_that_lead_on(self, survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
-        """Return the header keys that let links by the name of `other` find the survivor.
+        """Return the header keys that make links to the name of `other` lead to the survivor.
 
-        The result is empty if no such links exist.
+        The result is empty if no note links to `other`, or if the survivor has these names already.
+        It is empty for memories, too.
         """
         if survivor.project in MEMORY_PROJECTS or not self.memory.incoming(other, 1):
             return {}
@@ -513,9 +540,9 @@ class Upkeep:
         return {"aliases": [*survivor.aliases, *new_names]}
 
     def _redirect_link(self, change: Transaction, holder: NoteInfo, old: str, new: str) -> None:
-        """Make a memory that links to the id `old` link to the id `new`.
+        """Add the step that replaces the id `old` in the links of a memory by the id `new`.
 
-        A memory that is locked or has a broken header is left as it is.
+        holder: the memory. Nothing is done if it is locked or its header is broken.
         """
         if holder.project not in MEMORY_PROJECTS or holder.locked or holder.is_broken:
             return
@@ -525,7 +552,8 @@ class Upkeep:
     def _written_memories(self, change: Transaction) -> list[NoteInfo]:
         """Return the memories that a change wrote, as the index knows them.
 
-        Other files are not checked for changes: that would cost more than the change.
+        Other files are not checked for changes, because that would cost more than the change
+        itself.
         """
         places = [
             (step.project, step.path)
@@ -539,9 +567,11 @@ class Upkeep:
         return notes_written
 
     def _as_read(self, info: NoteInfo) -> tuple[File, str]:
-        """Return the memory's file and text. Raises Conflict if they are not as `info` says.
+        """Return the file and the text of a memory, if they are still as the caller has read them.
 
-        Raises Locked and NotFound, too.
+        info: the memory as the caller has read it.
+
+        Raises Conflict if the file has changed since. Raises Locked and NotFound, too.
         """
         file, text = writing.editable(self.memory, info)
         if file.etag != info.etag:
@@ -549,20 +579,21 @@ class Upkeep:
         return file, text
 
     def fold(self) -> int:
-        """Add the counts of reads from the log to the headers of memories and entries.
+        """Move the counts of reads from the log into the headers of memories and entries.
 
-        The history does not count this as a change: `log` does not show it, and it blocks no undo.
-        Returns how many notes got their counts.
+        This is not recorded as a change: `log` does not show it, and `undo` works as if it had not
+        happened. Returns how many notes got their counts.
         """
+        # `_fold` is called until it returns 0.
         return sum(iter(self._fold, 0))
 
     @verb
     def _fold(self) -> int:
-        """Fold the counts of the next FOLDED_AT_ONCE notes, and return how many notes got their
+        """Move the counts of the next FOLDED_AT_ONCE notes, and return how many notes got their
         counts.
 
-        The number is small, so that nobody waits long for the lock. 0 means that no counts are
-        left.
+        The number is small, so that no other process waits long for the lock. The result 0 means
+        that no counts are left.
         """
         with self.engine.writing():
             self.engine.fresh()
@@ -580,7 +611,8 @@ class Upkeep:
     def _fold_into(self, change: Transaction, info: NoteInfo, row: ReadRow) -> None:
         """Add the step that writes the counted reads of a note into its header.
 
-        row: the reads in the log. They stay in the log if the header cannot be written.
+        row: the reads of the note in the log. If the header cannot be written, no step is added and
+            the reads stay in the log.
         """
         ordered = model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()
         try:
@@ -595,10 +627,10 @@ class Upkeep:
 
 
 def _folded_keys(info: NoteInfo, row: ReadRow, before: int) -> dict[str, Any]:
-    """Return the header keys that tell the reads of a note.
+    """Return the header keys that hold the number and the time of the reads of a note.
 
-    row: the reads in the log.
-    before: the number of reads that the header tells already.
+    row: the reads of the note in the log.
+    before: the number of reads that the header has already.
     """
     keys: dict[str, Any] = {}
     if row.times:
@@ -618,7 +650,7 @@ def _check_category(category: str) -> str:
 
 
 def _count(info: NoteInfo) -> int:
-    """Return the number of reads that the header of a note tells; 0 if it tells no valid number."""
+    """Return the number of reads in the header of a note; 0 if the header has no valid number."""
     text = str(info.header.get("access_count") or 0).strip()
     if text.isascii() and text.isdigit() and len(text) < 19:
         return int(text)
@@ -628,12 +660,16 @@ def _count(info: NoteInfo) -> int:
 def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> list[str]:
     """Return the names that the survivor of a merge takes over, so that wikilinks still work.
 
-    They are the names of the other memory that are not, folded (without case), names of the
-    survivor.
+    names: the names of the survivor.
+    other_names: the names of the other memory. A name may begin with the `#` of a heading.
+
+    A name is left out if the survivor has it, in whatever case. For `Plan` and `plan, # Budget`,
+    the result is `Budget`.
     """
     own_folds = {fold_title(name[:TITLE_CUT]) for name in names}
     names_by_fold: dict[str, str] = {}
-    # The first of names that fold alike counts.
+    # Of several names that differ only in case, the first is taken over. In this backward loop,
+    # the first name is the last to be assigned.
     for line in reversed(other_names):
         name = line.lstrip("#").strip()[:TITLE_CUT]
         names_by_fold[fold_title(name)] = name
@@ -645,7 +681,9 @@ def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> lis
 
 
 def _each_once(tags: Iterable[str]) -> list[str]:
-    """Return the tags without any that differs from an earlier one only in case."""
+    """Return the tags without duplicates. A tag that differs from an earlier tag only in case is
+    one.
+    """
     tags_by_key: dict[str, str] = {}
     for tag in tags:
         tags_by_key.setdefault(tag.casefold(), tag)
@@ -655,8 +693,9 @@ def _each_once(tags: Iterable[str]) -> list[str]:
 def _merged_header(
     survivor: NoteInfo, merged_note: NoteInfo, names: Sequence[str], pending: int
 ) -> tuple[dict[str, Any], str]:
-    """Return the keys the survivor takes over, and the category of the survivor.
+    """Return the header keys that the survivor of a merge gets, and the category of the survivor.
 
+    merged_note: the memory that is merged into the survivor.
     names: the names that only the merged note has.
     pending: how many reads of the merged note are in the log and not yet in its file.
     """
@@ -692,7 +731,7 @@ def _merged_header(
     }
     for key in ("unlinked", "reminded", "supersedes"):
         keys[key] = others(ids_of_both(key))
-    # The merged memory is valid as long as either was, so both get the later end.
+    # The survivor is valid from the earlier beginning to the later end of both memories.
     if survivor.header.get("valid_from"):
         keys["valid_from"] = min(_first_valid(survivor), _first_valid(merged_note))
     if survivor.expires and merged_note.expires and "inbox" == survivor.phase == merged_note.phase:
@@ -706,24 +745,25 @@ def _merged_header(
 
 
 def _first_valid(info: NoteInfo) -> str:
-    """Return the day or time from which a memory holds, as its header says it.
+    """Return the day or time from which a memory is valid, in the form that its header has.
 
-    A memory that does not say so holds since its date or, without a date, since it was created.
+    It is `valid_from`. A memory without this key is valid since its date or, without a date, since
+    it was created.
     """
     return str(info.header.get("valid_from") or info.date or info.created)
 
 
 @dataclass(slots=True)
 class IngestedTexts:
-    """The texts and files that the memories a caller sees were made from.
+    """The texts and files from which the memories were made that a caller sees.
 
-    hashes: the number of memories per text, by the text's SHA-256. A memory counts for its present
-        text and for the text it was made from.
+    hashes: how many memories have a text, by the SHA-256 of the text. A memory counts for its
+        present text, and for the text that it was made from.
     refs: the memories by source reference (the name of the file that a memory was made from).
-    texts: the hashes of the texts of each memory, by id.
-    gone_hashes, gone_refs: the hashes and source references of removed memories that the history
-        still has.
-    change: the number of the last change in the history that was looked at.
+    texts: the hashes of the texts of each memory, by the memory's id.
+    gone_hashes, gone_refs: the hashes and the source references of removed memories whose text the
+        history still has.
+    change: the number of the latest change in the history when the texts were read.
     """
 
     hashes: Counter[str] = field(default_factory=Counter)
@@ -734,11 +774,12 @@ class IngestedTexts:
     change: int = 0
 
     def hold(self, identity: str, texts: frozenset[str]) -> frozenset[str]:
-        """Record that the memory `identity` has these texts from now on.
+        """Record that a memory has these texts from now on, instead of its former texts.
 
+        identity: the id of the memory.
         texts: the SHA-256 of each text.
 
-        Returns the hashes of the memory's former texts that no memory has any more.
+        Returns the hashes of those former texts that no memory has any more.
         """
         before = self.texts.get(identity, frozenset())
         self.hashes.update(texts)
@@ -756,8 +797,9 @@ class Ingested:
 
     @verb
     def known(self) -> IngestedTexts:
-        """Return the texts and files known now, after one pass over the memories and one over the
-        history.
+        """Return the texts and files that memories were made from so far.
+
+        This reads all memories and the whole history once.
         """
         ingested_texts = IngestedTexts()
         merged: set[str] = set()
@@ -775,10 +817,10 @@ class Ingested:
         return ingested_texts
 
     def _add_removed(self, ingested_texts: IngestedTexts, merged: set[str]) -> None:
-        """Add the texts and files of memories that were removed.
+        """Add the texts and files of removed memories to `ingested_texts`.
 
-        merged: ids of memories that were merged into other memories. Their files count as known by
-            the memories that they were merged into.
+        merged: the ids of memories that were merged into other memories. Their files are not added
+            to `gone_refs`, because the memories that they were merged into represent them.
         """
         history = self.engine.ledger.history
         finished: set[str] = set()
@@ -786,13 +828,13 @@ class Ingested:
             if text_hash in finished:
                 continue
             finished.add(text_hash)
-            # The text may be damaged, or not a memory's.
+            # The text in the history may be damaged, or may not be the text of a memory.
             with suppress(NotFound, StorageError, ValueError):
                 text = history.text(text_hash, path).decode()
                 yaml_text, body_at = frontmatter.split(text)
                 header = frontmatter.parse(yaml_text or "")
                 identity = str(header.get("id"))
-                # The memory was moved, or brought back.
+                # A memory with this id exists: it was moved by hand, or restored.
                 if identity in ingested_texts.texts:
                     continue
                 content = text[body_at:].removesuffix("\n")
@@ -802,9 +844,10 @@ class Ingested:
                     ingested_texts.gone_refs.add(source_ref)
 
     def _removed_files(self) -> Iterator[tuple[str, str]]:
-        """Yield (hash of the text, path) of the memory files that changes removed and did not move.
+        """Yield (hash of the text, path) of each memory file that a change removed.
 
-        Only files are included whose text the history keeps and which the caller may see.
+        A file is left out if the change moved it to another folder, if the history does not keep
+        its text, or if the caller may not see it.
         """
         for change in self.engine.ledger.history.changes():
             files = [file for file in change.files if file.project in MEMORY_PROJECTS]
@@ -825,15 +868,15 @@ class Ingested:
     ) -> int:
         """Store new memories, each batch as one change, and return how many were stored.
 
-        known: the texts known when the batches were made. Records that another process has
-            ingested since then are left out.
-        advance: is called after each batch with the number of its records.
+        known: the texts that were known when the batches were made. Records of files or texts that
+            another process has ingested since then are left out.
+        advance: called after each batch with the number of its records.
 
-        Raises InvalidInput, StorageError. The batches stored before an error stay.
+        Raises InvalidInput, StorageError. The batches that were stored before an error stay.
         """
         stored = 0
         history = self.engine.ledger.history
-        # In one verb, that the disk be looked over once
+        # All batches are stored by one verb, so that the disk is compared with the index only once.
         for batch in batches:
             with self.engine.writing():
                 records = batch
@@ -857,8 +900,9 @@ class Ingested:
 
 
 def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:
-    """Yield the SHA-256 of a memory's content, and of the text it was made from if the header says
-    so.
+    """Yield the SHA-256 of a memory's content, and the SHA-256 of the text it was made from.
+
+    The second hash comes from the header, and only if the header has it.
     """
     yield sha256(content.encode("utf-8", "surrogatepass"))
     if isinstance(text_hash := header.get(SOURCE_HASH), str):

@@ -210,10 +210,11 @@ def _body_of(text: str) -> str:
 
 
 def _left_by(change: Change, place: Place) -> Place | None:
-    """The only place at which one change wrote a note while it removed the note of `place`.
+    """Return the place at which a change wrote a note while it removed the note of `place`.
 
-    It is the same note, one that it was merged into, or one whose link to it was taken out. None if
-    the change did not remove the note, or wrote no note or several.
+    The written note is the same note, a note into which it was merged, or a note from which a link
+    to it was taken out. None if the change did not remove the note, or did not write exactly one
+    note.
     """
     written = []
     is_removed = False

@@ -51,9 +51,9 @@ _UNCOUNTED = frozenset(("delete", "undo"))
 
 
 class Gate:
-    """Checks texts by the rules in force in a home.
+    """Checks texts by the rules of a home.
 
-    root: the folder of the home, where the owner's file of rules is.
+    root: the folder of the home, which has the owner's file of rules.
     """
 
     def __init__(self, settings: Settings, root: Path):
@@ -94,14 +94,15 @@ class Gate:
         return tuple(dict.fromkeys(finding.rule.id for finding in findings))
 
     def admit(self, steps: Sequence[Step], verb: str, is_owner: bool) -> list[str]:
-        """Check the texts and file names that `steps` would write, and redact secrets in the texts.
+        """Check the texts and file names that `steps` would write. Secrets in the texts are
+        redacted.
 
         is_owner: whether the owner makes the change.
 
         Returns notices for the caller, one line each. Raises SecretRefused.
         """
         notices: list[str] = []
-        # Texts that are restored were admitted once.
+        # A text that is restored was checked when it was first written.
         if verb in _RESTORING:
             return notices
         for step in steps:
@@ -139,16 +140,17 @@ class Gate:
         old: Iterable[bytes] = (),
         where: str = "",
     ) -> list[GateMatch]:
-        """Find the secrets that the caller has to redact in a text about to be written.
+        """Return the secrets in a text that the caller has to redact before the text is written.
 
         place: the name of the text in notices, such as `notes/plan.md`.
         is_owner: whether the owner writes the text.
-        notices: a list, to which a line is added for each secret.
-        old: earlier texts, whose secrets do not count.
-        where: the position of the secret in notices; by default its line.
+        notices: a list to which a line is added for each secret.
+        old: earlier texts. A secret that is in one of them does not count.
+        where: how notices name the position of a secret. If it is "", they name the line.
 
-        Returns an empty list if secrets are allowed or only warned of. Raises SecretRefused if they
-        are refused, or if one is in the header, where it cannot be redacted.
+        The result is empty if the settings allow secrets, or only warn of them. Raises
+        SecretRefused if they refuse secrets. A secret in the header cannot be redacted, so it is
+        refused, too.
         """
         from memoranda.text.gate import SECRET
 
@@ -184,16 +186,16 @@ class Gate:
 
 
 def _files_before(steps: Iterable[Step]) -> Iterator[File]:
-    """Yield the files that steps replace or remove, as they were before."""
+    """Yield the files that steps replace or remove, with their texts before the change."""
     for step in steps:
         if isinstance(step.old, File):
             yield step.old
 
 
 def _new_name(step: Step) -> str:
-    """Return the path that a step gives to a file. Empty if the step does not name a file.
+    """Return the path that a step gives to a file. "" if the step gives no file a new path.
 
-    The name of a memory does not count, as it is made from the text, which is checked itself.
+    A memory does not count: its name is made from its text, which is checked separately.
     """
     if step.to:
         return step.to
@@ -301,7 +303,10 @@ class DayUse:
         return self._uses
 
     def _begin_day(self, now: datetime, settings: Settings) -> None:
-        """Begin to count the day of `now` in the user's time zone."""
+        """Begin to count the use of a new day.
+
+        now: a moment of this day. The day begins at midnight in the owner's time zone.
+        """
         day = now.astimezone(settings.zone).date()
         next_day = day + timedelta(days=1)
         self._day_begins = to_utc(datetime.combine(day, time()), settings.zone)
@@ -311,7 +316,9 @@ class DayUse:
         self._uses = {}
 
     def count(self, change: Change) -> None:
-        """Count a change that this process has just made, so that it need not be read."""
+        """Count a change that this process has just made, so that it need not be read from the
+        history.
+        """
         is_next = self._last_number == change.number - 1
         if is_next:
             self._last_number = change.number
@@ -319,7 +326,7 @@ class DayUse:
             self._add(change)
 
     def _add(self, change: Change) -> None:
-        """Add a change to the use of its agent. A note that only moves is not new."""
+        """Add a change to the use of its agent. A note that only moves is not a new note."""
         if change.number in self._numbers_of_machine:
             return
         if is_of_machine(change.number):
@@ -337,7 +344,8 @@ class DayUse:
 def check_limits(
     steps: Sequence[Step], settings: Settings, agent: str | None, day: DayUse, now: datetime
 ) -> None:
-    """Raise LimitExceeded if a note would be too large, or if the agent would write too much today.
+    """Raise LimitExceeded if a note would be too large, or if an agent would write too much in one
+    day.
 
     agent: the agent that makes the change. None means the owner, who may write any amount.
     day: how much the agents have written today.
@@ -350,6 +358,7 @@ def check_limits(
     use = day.since_midnight(now, settings).get(agent, Use())
     created = sum(step.old is None for step in puts)
     removed = sum(step.do == StepKind.REMOVE for step in steps)
+    # A note that is moved to another file is removed and created.
     new_notes = max(created - removed, 0)
     new_bytes = sum(len(step.data or b"") for step in puts)
     for name, limit, used, added, unit in (
@@ -368,10 +377,10 @@ def check_limits(
 def _check_sizes(puts: Sequence[Step], key: str, max_bytes: int) -> None:
     """Raise LimitExceeded if a note would become larger than allowed.
 
-    A note that is too large already may be edited, but must not grow.
+    A note that is too large already may be edited, but it must not grow.
 
-    key: the key of the configuration, for the error.
-    max_bytes: the allowed bytes; 0 means any number.
+    key: the key of the limit in the configuration, for the error.
+    max_bytes: how many bytes a note may have; 0 means any number.
     """
     if not max_bytes:
         return
@@ -393,12 +402,12 @@ def sign(
     index: Index,
     history: History,
 ) -> None:
-    """Record in each step that writes a file where its text comes from (`Step.by`).
+    """Record the origin of its text in each step that writes a file (`Step.by`).
 
-    Nothing is recorded for a text that comes only from the caller.
+    If a text comes only from the caller, nothing needs to be recorded.
 
     agent: the agent that makes the change; None means the owner.
-    made_from: the origins of the notes that new notes are made from.
+    made_from: the origins of the notes from which new notes are made.
     """
     removed_steps = [step for step in steps if step.do == StepKind.REMOVE and step.old is not None]
     own_trust = _own_trust(verb, agent)
@@ -425,9 +434,9 @@ def _writing_steps(steps: Iterable[Step]) -> list[Step]:
 
 
 def _sign_restored(step: Step, history: History) -> bool:
-    """Record in a step who wrote the text that it restores.
+    """Record in a step who wrote the text that the step restores.
 
-    Returns False if the history does not know the writer.
+    Returns False if the history does not know the writer. Then nothing is recorded.
     """
     writer = history.writer_of(sha256(step.data or b""))
     if not writer:
@@ -437,7 +446,7 @@ def _sign_restored(step: Step, history: History) -> bool:
 
 
 def _own_trust(verb: str, agent: str | None) -> str:
-    """Return the trust in texts that the caller writes itself: `import`, `owner` or `agent`."""
+    """Return how far texts of the caller are trusted: `import`, `owner` or `agent`."""
     if verb in IMPORTING:
         return "import"
     if agent is None:
@@ -448,16 +457,16 @@ def _own_trust(verb: str, agent: str | None) -> str:
 def _origin_of_same_text(
     steps: Sequence[Step], step: Step, verb: str, removed_steps: Sequence[Step], index: Index
 ) -> Provenance | None:
-    """Return the origin of the text after the header, if the step leaves that text unchanged.
+    """Return the origin of a text that the step does not change. None if the step changes the text.
 
-    The step may write it to another path. None if the step writes a different text.
+    Only the text after the header is compared. The step may write it to another path.
     """
     if verb == "move":
         old_step = _step_with_old_text(steps, step)
         if old_step is not None:
-            # A move changes only links.
+            # A move may change links in the text, but the text still has the same origin.
             return _origin_in_index(index, old_step)
-    # These verbs always count as new text.
+    # After a merge or an edit, the caller counts as a further source, even for the same text.
     if verb in ("merge", "edit"):
         return None
     if step.old is not None and _body(step.old.data) != _body(step.data):
@@ -469,9 +478,9 @@ def _origin_of_same_text(
 def _sources(
     step: Step, verb: str, removed_steps: Sequence[Step], index: Index
 ) -> list[Provenance]:
-    """Return the origins of the texts that the new text is made of.
+    """Return the origins of the texts from which the new text is made.
 
-    These are the text before, and for a merge also the texts of the removed notes.
+    They are the origin of the replaced text and, for a merge, the origins of the removed notes.
     """
     if step.old:
         sources = [_origin_in_index(index, step)]
@@ -491,7 +500,8 @@ def _sources(
 def _step_with_old_text(steps: Sequence[Step], step: Step) -> Step | None:
     """Return the step of a move that has the old text of the note that `step` writes.
 
-    It is `step` itself, or the removal that follows. None if neither has the text.
+    It is `step` itself, or the step after it, which removes the note at its old path. None if
+    neither has the text.
     """
     if step.old is not None:
         return step
@@ -504,7 +514,7 @@ def _step_with_old_text(steps: Sequence[Step], step: Step) -> Step | None:
 def _origin_in_index(index: Index, step: Step) -> Provenance:
     """Return the origin of the text that a step replaces.
 
-    It is unknown if the index has not seen these bytes.
+    The origin is unknown if the file was changed since the index read it.
     """
     info = index.notes.get(step.project, step.path)
     assert step.old is not None
@@ -514,7 +524,7 @@ def _origin_in_index(index: Index, step: Step) -> Provenance:
 
 
 def _body(data: bytes | None) -> bytes:
-    """Return the text after the header, without blanks around it."""
+    """Return the text after the header, without blanks around the text."""
     from memoranda.note.frontmatter import split
 
     text = (data or b"").decode("utf-8", "replace")

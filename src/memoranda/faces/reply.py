@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from memoranda.errors import MemorandaError
+from memoranda.errors import Advice, MemorandaError
 from memoranda.text.unicode import flat
 
 
@@ -18,6 +18,8 @@ class Reply:
     meta: further data for the client, under keys with our prefix.
     hint: a second text for the model: what was not done, and what to do next. It is separate since
         contracts fix the words of `text`.
+    advice: a part of the text of an error, which names tools.
+    message: the sentence of an error whose `text` is in another form, such as JSON or Markdown.
     """
 
     text: str
@@ -25,6 +27,18 @@ class Reply:
     is_error: bool = False
     meta: dict[str, Any] | None = None
     hint: str = ""
+    advice: Advice | None = None
+    message: str = ""
+
+    def without_advice(self) -> None:
+        """Reword the advice in the text and the data for a reader who lacks its tools."""
+        advice = self.advice
+        if advice is None:
+            return
+        self.text = self.text.replace(advice.text, advice.otherwise)
+        self.message = self.message.replace(advice.text, advice.otherwise)
+        if self.data and "error" in self.data:
+            self.data["error"] = self.data["error"].replace(advice.text, advice.otherwise)
 
 
 def refused(text: str, code: str) -> Reply:
@@ -37,6 +51,7 @@ def error_reply(error: MemorandaError) -> Reply:
     reply = refused(flat(str(error)), error.code)
     assert reply.data is not None
     reply.hint = flat(error.hint)
+    reply.advice = error.advice
     reply.data |= {
         key: getattr(error, key) for key in ("suggestions", "candidates") if hasattr(error, key)
     }
@@ -45,4 +60,5 @@ def error_reply(error: MemorandaError) -> Reply:
 
 def plain_error_reply(error: MemorandaError) -> Reply:
     """Return the reply for an error in a toolset whose replies have no error code."""
-    return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)
+    data = {"error": str(error), "is_error": True}
+    return Reply(str(error), data, is_error=True, advice=error.advice)

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,20 +34,9 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("memoranda.hooks")
-# The name of a tool in a sentence of advice, e.g. `read_note`. No other words there have a `_`.
-_TOOL = re.compile(r"[a-z]+(?:_[a-z]+)+")
 
 
 Run = Callable[["MemorySession", Arguments], Reply]
-
-
-@cache
-def _advice() -> dict[str, str]:
-    """Return sentences of the engine's errors that advise a tool.
-
-    Each is mapped to the sentence that replaces it if that tool is not served.
-    """
-    return dict(json.loads(text_file("advice.json")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,15 +457,9 @@ class Registry:
         return plain_error_reply(error)
 
     def _with_advice(self, reply: Reply) -> Reply:
-        """Reword the advice of an error reply if it names a tool that is not served.
-
-        The sentences and their replacements are in texts/advice.json.
-        """
-        for sentence, replacement in _advice().items():
-            if sentence in reply.text and not self.tools.keys() >= set(_TOOL.findall(sentence)):
-                reply.text = reply.text.replace(sentence, replacement)
-                if reply.data and "error" in reply.data:
-                    reply.data["error"] = reply.data["error"].replace(sentence, replacement)
+        """Reword the advice of an error reply if it names a tool that is not served."""
+        if reply.advice and not self.tools.keys() >= set(reply.advice.tools):
+            reply.without_advice()
         return reply
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:

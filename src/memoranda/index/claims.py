@@ -25,10 +25,10 @@ from memoranda.note.model import (
 if TYPE_CHECKING:
     from memoranda.note.claims import Claim
 
-# A key has one value anyway, and traces of sessions say nothing about how things are.
+# A key of project kv has only one value. Traces of sessions do not state facts.
 _WITHOUT_CLAIMS = (KV_PROJECT, TRACE_PROJECT)
 _BANKS = "banks"
-# Notes about one subject that are compared.
+# At most this many notes about one subject are compared.
 _MOST_NOTES = 100
 
 
@@ -51,7 +51,7 @@ def rows_of(note: Note, body: str) -> list[Row]:
     """
     if note.project in _WITHOUT_CLAIMS:
         return []
-    # 9 ms, which processes that only read need not take
+    # This import takes 9 ms, which processes that only read notes do not need.
     from memoranda.note.claims import claims, item_claims
 
     statements = list(item_claims(note.title, note.observations, note.relations))

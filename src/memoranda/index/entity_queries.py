@@ -27,7 +27,7 @@ _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
 _TARGET = f"iif(l.project is null or lower(l.project) = '{GRAPH_PROJECT}', l.target, l.project || '::' || l.target)"
 # Separates texts. No text in an index contains a lone surrogate.
 _SEPARATOR = "\udfff"
-# One name is looked up in the index in the time in which memory searches the relations of this many
+# Looking up one name in the index takes as long as searching the cached relations of this many
 # entities.
 _ENTITIES_PER_LOOKUP = 100
 
@@ -147,7 +147,7 @@ class EntityMemory:
         return matches
 
     def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
-        """Every relation, in order."""
+        """Return all relations in order."""
         sql = (
             f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
             " where l.item = 1 and e.seq > ? order by e.seq, l.position"
@@ -158,7 +158,7 @@ class EntityMemory:
                 for seq, target, kind, position in db.execute(
                     sql, (self._last_related,)
                 ).fetchall():
-                    # Only rows that are new since the last time.
+                    # Only relations of rows that are new since the last call are added.
                     key, _, _, relations = self._by_seq[seq]
                     relations.append(GraphRelation(key.name, target, kind, (*key.order, position)))
                 self._last_related = max(self._by_seq, default=0)
@@ -275,7 +275,7 @@ class EntityQueries(Queries):
     ) -> list[GraphRelation]:
         """Return the relations that a condition selects and that the viewer sees.
 
-        origin: the joined tables `entity e` and `link l`.
+        origin: the SQL after `from`, which joins the tables `entity e` and `link l`.
         condition: SQL with `{marks}` where `keys` are listed.
         """
         sql = (
@@ -290,8 +290,11 @@ class EntityQueries(Queries):
         ]
 
     def holds_file(self, project: str, stem: str) -> bool:
-        """Whether a note in the project's top folder has this file name. Case and Unicode form do
-        not count.
+        """Whether a note in the top folder of a project has this file name.
+
+        Case and Unicode form do not count.
+
+        stem: the file name without extension.
         """
         folded = folded_name(stem)
         rows = self._db.execute(

@@ -1,9 +1,10 @@
-"""Resolving addresses that notes had before upkeep moved them (docs/format.md, "Names").
+"""Find notes by addresses that they had before upkeep moved them (docs/format.md, "Names").
 
-Sorting, archiving and merging move a memory but edit no links: the texts belong to people. The name
-of its file stays, so an address of a category leads to the memory of that name in any category. A
-merged memory is known by the id in its name. An archived note of another project keeps its old
-address in its header.
+Sorting, archiving and merging move a memory, but never edit links: the texts belong to people. How
+the memory is found by its old address:
+- After sorting, its file has the same name in another category, so all categories are searched.
+- After merging, the id in its name leads to the memory into which it was merged.
+- An archived note of another project has its old address in its header.
 
 These addresses are tried last, so they never hide the name of an existing note.
 """

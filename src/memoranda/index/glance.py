@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memoranda.text.tokens import query_text
 
-# Seconds to wait for a writer; a hook has no more.
+# A hook waits this many seconds for a process that writes the index, and not longer.
 _BUSY_SECONDS = 0.05
 
 

@@ -1,7 +1,7 @@
-"""The index of the notes on disk: the one object the engine speaks to.
+"""The index of the notes on disk. The engine uses only this object, and no SQL.
 
-Everything in it can be made again from the notes. All SQL lives in this package, so that another
-database can take SQLite's place by offering the methods of `Index`, `NoteQueries`, `LinkQueries`,
+The whole index can be made again from the notes. All SQL is in this package, so another database
+could replace SQLite by offering the methods of `Index`, `NoteQueries`, `LinkQueries`,
 `EntityQueries` and `EntryQueries`.
 """
 
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 
 
 class Index(Database):
-    """The index file at `path`; `lock` is the home's. Modules a caller may not need are imported
-    when first used.
+    """The index in the file at `path`.
 
-    `put`, `remove`, `forget_project` and `see` expect to run inside a `transaction`.
+    lock: the lock of the home.
+
+    `put`, `remove`, `forget_project` and `see` must run inside a `transaction`. Modules that a
+    caller may not need are imported at their first use.
     """
 
     is_corrupt = staticmethod(database.is_corrupt)
@@ -59,13 +61,13 @@ class Index(Database):
         return EntityQueries(self)
 
     def put(self, note: Note, stamp: Stamp) -> str:
-        """Index `note`, in place of what was at its (project, path). Returns its permalink."""
+        """Index `note`. It replaces any note at its project and path. Return its permalink."""
         from memoranda.index import writer
 
         return writer.put(self.connection, note, stamp)
 
     def put_all(self, notes: Iterable[tuple[Note, Stamp]]) -> None:
-        """Index notes of different places. Each gets its permalink."""
+        """Index notes, no two of which have the same project and path. Set their permalinks."""
         from memoranda.index import writer
 
         writer.put_all(self.connection, notes)
@@ -93,12 +95,12 @@ class Index(Database):
         unreadable: Sequence[str] = (),
         folder: str = "",
     ) -> Differences:
-        """The changes that bring the index in step with the files of a project, or of one of its
-        folders.
+        """Return the changes that bring the index up to date with the files of a project.
 
-        parts: stamps by path, part by part.
-        unreadable: folders that could not be read, known after the last part. Nothing below them
-            counts as removed.
+        parts: the files, as several maps from path to stamp.
+        unreadable: folders that could not be read. No file below them counts as removed. The caller
+            may fill this list until the last of `parts` is read.
+        folder: compare only this folder. "" means the whole project.
 
         Removals come first, then new notes, oldest first.
         """
@@ -132,15 +134,14 @@ class Index(Database):
         progress: Progress | None = None,
         files: BulkSource | None = None,
     ) -> None:
-        """Bring the index in step with the disk, one batch of changes per transaction.
+        """Carry out the changes of `plan`, one batch of changes per transaction.
 
-        Each batch holds the home's `lock`, so no writer gets between a file's bytes and its rows.
-
-        load: gives the note at a path and the stamp it was read with; None if there is no note by
-            now.
-        files: lets other processes read very many files.
-        result: counted up.
-        progress: called with (done, total).
+        lock: the lock of the home. Each batch holds it, so that no process can write a file after
+            its bytes are read and before its rows are written.
+        load: returns the note at a path and its stamp. None if the file no longer has a note.
+        files: a source from which other processes can read very many files. None reads them here.
+        result: the counts of changes, to which this method adds.
+        progress: is called with (number of changes done, number of all changes).
         """
         from memoranda.index import sync
 
@@ -177,7 +178,7 @@ class Index(Database):
         today: date | None = None,
         near: Nearness | None = None,
     ) -> Hits:
-        """One page of the notes that match the text and the filters of `query`, best first."""
+        """Return one page of the notes that match `query`, the best first (`search.search`)."""
         from memoranda.index import search
 
         return search.search(
@@ -205,8 +206,9 @@ class Index(Database):
         least: float = 0.0,
         floor: float = 0.0,
     ) -> list[Hit]:
-        """The passages that best answer `question`, best first, at most `max_chars` characters as
-        text; see `search.find_evidence`.
+        """Return the passages that best answer `question`, the best first (`search.find_evidence`).
+
+        max_chars: the most characters that the passages take as text.
         """
         from memoranda.index import search
 
@@ -226,8 +228,9 @@ class Index(Database):
 
     @staticmethod
     def evidence_text(hits: Sequence[Hit], zone: tzinfo | None, last: Container[int] = ()) -> str:
-        """Evidence as text, each note's passages under one line with its title, day and address;
-        notes of the rows `last` behind others.
+        """Write evidence as text: for each note a line about it, then its passages.
+
+        See `search.format_evidence` for the parameters.
         """
         from memoranda.index import search
 

@@ -1,9 +1,8 @@
-"""Reading the files of a large project in several processes, since Python runs one thread at a
-time.
+"""Read the files of a large project in several processes, since Python runs one thread at a time.
 
-A reader is a child of this process. It gets paths on its standard input and exits when that ends,
-so at the latest with its parent. Files that it cannot read or finds odd are left to the caller, and
-so are all files if no reader can be started.
+A reader is a child of this process. It gets paths on its standard input, and exits when this input
+ends, which happens at the latest when its parent ends. The caller must read the files that a reader
+cannot read, and all files if no reader can be started.
 """
 
 from __future__ import annotations
@@ -36,10 +35,11 @@ _PROGRAM = (
 
 
 class Readers:
-    """The processes that read files of `source` for the project with this id, while this context is
-    open.
+    """The processes that read files while this context is open.
 
-    suspicious: names the rules of the gate that match a text.
+    source: the folder with the files.
+    suspicious: returns the names of the rules of the gate that match a text.
+    project: the id of the project in the index.
     """
 
     def __init__(self, source: FolderSource, suspicious: Suspicious, project: int):
@@ -74,15 +74,15 @@ class Readers:
             process.kill()
         self._threads.shutdown(cancel_futures=True)
         for process in self._processes:
-            # waits, and closes the pipes
+            # Leaving this block closes the pipes and waits for the process to end.
             with process, suppress(OSError):
                 process.stdin.close()  # type: ignore[union-attr]
 
     def ahead(self, batches: Iterable[Sequence[str]]) -> Iterator[dict[str, Prepared]]:
-        """Yield the index rows for the files of each batch of paths, by path. Some batches are read
-        ahead.
+        """Yield for each batch of paths: path → the index rows for its file.
 
-        The caller has to read the files that are missing.
+        The processes read some batches ahead. The caller has to read the files whose path is
+        missing in the result.
         """
         waiting: deque[Future[list[Prepared]]] = deque()
         for paths in batches:
@@ -109,7 +109,7 @@ class Readers:
             ImportError,
             IndexError,
         ):
-            # The process died, or runs another version of this program.
+            # The process ended, or runs another version of this program.
             process.kill()
             process.wait()
             return []
@@ -121,7 +121,8 @@ def answer() -> None:
     """Run a reader: read the files whose paths come in on standard input, until it ends."""
     with suppress(EOFError, BrokenPipeError):
         version, source, suspicious, project = pickle.load(sys.stdin.buffer)
-        # Otherwise this program was replaced while the other process ran.
+        # If the versions differ, this program was updated while the parent process ran. Then the
+        # rows would not fit its index.
         while version == SCHEMA_VERSION:
             # Each step is done for all files before the next step, which takes a fifth less time:
             # the processor's caches serve the next file.

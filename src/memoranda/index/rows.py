@@ -240,6 +240,9 @@ class Hit(ValueObject):
     why: short reasons why it was found.
     line: the line where the passage starts, from 1. 0 if unknown.
     shares: how much each feature adds to the score, if an explanation was requested.
+    words: the words of the query in its title or text.
+    spelled: words it has instead of misspelled ones.
+    word_reasons: the reasons in `why` that name words, such as `words: plan, budget`.
     """
 
     note: NoteInfo
@@ -248,6 +251,13 @@ class Hit(ValueObject):
     why: list[str] = field(default_factory=list)
     line: int = 0
     shares: dict[str, float] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    spelled: tuple[str, ...] = ()
+    word_reasons: tuple[str, ...] = ()
+
+    def share_reasons(self) -> list[str]:
+        """Return the shares as `why` has them, such as `links 0.120`."""
+        return [f"{name} {value:.3f}" for name, value in self.shares.items()]
 
     def __repr__(self) -> str:
         place = f"{self.note.project}/{self.note.path}"

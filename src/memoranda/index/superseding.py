@@ -20,7 +20,7 @@ from memoranda.index.resolve import Resolver
 from memoranda.note.links import parse_link
 from memoranda.text.unicode import one_line
 
-# A note private to one agent does not end the notes of others.
+# A note that only one agent sees cannot end the validity of notes of others.
 _MAY_END = (
     "old.row <> new.row and"
     " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"
@@ -44,7 +44,7 @@ _NAMES = (
     " and not exists (select 1 from note other where other.id = s.id)"
 )
 _GIVEN = "(select value from json_each(:given))"
-# How the later note is called: a memory by the beginning of its id.
+# The name of the newer note in a remark: for a memory, the beginning of its id.
 _NAME = (
     "case when new.permalink like '%-' || substr(new.id, 1, 8)"
     " then substr(new.id, 1, 8) else new.permalink end"
@@ -112,7 +112,7 @@ def validity_marks(
             f" and {seen_by('new.scope', ':viewer')} order by new.begins desc",
             values,
         )
-    # A permalink may be written with anything in it
+    # A permalink in the header may contain control characters.
     return {row: one_line(mark) for row, mark in marks.items()}
 
 
@@ -136,7 +136,7 @@ def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
     names = db.execute(_NAMES).fetchall()
     if not names:
         return []
-    # The scopes are compared when the pairs are used
+    # The resolver sees all notes: the scopes are compared later, when the pairs are used.
     resolver = Resolver(db, None)
     pairs: list[_Pair] = []
     for name, row, project, path, scope in names:

@@ -255,8 +255,10 @@ def _read_ahead(
     lock: AbstractContextManager[object],
     files: BulkSource | None,
 ) -> Iterator[Iterator[dict[str, Prepared]]]:
-    """Let other processes read the new files. Yield an iterator of prepared notes by path, batch by
-    batch, which is empty if there are not very many files.
+    """Let other processes read the new files while the context is open.
+
+    Yield an iterator over the batches. For each batch, it returns path -> prepared note. The
+    iterator is empty with fewer than MANY_NEW files.
     """
     if (
         files is None

@@ -17,7 +17,7 @@ from typing import Any
 
 Row = dict[str, Any]
 MOST_ROWS = 32
-"""How many rows one statement inserts at most: while SQLite is at it, other threads run."""
+"""One statement inserts at most this many rows. Other threads can run while SQLite executes it."""
 
 
 def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
@@ -55,9 +55,9 @@ def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
 
 
 def take_words_out(db: sqlite3.Connection, table: str, row: int, words: Row) -> None:
-    """Take a row out of a full-text table without content.
+    """Delete a row of a full-text table that does not store its texts.
 
-    words: the very words it was given, by column.
+    words: exactly the words that were inserted for the row, by column.
     """
     columns = ", ".join(words)
     marks = ", ".join("?" * (len(words) + 1))
@@ -68,5 +68,5 @@ def take_words_out(db: sqlite3.Connection, table: str, row: int, words: Row) -> 
 
 
 def column_list(columns: Iterable[str]) -> str:
-    """The names of columns for a `select`."""
+    """Return the names of columns as a `select` lists them: `row, title`."""
     return ", ".join(columns)

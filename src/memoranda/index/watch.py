@@ -1,7 +1,7 @@
-"""Watching for changes on disk since the last look (Linux: inotify, read without waiting).
+"""Watch the folders of projects for changes. This uses inotify, which only Linux has.
 
-There is no thread and no polling: an idle memory costs nothing, and an empty queue is one system
-call.
+The system queues the changes until they are read, without a thread and without polling. So an idle
+memory costs nothing, and reading an empty queue takes one system call.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from memoranda.text.unicode import is_valid_unicode
 
 @dataclass(slots=True)
 class Changes:
-    """`files` and `folders` as (project, project-relative path); `lost` when the queue missed
-    something and everything must be looked at, with a new watch."""
+    """The changes since the last look.
+
+    files, folders: (project, path in the project) of each changed file or folder.
+    lost: whether the queue has missed changes. Then all files must be compared, with a new watch.
+    """
 
     files: set[tuple[str, str]] = field(default_factory=set)
     folders: set[tuple[str, str]] = field(default_factory=set)
@@ -65,7 +68,7 @@ class Watch:
         return watch
 
     def add(self, project: str, root: str, folder: str) -> None:
-        """Watch a folder (again). A folder that is gone already is ignored.
+        """Watch a folder, even if it is watched already. A missing folder is ignored.
 
         Raises OSError if the limit of watches is reached.
         """
@@ -89,7 +92,7 @@ class Watch:
             NotADirectoryError,
             PermissionError,
         ):
-            # An unreadable folder cannot be shown.
+            # The notes of an unreadable folder cannot be read, so it need not be watched.
             return
         self._places[number] = (project, root, folder)
 
@@ -116,7 +119,8 @@ class Watch:
             return
         project, root, folder = place
         if mask & (flags.DELETE_SELF | flags.MOVE_SELF):
-            # A folder below the project is also reported by the folder that contains it.
+            # The folder that contains a folder also reports its end. Only the top folder of a
+            # project has no such folder above it, so changes may be lost.
             changes.lost = changes.lost or not folder
             return
         name = event.name
@@ -137,10 +141,10 @@ class Watch:
             changes.folders.add((project, path))
 
     def _follow_folder(self, mask: int, project: str, root: str, path: str) -> None:
-        """Watch a new folder with the folders in it, and stop watching one that is gone."""
+        """Watch a new folder with the folders in it, or stop watching a removed folder."""
         flags = self._flags
         if mask & (flags.DELETE | flags.MOVED_FROM):
-            # Watches of the folder would report under its old name.
+            # The watches of a renamed folder would report changes under its old name.
             for number, (watched, _, folder_below) in list(self._places.items()):
                 if watched == project and f"{folder_below}/".startswith(f"{path}/"):
                     del self._places[number]

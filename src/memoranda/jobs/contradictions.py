@@ -175,14 +175,19 @@ def _note_question(memory: MemorySession, pair: Contradiction) -> ReviewItem:
         f'{old.claim.name} "{old.claim.value}" ({day_of(old.info, zone)})'
         f' or "{new.claim.value}" ({day_of(new.info, zone)})?{_weights(pair)}'
     )
-    return ReviewItem(pair.key, KIND, " ".join(text.split()), (old.info.id, new.info.id), _CHOICES)
+    refs = (old.info.id, new.info.id)
+    return ReviewItem(
+        pair.key, KIND, " ".join(text.split()), refs, _CHOICES, subject=old.claim.value
+    )
 
 
 def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
     """Ask which of two lines of one note is true."""
     day = day_of(pair.info, memory.settings.zone)
     text = f'{pair.first.name} "{pair.first.value}" ({day}) or "{pair.second.value}" ({day})?'
-    return ReviewItem(pair.key, KIND, " ".join(text.split()), pair.refs, _CHOICES)
+    return ReviewItem(
+        pair.key, KIND, " ".join(text.split()), pair.refs, _CHOICES, subject=pair.first.value
+    )
 
 
 def _weights(pair: Contradiction) -> str:

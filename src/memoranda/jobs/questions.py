@@ -93,9 +93,10 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
         choices = (
             ("1", "keep the first, merge the second into it"),
             ("2", "keep the second, merge the first into it"),
+            ("n", "keep both"),
         )
         refs = (pair.a, pair.b)
-        yield ReviewItem(key, "merge", text, refs, (*choices, ("n", "keep both")))
+        yield ReviewItem(key, "merge", text, refs, choices, subject=first_text)
 
 
 def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
@@ -120,12 +121,12 @@ def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
                 name for name in dict.fromkeys((choice.category, choice.second, FALLBACK)) if name
             ]
             choices = (*((str(number), name) for number, name in enumerate(names, 1)), _NO_CATEGORY)
-            text = f'"{one_line_of(item.content)}"'
+            subject = one_line_of(item.content)
+            text = f'"{subject}"'
             key = f"category:{item.id}:{_mark(item)}"
             line = f"{text} -> {names[0]}"
-            yield ReviewItem(
-                key, "category", f"Which category has {text}?", (item.id,), choices, (line,)
-            )
+            question = f"Which category has {text}?"
+            yield ReviewItem(key, "category", question, (item.id,), choices, (line,), subject)
 
 
 _NO_CATEGORY = ("n", "leave it in the inbox")
@@ -182,7 +183,8 @@ def _unused_notes(memory: MemorySession) -> Iterator[ReviewItem]:
         if memory_state.id in sure_ids or is_kept:
             continue
         since = f"{memory_state.created.astimezone(settings.reading_zone):%Y-%m-%d}"
-        shown_memory = f'"{one_line_of(memory_state.content)}" ({memory_state.category})'
+        subject = one_line_of(memory_state.content)
+        shown_memory = f'"{subject}" ({memory_state.category})'
         yield ReviewItem(
             f"archive:{memory_state.id}:{_mark(memory_state)}",
             "archive",
@@ -190,6 +192,7 @@ def _unused_notes(memory: MemorySession) -> Iterator[ReviewItem]:
             (memory_state.id,),
             (("y", "archive it"), ("n", "keep it")),
             (f"{shown_memory}, {since}",),
+            subject,
         )
 
 
@@ -198,10 +201,12 @@ def _doubtful(memory: MemorySession) -> Iterable[tuple[ReviewItem, Action]]:
     turn = Round(memory)
     for action in plan_from_text(turn.memories, memory.settings, turn.now, [], VAGUE_DAY):
         assert action.record is not None
-        text = f'Remind you of "{one_line_of(action.record.content)}"? {action.reason}'
+        subject = one_line_of(action.record.content)
+        text = f'Remind you of "{subject}"? {action.reason}'
         refs = (action.target or "",)
         choices = (("y", "remind me then"), _NO)
-        yield ReviewItem(f"reminder:{action.id}", "reminder", text, refs, choices), action
+        key = f"reminder:{action.id}"
+        yield ReviewItem(key, "reminder", text, refs, choices, subject=subject), action
 
 
 # How the key of a question about an outdated reminder begins.
@@ -225,7 +230,8 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
             why = "is gone"
         else:
             why = f'says now "{one_line_of(present_text)}"'
-        text = f'Keep the reminder "{one_line_of(contents(memory, [info])[0])}"{when}? Its memory {why}'
+        subject = one_line_of(contents(memory, [info])[0])
+        text = f'Keep the reminder "{subject}"{when}? Its memory {why}'
         mark = sha256((present_text or "").encode("utf-8", "surrogatepass"))[:8]
         yield ReviewItem(
             f"{_OUTDATED_PREFIX}{id}:{mark}",
@@ -233,6 +239,7 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
             text,
             (id,),
             (("y", "keep it"), ("n", "delete it")),
+            subject=subject,
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from memoranda.note.model import GLOBAL
+from memoranda.note.model import GLOBAL, TAKEN_AGENTS
 from memoranda.text.pattern import lazy_pattern
 from memoranda.value_object import FrozenValueObject
 
@@ -83,5 +83,10 @@ def is_in_force(scopes: Collection[str], scope: str) -> bool:
 
 
 def is_agent(name: str) -> bool:
-    """Whether an agent may have this name (contract 001, 1)."""
-    return len(name) <= _MOST_AGENT_CHARACTERS and _AGENT.fullmatch(name.lower()) is not None
+    """Whether an agent may have this name (contract 001, 1).
+
+    It may not be called `owner` or `web`: the history would show it as somebody else.
+    """
+    if len(name) > _MOST_AGENT_CHARACTERS or name.lower() in TAKEN_AGENTS:
+        return False
+    return _AGENT.fullmatch(name.lower()) is not None

@@ -33,6 +33,5 @@ class PrivateLog(RotatingFileHandler):
         return open(fd, "a", encoding="utf-8", errors="backslashreplace")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record, cut to a size, with redacted secrets."""
-        line = super().format(record)[:_MAX_LINE_CHARACTERS]
-        return default_rules().redacted(line)
+        """Return the line of a record, with redacted secrets, cut to a size."""
+        return default_rules().redacted_beginning(super().format(record), _MAX_LINE_CHARACTERS)

@@ -146,7 +146,8 @@ def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
     own_names: the owner's table (configuration key `agents`): client name, in any case, to agent.
         Its key `*` is for every client that it does not name.
     """
-    name = default_rules().redacted(client[:_MAX_CLIENT_NAME_CHARACTERS].strip()).lower()
+    known_name = default_rules().redacted_beginning(client.strip(), _MAX_CLIENT_NAME_CHARACTERS)
+    name = known_name.lower()
     safe_name = _safe_agent_name(name)
     own_table = {key.lower(): agent for key, agent in (own_names or {}).items()}
     lookups = (
@@ -220,10 +221,11 @@ def client_text(client: Any, transport: str) -> str:
     """
     if not client:
         return transport
-    name = client.name[:_MAX_CLIENT_NAME_CHARACTERS]
-    version = client.version[:_MAX_CLIENT_NAME_CHARACTERS]
+    rules = default_rules()
+    name = rules.redacted_beginning(client.name, _MAX_CLIENT_NAME_CHARACTERS)
+    version = rules.redacted_beginning(client.version, _MAX_CLIENT_NAME_CHARACTERS)
     one_line = " ".join(f"{name} {version}".split())
-    return default_rules().redacted(one_line[:_MAX_CLIENT_NAME_CHARACTERS])
+    return rules.redacted_beginning(one_line, _MAX_CLIENT_NAME_CHARACTERS)
 
 
 @cache

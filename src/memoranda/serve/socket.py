@@ -51,6 +51,7 @@ UNNAMED = "unknown"
 """The agent of a caller that names no agent."""
 # Where the arguments of a `tools/call` may be, in the order in which they are looked for.
 _ARGUMENT_KEYS = ("params", "arguments")
+_PLACE_OF_AGENT = 'agent is a key of the request, beside method: {"method": …, "agent": "NAME"}'
 _log = logging.getLogger("memoranda.serve")
 # Seconds that clients have to take their answers when the server stops.
 _LAST_ANSWER_SECONDS = 5.0
@@ -145,13 +146,17 @@ class Protocol:
         # The only agent that the daemon serves. None: it serves any agent.
         only_agent = self._memory.agent
         agent = request.get("agent")
+        other_keys = {key: value for key, value in request.items() if key != "agent"}
+        if _names_agent(other_keys):
+            # Ignored, `Agent` would make the caller another agent than it thinks
+            raise _Refused(_BAD_PARAMS, _PLACE_OF_AGENT)
         if agent is not None and only_agent is not None and str(agent).lower() != only_agent:
             raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{only_agent}" alone')
         if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
             raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_MAX_NAME_CHARACTERS]}"')
         caller_keys = {"client": request.get("client"), "session": request.get("session")}
         names = {
-            key: default_rules().redacted(value[:_MAX_NAME_CHARACTERS])
+            key: default_rules().redacted_beginning(value, _MAX_NAME_CHARACTERS)
             for key, value in caller_keys.items()
             if isinstance(value, str) and value.isprintable()
         }
@@ -167,11 +172,13 @@ class Protocol:
         """
         tool = self._registry.tools.get(name)
         has_argument_agent = tool is not None and "agent" in tool.schema.get("properties", {})
-        if not has_argument_agent and any("agent" in place for place in places):
-            raise _Refused(
-                _BAD_PARAMS,
-                'agent is a key of the request, beside method: {"method": …, "agent": "NAME"}',
-            )
+        if not has_argument_agent and any(map(_names_agent, places)):
+            raise _Refused(_BAD_PARAMS, _PLACE_OF_AGENT)
+
+
+def _names_agent(part: Mapping[str, Any]) -> bool:
+    """Whether a part of a request has the key `agent`, in any case."""
+    return any(key.lower() == "agent" for key in part)
 
 
 def _tool_call(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

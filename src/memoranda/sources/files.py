@@ -193,14 +193,30 @@ def remove_left(folder: Path | str, names: re.Pattern[str]) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process with this number exists."""
+    """Whether a process with this number is running.
+
+    A file may name any number. 0 would mean this process's own group, and some are too large for
+    the system. A process that has ended counts as gone before its parent asks for its status.
+    """
+    if pid <= 0:
+        return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True
-    return True
+    return not _has_ended(pid)
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process that still has its number has ended. False where the system has no /proc."""
+    try:
+        stat_line = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    # The name, in brackets, may hold any character
+    return stat_line.rpartition(b")")[2].split()[:1] == [b"Z"]
 
 
 def read_fd(fd: int) -> bytes:

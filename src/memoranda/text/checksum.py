@@ -1,4 +1,4 @@
-"""Checksums, without the time it takes to load OpenSSL."""
+"""Compute checksums of small data without loading OpenSSL, which takes 3 ms."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-# Bytes from which OpenSSL is worth being loaded.
+# From this many bytes on, OpenSSL is so much faster that loading it pays.
 _LARGE_BYTES = 500_000
-# The modules behind `hashlib`, of Python 3.12 and later, and of 3.11.
+# The interpreter's own module for SHA-256, in Python 3.12 and later, and in 3.11.
 _OWN_MODULES = ("_sha2", "_sha256")
 
 
 def sha256(data: bytes) -> str:
-    """The SHA-256 of `data`, 64 hex digits."""
+    """Return the SHA-256 of `data` as 64 hexadecimal digits."""
     return _hashing(len(data)).sha256(data).hexdigest()
 
 
 def blake2b(data: bytes, digest_size: int) -> bytes:
-    """The BLAKE2b digest of `data`, of `digest_size` bytes."""
+    """Return the BLAKE2b digest of `data`, which has `digest_size` bytes."""
     return _blake2().blake2b(data, digest_size=digest_size).digest()
 
 
 @cache
 def _blake2() -> Any:
-    """The module that is behind `hashlib`: it needs no OpenSSL, which takes 3 ms to load."""
+    """Return the interpreter's own module for BLAKE2, which `hashlib` also uses.
+
+    Importing `hashlib` would load OpenSSL, which takes 3 ms.
+    """
     try:
         return import_module("_blake2")
     except ImportError:
@@ -34,10 +37,10 @@ def _blake2() -> Any:
 
 
 def _hashing(size: int) -> Any:
-    """The module to hash `size` bytes with.
+    """Return the module with which to hash `size` bytes.
 
-    `hashlib` is faster, but takes 3 ms to load OpenSSL. The interpreter's own module is better for
-    a command that reads a few notes.
+    `hashlib` is faster, but loading its OpenSSL takes 3 ms. For a command that reads a few notes,
+    the interpreter's own module takes less time in all.
     """
     if size < _LARGE_BYTES and "hashlib" not in sys.modules:
         return _own_module()
@@ -46,7 +49,7 @@ def _hashing(size: int) -> Any:
 
 @cache
 def _own_module() -> Any:
-    """The interpreter's own module, or `hashlib` if it has none."""
+    """Return the interpreter's own module for SHA-256. If it has no such module, `hashlib`."""
     for name in _OWN_MODULES:
         with suppress(ImportError):
             return import_module(name)

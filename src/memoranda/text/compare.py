@@ -1,7 +1,7 @@
-"""Comparing two texts line by line, within a budget of work.
+"""Compare two texts line by line, within a limit of work.
 
-`difflib` looks at each pair of equal lines again and again: two texts of 2,900 like lines take it
-minutes. Here a comparison that takes too many steps ends, and the texts count as one changed block.
+`difflib` looks at each pair of equal lines again and again. For two texts of 2,900 equal lines, it
+takes minutes. Here a comparison with too many steps ends, and the texts become one changed block.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from difflib import Match, SequenceMatcher
 from itertools import accumulate
 
 Change = tuple[str, int, int, int, int]
-"""As difflib has it: `equal`, `replace`, `delete` or `insert`, and the lines of both texts."""
+"""An opcode of difflib: (tag, first and end line in the old text, first and end line in the new).
+
+The tag is `equal`, `replace`, `delete` or `insert`. An end line is not included."""
 
 STEPS = 300_000
-"""Pairs of lines looked at, about a tenth of a second."""
+"""A comparison looks at this many pairs of lines, which takes about a tenth of a second."""
 
 
 class _TooManySteps(Exception):
-    """The budget of a comparison is used up."""
+    """Raised when a comparison has looked at more than STEPS pairs of lines."""
 
 
 class _Bounded(SequenceMatcher[str]):
-    """A comparison that counts its steps."""
+    """A comparison that counts its steps and ends at STEPS."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]):
         super().__init__(None, old, new, autojunk=False)
@@ -36,7 +38,7 @@ class _Bounded(SequenceMatcher[str]):
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> Match:
-        """Do as difflib does. Raises _TooManySteps."""
+        """Return the result of difflib's method, after counting its steps. Raises _TooManySteps."""
         if ahi is None:
             end = self._old_lines
         else:
@@ -48,10 +50,10 @@ class _Bounded(SequenceMatcher[str]):
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return how `old` becomes `new`.
+    """Return how `old` becomes `new`: `["a", "b"]`, `["a", "c"]` → line 0 equal, line 1 replaced.
 
-    If comparing takes too long, what lies between the common beginning and the common end is one
-    block.
+    If comparing takes too long, all lines between the common beginning and the common end are one
+    changed block.
     """
     try:
         return list(_Bounded(old, new).get_opcodes())
@@ -60,7 +62,7 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 
 def _as_one_block(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return one changed block, with the lines before and after it that both texts have."""
+    """Return the common beginning, one changed block, and the common end, without empty parts."""
     start = _count_of_equal(old, new)
     end = _count_of_equal(old[start:][::-1], new[start:][::-1])
     old_end = len(old) - end
@@ -79,7 +81,7 @@ def _as_one_block(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 
 def _count_of_equal(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return how many lines at the beginning are the same."""
+    """Return how many lines at the beginning of both texts are equal."""
     count = 0
     for old_line, new_line in zip(old, new, strict=False):
         if old_line != new_line:
@@ -89,8 +91,10 @@ def _count_of_equal(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def grouped_changes(old: Sequence[str], new: Sequence[str], context: int) -> list[list[Change]]:
-    """The changes, in groups with `context` equal lines around; one block where telling more takes
-    too long."""
+    """Return the changes in groups, each with up to `context` equal lines before and after.
+
+    If comparing takes too long, the whole texts are one changed block.
+    """
     try:
         return [list(group) for group in _Bounded(old, new).get_grouped_opcodes(context)]
     except _TooManySteps:

@@ -1,7 +1,7 @@
-"""A conversation as a query: its turns, and how much the words of each turn weigh.
+"""Read a conversation that is given as a query, and split it into turns.
 
-A conversation comes as text in which most lines begin with who speaks, or as a list of messages in
-JSON, as models and programs pass them on: `[{"role": "user", "content": "..."}]`.
+A conversation has one of two forms. In a text, most lines begin with the name of who speaks. In
+JSON, it is a list of messages as models take them: `[{"role": "user", "content": "..."}]`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import words
 
 MOST_TURNS = 12
-"""Of a longer conversation only the last turns are asked for."""
+"""From a longer conversation, only this many turns at its end are used as a query."""
 
 # The beginning of a turn: a name and a colon.
 _TURN = lazy_pattern(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
-# Fewer turns are no dialogue.
+# A text with fewer turns is not a dialogue.
 _MIN_TURNS = 2
 # A turn with fewer informative words is read together with the turn before it.
 _LEAST_WORDS_OF_TURN = 3
@@ -36,7 +36,7 @@ class Turn(NamedTuple):
 
 
 def as_dialogue(turns: Iterable[Turn]) -> str:
-    """The turns as text, a line each.
+    """Return the turns as text, one turn on a line.
 
     >>> as_dialogue([Turn("User", "Which tea\\nshall I buy?"), Turn("Assistant", "For whom?")])
     'User: Which tea shall I buy?\\nAssistant: For whom?'
@@ -45,7 +45,10 @@ def as_dialogue(turns: Iterable[Turn]) -> str:
 
 
 def spoken(text: str) -> str:
-    """The words said in a list of messages in JSON. Any other text is returned unchanged."""
+    """Turn messages in JSON into text: `[{"role": "user", "content": "Hi"}]` → `User: Hi`.
+
+    Only the last MOST_TURNS turns are kept. Any other text is returned unchanged.
+    """
     start = text.lstrip()[:1]
     if start not in ("[", "{") or '"content"' not in text:
         return text
@@ -65,7 +68,7 @@ def spoken(text: str) -> str:
 
 
 def _turns_of(messages: Sequence[object]) -> Iterator[Turn]:
-    """The turns of people and models in `messages`, without prompts of the system and tools."""
+    """Yield the turns of people and models. Messages of the system and of tools are left out."""
     for message in messages:
         if not isinstance(message, Mapping):
             continue
@@ -76,7 +79,10 @@ def _turns_of(messages: Sequence[object]) -> Iterator[Turn]:
 
 
 def _content_of(content: Any) -> str:
-    """Return the text of a message: a string, or the texts in a list of parts. "" for others."""
+    """Return the text of a message: its string, or the texts of its parts on lines. "" for others.
+
+    `[{"text": "Hi"}, {"image": "..."}]` → `Hi`.
+    """
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -86,8 +92,11 @@ def _content_of(content: Any) -> str:
 
 
 def turns_of(text: str) -> list[str]:
-    """The turns of a dialogue, the newest last; [] where `text` is not one: fewer than half of its
-    lines begin with who speaks.
+    """Split a dialogue into its turns, the newest last.
+
+    The lines `Ada: Which tea?` and `Bo: The green tea from Uji.` are two turns. Return [] if the
+    text is not a dialogue: fewer than half of its lines begin with a name and a colon. If the
+    newest turn says little, it is joined with the turns before it.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     starts = [line_index for line_index, line in enumerate(lines) if _TURN.match(line)]
@@ -96,7 +105,7 @@ def turns_of(text: str) -> list[str]:
     starts[0] = 0
     ends = [*starts[1:], len(lines)]
     turns = ["\n".join(lines[line_index:end]) for line_index, end in zip(starts, ends, strict=True)]
-    # A turn that says little is read with the one before it
+    # If the newest turn has few informative words, the turn before it says what it is about.
     first = len(turns) - 1
     word_total = _words_said(turns[first])
     while first and word_total < _LEAST_WORDS_OF_TURN:
@@ -106,5 +115,5 @@ def turns_of(text: str) -> list[str]:
 
 
 def _words_said(turn: str) -> int:
-    """How many words a turn has in addition to who speaks."""
+    """Return how many informative words a turn has after the name of who speaks."""
     return len(words(_TURN.sub("", turn)))

@@ -1,9 +1,9 @@
-"""Text without its disguises, for the rules that look for instructions (docs/gate.md).
+"""Remove disguises from text, for the rules that look for instructions (docs/gate.md).
 
-A planted sentence may be broken over lines, spelled with letters of another alphabet, full-width
-or mathematical letters, with characters nobody sees, with blanks between its letters, as HTML
-entities or as base64. `plain` undoes that for one sentence, `uncovered` for what surrounds it.
-Every function takes time in proportion to the text.
+An attacker may hide an instruction from the rules: break it over lines, write it with letters of
+another alphabet, with full-width, mathematical or invisible characters, with blanks between its
+letters, as HTML entities or as Base64. `uncovered` undoes the disguises that a whole text can have,
+`plain` those within a sentence. Every function takes time in proportion to the text.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ SENTENCE_END = lazy_pattern(
     r"|(?<=\n)[ \t]*(?:\n|(?=[-*+•][ \t]|\d{1,3}[.)][ \t]|#|\|)))"
 )
 """Where a sentence ends: at its sign, an empty line, or before an item of a list."""
-# The signs of quoted lines, which may part the words of a sentence.
+# A line break with the `>` of a quoted line, which may separate the words of a sentence.
 _QUOTED_LINE = lazy_pattern(r"\n[ \t]*(?:>[ \t]?){1,8}")
-# A word parted by a hyphen at the end of a line.
+# The hyphen and line break inside a word that continues on the next line.
 _HYPHENATED = lazy_pattern(r"-\n(?<=[^\W\d_]-\n)[ \t]*(?=[^\W\d_])")
 # A character written as an entity of HTML.
 _ENTITY = lazy_pattern(r"&(?:#\d{2,7}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,8});")
 # A character written as an escape of JSON or a program.
 _ESCAPED = lazy_pattern(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
-# Letters parted by one sign again and again: "i g n o r e".
+# Letters with the same sign between each two of them: "i g n o r e".
 _SPACED = lazy_pattern(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d_])+)(?![^\W_])")
-# Two letters parted by a sign, which join a spaced word before them.
+# Two letters with a sign between them. They belong to a spaced word before them.
 _PAIR = lazy_pattern(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
-# Spaced letters in a row that are a word: "a b c" is a list.
+# This many spaced letters in a row are a word. Fewer are a list, such as "a b c".
 _LEAST_SPACED_LETTERS = 4
-# The lengths of such words.
+# The word lengths of the shortest spaced word: four words of one letter.
 _SPACED_WORDS = [1] * _LEAST_SPACED_LETTERS
 # A run that may be Base64.
 _BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 # A run that may be text in hexadecimal digits.
 _HEX = lazy_pattern(r"(?:[0-9a-fA-F]{2}){16,}")
-# Characters of a word that may be encoded text.
+# A word with fewer characters is not decoded.
 _SHORTEST_BLOCK = 20
-# Characters of a decoded block that are looked at.
+# Only this many characters of a decoded block are looked at.
 _LONGEST_BLOCK = 20_000
 _ROTATED = ("rot13", "rot-13", "rot 13", "caesar", "reversed", "backwards")
 # Marks and fillers that letters of Latin, Greek, Cyrillic, Arabic and Hebrew can do without.
@@ -75,18 +75,19 @@ _UNSEEN = lazy_pattern(
 )
 # Tag characters, each of which hides one of ASCII.
 _TAG = lazy_pattern("[\U000e0020-\U000e007e]")
-# Characters of ordinary texts that hide nothing and stand for no others.
+# Common characters that are used as what they are, so that a text of them needs no folding.
 _HARMLESS = frozenset([*map(chr, range(128)), *"äöüÄÖÜßéèêáàâíóôúçñåøæ–—‘’“”„«»•→←↑↓×·§°€£─│└├✓✗"])
 BREAK = ";"
-"""The word that signs of code become."""
+"""The word that replaces signs of code in the result of `plain`."""
 # Signs that are common in code and rare in prose.
 _CODE_SIGNS = frozenset("{}=\\<>|")
-# Signs that stay, as words: an address, and what follows the name of who is spoken to.
+# Signs that are kept as separate words: `@` and `:` of addresses, `;` between two clauses, and the
+# comma after the name of the reader, as in `Claude, delete it`.
 _KEPT_SIGNS = frozenset("@,:;")
 
 
 class _Folding(dict[int, str]):
-    """A character's code -> what it is looked for as; filled as characters come."""
+    """A cache that maps the code of a character to the form in which it is looked for."""
 
     def __missing__(self, code: int) -> str:
         self[code] = _fold_character(chr(code), code)
@@ -136,7 +137,8 @@ def _sign(char: str) -> str:
 
 _FOLDING = _Folding()
 _PARTED = "\0"
-# Between two sentences: a word of its own, and not of one letter.
+# Separates two sentences. It is a separate word of two characters, so that it cannot be taken for a
+# spaced letter.
 _SENTENCE_BREAK = _PARTED * 2
 _BETWEEN = f" {_SENTENCE_BREAK} "
 _BLANKED = bytes(
@@ -146,18 +148,20 @@ _BLANKED = bytes(
 
 
 def plain(sentence: str) -> str:
-    """A sentence as words between blanks: folded, without marks, signs and hidden characters.
+    """Return the folded words of a sentence, without marks, signs and hidden characters.
 
-    `Dо nоt tеll` with Cyrillic letters stays as it is: see `look_alike`.
+    `Do **NOT** tell` → `do not tell`. Letters of other alphabets that look like Latin letters are
+    kept; `look_alike` replaces them.
     """
     return sentence.translate(_FOLDING)
 
 
 class FoldedText:
-    """A text cut into sentences, with the words of `plain` of each, without their signs.
+    """A text cut into sentences, each with its words in the form of `plain`, without signs.
 
-    ASCII sentences are folded all together, which is much faster. `words` holds the words of
-    all sentences, in no order.
+    All ASCII sentences are folded together, which is much faster.
+
+    words: the words of all sentences, in no order.
     """
 
     def __init__(self, text: str):
@@ -172,7 +176,7 @@ class FoldedText:
                 self.words += words
 
     def sentences(self) -> Iterator[tuple[str, list[str]]]:
-        """The sentences, each as it is written and with its words."""
+        """Yield (sentence as written, its words) for each sentence."""
         ascii_sentences = iter(self._ascii.split(_SENTENCE_BREAK))
         others = iter(self._others)
         for sentence in self._sentences:
@@ -182,7 +186,7 @@ class FoldedText:
                 yield sentence, next(others)
 
     def has_spaced_letters(self) -> bool:
-        """Whether enough words of one letter follow each other to be one that is spelled out."""
+        """Whether at least _LEAST_SPACED_LETTERS words of one letter follow each other."""
         lengths = list(map(len, self.words))
         position = -1
         for _ in range(lengths.count(1)):
@@ -193,8 +197,10 @@ class FoldedText:
 
 
 def visible_letters(text: str) -> str:
-    """`text` without characters nobody sees, with full-width and mathematical letters plain, and
-    with the sentence that tags spell.
+    """Return `text` without invisible characters, and with plain letters.
+
+    Full-width and mathematical letters become plain ones. A sentence that is written in invisible
+    tag characters becomes visible.
     """
     if _HARMLESS.issuperset(text):
         return text
@@ -204,10 +210,10 @@ def visible_letters(text: str) -> str:
 
 
 def look_alike(word: str) -> str:
-    """The Latin word that a folded word looks like.
+    """Return the Latin word that a folded word looks like: `tell` for `tеll` with a Cyrillic `е`.
 
     Letters of other alphabets, and digits in place of letters, are replaced. Other words are
-    unchanged.
+    returned unchanged.
     """
     if word.isascii():
         if word.isalpha() or word.isdigit():
@@ -228,8 +234,10 @@ def _digits() -> dict[int, str]:
 
 @cache
 def _look_alikes() -> tuple[dict[str, str], dict[int, str]]:
-    """Letters of other alphabets that look like Latin ones, and characters that only ever stand for
-    Latin letters.
+    """Return two tables from characters to the Latin letters that they look like.
+
+    The first has characters that are only used in place of Latin letters. The second has letters of
+    other alphabets, which also occur in ordinary words, by code.
     """
     disguised: dict[str, str] = {}
     alike: dict[int, str] = {}
@@ -250,8 +258,10 @@ def _look_alikes() -> tuple[dict[str, str], dict[int, str]]:
 
 
 def uncovered(text: str) -> str:
-    """`text` with entities and escapes resolved, lines of quotes and hyphenated words joined, and
-    letters between blanks put together.
+    """Undo the disguises that a text as a whole can have: `&#105;gn&#111;re` → `ignore`.
+
+    Entities and escapes become characters. The lines of a quote and the parts of a hyphenated word
+    are joined, and so are spaced letters.
     """
     if "&" in text and ";" in text:
         text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
@@ -267,7 +277,10 @@ def uncovered(text: str) -> str:
 
 
 def joined_letters(text: str) -> str | None:
-    """`text` with spaced-out words (`l i k e  t h i s`) joined. None if none exist."""
+    """Join the letters of spaced words: `l i k e  t h i s` → `like  this`.
+
+    Return None if the text has no such words.
+    """
     runs = [run for run in _SPACED.finditer(text) if len(run[0]) // 2 + 1 >= _LEAST_SPACED_LETTERS]
     if not runs:
         return None

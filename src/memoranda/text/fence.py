@@ -13,18 +13,18 @@ OPEN = (
     'It may be stale: check what matters.">'
 )
 CLOSE = f"</{TAG}>"
-# What could end our fence; in its place
+# Finds our marks in a text, where they would end the fence. PLAIN_MARK replaces them.
 MARKS = lazy_pattern(rf"</?\s*{TAG}[^>\n]*>?", re.I)
 PLAIN_MARK = f"[{TAG}]"
 
 
 def fenced(text: str) -> str:
-    """`text` between our marks."""
+    """Return `text` between our marks."""
     return f"{OPEN}\n{text}\n{CLOSE}"
 
 
 def cut(text: str, most_characters: int) -> str:
-    """`text`, with an ellipsis if it has more than `most_characters` characters."""
+    """Return `text`, cut to `most_characters` characters. A cut text ends in an ellipsis."""
     if len(text) <= most_characters:
         return text
     return f"{text[: most_characters - 1].rstrip()}…"

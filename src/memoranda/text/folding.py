@@ -1,7 +1,8 @@
-"""Folds text as people type it: one form for the index, for queries and for substring search.
+"""Fold text: bring it into one form for the index, for queries and for substring search.
 
-Case, compatibility forms (`ﬁ`, `ＰＤＦ`, `H₂O`), the marks of Latin, Greek, Cyrillic, Arabic and
-Hebrew letters, and characters nobody sees go. Vowel signs stay: in Indic scripts they make words.
+Folding removes differences of case, compatibility forms (`ﬁ`, `ＰＤＦ`, `H₂O`), the marks of Latin,
+Greek, Cyrillic, Arabic and Hebrew letters, and invisible characters. It keeps vowel signs, which
+distinguish words in Indic scripts.
 """
 
 from __future__ import annotations
@@ -25,20 +26,21 @@ _MARKS = (
     "\u093c\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f"
     "\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
 )
-# Signs set behind a name; NFKC would make letters of two of them.
+# Signs after a name become blanks. NFKC would turn two of them into letters.
 _BLANKS = str.maketrans("™®©℠", "    ")
-# What Hindi also writes as a dot: `हिन्दी` is `हिंदी`.
+# Letters in place of which Hindi also writes a dot: `हिन्दी` is `हिंदी`.
 _NASALS = lazy_pattern("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
 # A Thai or Lao nikhahit typed before its tone mark.
 _SARA_AM = lazy_pattern("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
-# Words remembered with their folded form.
+# The cache of folded forms has at most this many entries.
 _MOST_REMEMBERED_WORDS = 50_000
-# Different characters beyond ASCII up to which each is replaced in the whole text.
+# In a text with at most this many different characters beyond ASCII, each of them is replaced in
+# the whole text, which is faster than folding each run.
 _FEW_FOREIGN_CHARACTERS = 120
 _GONE = ("Cf", "Co")
 _ASCII = bytes(range(128))
-# Characters that are folded alike whatever is beside them: most of what Europe and East Asia
-# write. Characters that are part of sequences are not among them.
+# Characters whose folded form does not depend on their neighbors: most letters of Europe and East
+# Asia. Characters that can be part of a sequence are not among them.
 _ALONE = f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[{_STABLE}]"
 
 
@@ -55,7 +57,7 @@ def _mark() -> re.Pattern[str]:
 
 @cache
 def _table() -> tuple[dict[str, str], re.Pattern[str]]:
-    """The folded form of single characters, and a pattern of the sequences of several."""
+    """Return (character -> its folded form, pattern of sequences that are folded as a whole)."""
     text = Path(__file__).with_name("letters.txt").read_text(encoding="utf-8")
     pairs = [line.split() for line in text.splitlines() if not line.startswith("#")]
     table = {
@@ -67,7 +69,7 @@ def _table() -> tuple[dict[str, str], re.Pattern[str]]:
 
 
 class _Characters(dict[str, str]):
-    """A character of a text in NFKC with case folded -> what it is folded to."""
+    """A cache that maps a character, after NFKC and folding of case, to its folded form."""
 
     def __missing__(self, character: str) -> str:
         self[character] = folded = _folded_character(character)
@@ -75,7 +77,7 @@ class _Characters(dict[str, str]):
 
 
 class _Alone(dict[str, str | None]):
-    """A character to its folded form at any place. None if that depends on its surroundings."""
+    """A cache that maps a character to its folded form. None if this form depends on neighbors."""
 
     def __missing__(self, character: str) -> str | None:
         _, sequences = _table()
@@ -85,7 +87,10 @@ class _Alone(dict[str, str | None]):
 
 
 class _Runs(dict[str, str]):
-    """A run of characters beyond ASCII -> the run folded. Emptied when it has grown large."""
+    """A cache that maps a run of characters beyond ASCII to its folded form.
+
+    It is emptied when it has _MOST_REMEMBERED_WORDS entries.
+    """
 
     def __missing__(self, run: str) -> str:
         if len(self) >= _MOST_REMEMBERED_WORDS:
@@ -100,8 +105,7 @@ _RUNS = _Runs()
 
 
 def fold(text: str) -> str:
-    """`text` in the form used for comparison, independent of how and on which keyboard it was
-    typed.
+    """Return `text` in the form in which texts are compared, however they were typed.
 
     `Straße` and `STRASSE` become `strasse`, `Ærø` `aero`, `ёлка` `елка`, `مُدَرِّس` `مدرس`.
     """
@@ -114,7 +118,7 @@ def fold(text: str) -> str:
         folded = {character: _ALONE_FOLDED[character] for character in foreign}
     if not folded or None in folded.values():
         return _pattern_of_changes().sub(lambda run: _RUNS[run[0]], low)
-    # Much faster than a look at each run
+    # Replacing each character in the whole text is much faster than folding each run.
     for character, folded_character in folded.items():
         if folded_character is not None and folded_character != character:
             low = low.replace(character, folded_character)
@@ -122,9 +126,7 @@ def fold(text: str) -> str:
 
 
 def beyond_ascii(text: str) -> str:
-    """The characters of `text` beyond ASCII, usually few: made much faster than `re` looks through
-    the text.
-    """
+    """Return the characters of `text` beyond ASCII: `Öl für Ø` → `ÖüØ`. Faster than a pattern."""
     return (
         text.encode("utf-8", "surrogatepass")
         .translate(None, _ASCII)
@@ -157,7 +159,8 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
     places.extend(range(position, len(text)))
 
     if "".join(pieces) != folded:
-        # A mark apart from its letter was composed: places are right to some characters.
+        # NFKC has joined marks with their letters, so exact places are unknown. They are estimated
+        # from the lengths of both texts, and may be some characters off.
         share = len(text) / max(1, len(folded))
         places = [int(offset * share) for offset in range(len(folded))]
     return folded, places

@@ -35,6 +35,8 @@ _DIGITS = "0123456789"
 _FEW_WORDS = 30
 # The shortest number of a card.
 _CARD_DIGITS = 13
+# Characters behind a cut that are looked at, too, for a secret that goes over it.
+_LONGEST_SECRET = 4_000
 # Different words that a seed phrase has at least.
 _SEED_WORDS = 9
 # Signs that people put into passwords.
@@ -258,6 +260,14 @@ class Rules:
     def redacted(self, text: str, held: Collection[str] | None = None) -> str:
         """Replace every secret in `text` by `[redacted: id]`. `held` is as for `find`."""
         return redact(text, self.find(text, SECRET, held=held))
+
+    def redacted_beginning(self, text: str, length: int) -> str:
+        """Return the first `length` characters of a text after its secrets are replaced.
+
+        A secret that goes over the cut is replaced, too. Cut first, it would have lost the form by
+        which it is known, and its beginning would be left.
+        """
+        return self.redacted(text[: length + _LONGEST_SECRET])[:length]
 
     def phrases_near(self, kind: str) -> list[str]:
         """Return the words of `near` in rules of `kind` that are phrases of several words."""

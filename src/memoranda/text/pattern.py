@@ -21,15 +21,16 @@ class _Uncompiled:
 
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(self._source, self._flags)
-        # From now on they are found without this call, as fast as on the pattern itself
+        # The methods become attributes of this object, so the next call finds them directly.
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)
 
 
 def lazy_pattern(source: str, flags: int | re.RegexFlag = 0) -> re.Pattern[str]:
-    """The pattern `re.compile` would return, compiled at the first use of one of its methods.
+    """Return an object that behaves like `re.compile(source, flags)`.
 
-    A `source` that cannot be compiled raises `re.error` then.
+    The pattern is compiled when one of its methods is first used. A wrong `source` raises
+    `re.error` only then.
     """
     return cast("re.Pattern[str]", _Uncompiled(source, flags))

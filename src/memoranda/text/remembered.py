@@ -20,7 +20,10 @@ _results: ContextVar[dict[Any, Any] | None] = ContextVar("results", default=None
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Inside, functions marked by `remembered` keep their results; at the end they are dropped."""
+    """Let functions marked by `remembered` keep their results while the context is open.
+
+    Leaving the context drops the results.
+    """
     token = _results.set({})
     try:
         yield
@@ -29,9 +32,9 @@ def remembering() -> Iterator[None]:
 
 
 def remembered(function: Callable[P, T]) -> Callable[P, T]:
-    """`function`, which returns its earlier result for the same arguments inside `remembering`.
+    """Decorate a function: inside `remembering`, a repeated call returns the earlier result.
 
-    For pure functions of positional arguments whose results nobody changes.
+    The function must be pure and take positional arguments. Its results must not be changed.
     """
 
     @wraps(function)

@@ -1,11 +1,11 @@
-"""Which texts UTF-8 can hold, and what to make of the others; and text of unknown origin made
-harmless to show.
+"""Repair texts that UTF-8 cannot encode, and make texts of unknown origin harmless to show.
 
-A lone surrogate comes from a JSON escape or from bytes that are no UTF-8 (`surrogateescape`). What
-acts on a terminal or hides from the eye becomes a visible escape. Zero-width joiners stay between
-letters and emoji, where Persian, Indic scripts and families of emoji need them, and so do the tags
-of a flag and the variant of an ideograph; everywhere else they are escaped like all format
-characters.
+UTF-8 cannot encode a lone surrogate, which comes from a JSON escape or from bytes that are not
+UTF-8 (`surrogateescape`).
+
+To be shown, characters that act on a terminal or are invisible become visible escapes. A few
+invisible characters stay where a script needs them: zero-width joiners between letters (Persian,
+Indic scripts) and emoji, the tags of a flag, and the variant of an ideograph.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memoranda.text.pattern import lazy_pattern
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 """Control characters and line breaks of every kind, for a character class of `re`."""
 SURROGATES = r"\ud800-\udfff"
-# Blanks inside a line; those that indent it stay.
+# Blanks inside a line. Blanks that indent a line do not match.
 _BLANKS = lazy_pattern(r"(?<=[^ \t])[ \t]+")
 _BASIC = r"[^\x00-\u024f\u2000-\u206f\ufeff]"
 _KEPT = (
@@ -33,12 +33,12 @@ _UNSEEN = (
     r"\U000e0000-\U000e0fff"
 )
 _ESCAPED = r"\\(?:[nr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U000[0-9a-f]{5})"
-# Compiled when first needed
+# The source of a pattern that is compiled at its first use.
 _KEPT_OR_UNSEEN = f"(?:{_KEPT})|([{_UNSEEN}])"
 
 
 def is_valid_unicode(text: str) -> bool:
-    """Whether `text` holds no lone surrogate, so that UTF-8 can hold it."""
+    """Whether `text` has no lone surrogate, so that UTF-8 can encode it."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -61,7 +61,7 @@ def sqlite_text(text: str) -> str:
 
 
 def sqlite_value(value: Any) -> Any:
-    """`value` with `sqlite_text` applied to every string in a dict, list, tuple or dataclass."""
+    """Return `value` with `sqlite_text` applied to each str in a dict, list, tuple or dataclass."""
     if isinstance(value, str):
         return sqlite_text(value)
     if isinstance(value, dict):
@@ -82,8 +82,9 @@ def one_line(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    r"""`text` with the characters that `flat` would escape in place of what looks like it did:
-    `\x1b`, `\n`, `\u202e`. Other escapes stay."""
+    r"""Undo `flat`: replace escapes such as `\x1b`, `\n` and `\u202e` by their characters.
+
+    Escapes that `flat` never writes are left unchanged."""
     if "\\" not in text:
         return text
 
@@ -105,9 +106,11 @@ def cut_bytes(text: str, limit: int) -> str:
 
 
 def compared_lines(text: str) -> tuple[str, ...]:
-    """The lines of a text as merging compares them: CRLF, blanks at line ends, runs of blanks
-    inside a line and blank lines do not count; case, indentation, order and every other character
-    do. Source: contract 001, 18.6."""
+    """Return the lines of a text in the form in which merging compares them (contract 001, 18.6).
+
+    Differences of line ends, blanks at line ends, runs of blanks inside a line, and blank lines are
+    removed. Case, indentation, order and all other characters are kept.
+    """
     lines = (
         _BLANKS.sub(" ", line.rstrip(" \t")) for line in text.replace("\r\n", "\n").split("\n")
     )
@@ -115,19 +118,22 @@ def compared_lines(text: str) -> tuple[str, ...]:
 
 
 def escape(character: str) -> str:
-    r"""A character as Python writes it: `\x1b`, `\n`, `\u202e`, `\U000e0041`."""
+    r"""Return the escape of a character in Python: `\x1b`, `\n`, `\u202e`, `\U000e0041`."""
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
 def json_escape(character: str) -> str:
-    r"""A character as JSON writes it in a string: `\u001b`."""
+    r"""Return the escape of a character in a JSON string: `\u001b`."""
     import json
 
     return json.dumps(character)[1:-1]
 
 
 def visible(text: str, escaped: Callable[[str], str] = escape) -> str:
-    """Escape control, bidi and other invisible characters. Line feeds, tabs and CR LF stay."""
+    """Escape control, bidi and other invisible characters. Line feeds, tabs and CR LF stay.
+
+    escaped: returns the escape of a character.
+    """
     if text.isprintable():
         return text
     if "\r\n" in text:
@@ -136,7 +142,7 @@ def visible(text: str, escaped: Callable[[str], str] = escape) -> str:
 
 
 def flat(text: str) -> str:
-    """`text` on one line: as `visible`, and what breaks a line or moves the cursor is escaped too."""
+    """Return `text` as one line: also escape line breaks and tabs, which `visible` keeps."""
     if text.isprintable():
         return text
     return visible(text.replace("\r", r"\r").replace("\n", r"\n").replace("\t", " "))

@@ -1,4 +1,4 @@
-"""Paths as people type them: `~` is expanded, and what this system cannot mean is refused."""
+"""Read paths that people type: expand `~`, and refuse paths of another system."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHARE = lazy_pattern(r"\\\\[^\\/]+[\\/]")
 
 
 def user_path(path: str | os.PathLike[str]) -> Path:
-    """The path with `~` expanded.
+    """Return the path with `~` expanded: `~/notes` → `/home/ada/notes`.
 
     Raises InvalidInput for a Windows path on another system, and for `~` if the home folder is
     unknown.
@@ -25,7 +25,7 @@ def user_path(path: str | os.PathLike[str]) -> Path:
     if os.name == "posix":
         _refuse_windows_path(text)
     expanded = os.path.expanduser(text)
-    # ~draft, of no user and with no folder below it, is a name, as in a shell
+    # `~draft`, if there is no user `draft`, is the name of a file, as in a shell.
     is_folder = expanded == "~" or "/" in expanded
     if expanded.startswith("~") and is_folder:
         raise InvalidInput(
@@ -36,14 +36,14 @@ def user_path(path: str | os.PathLike[str]) -> Path:
 
 
 def absolute_path(path: str | os.PathLike[str]) -> str:
-    """The path from the root of the file system. Raises as `user_path`."""
+    """Return the path from the root of the file system. Raises InvalidInput (`user_path`)."""
     return os.path.abspath(user_path(path))
 
 
 def user_folder() -> Path | None:
-    """The folder of the user this process runs as.
+    """Return the home folder of the user of this process.
 
-    None if unknown, as in a container with a foreign uid.
+    None if unknown, as in a container in which the user id has no entry.
     """
     expanded = os.path.expanduser("~")
     if expanded.startswith("~"):

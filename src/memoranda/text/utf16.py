@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import codecs
 
-# Bytes looked at to recognise UTF-16.
+# This many bytes are looked at to recognize UTF-16.
 _SAMPLE_BYTES = 4_096
 
 
 def utf16_coding(data: bytes) -> str | None:
-    """The coding of UTF-16 bytes, recognized by the byte order mark or by a zero in most pairs of
-    bytes.
+    """Return the coding of UTF-16 bytes: `utf-16`, `utf-16-le` or `utf-16-be`. None for others.
 
-    None for any other bytes.
+    The coding is recognized by the byte order mark, or by a zero in most pairs of bytes.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
@@ -30,7 +29,7 @@ def utf16_coding(data: bytes) -> str | None:
 
 
 def utf16_text(data: bytes) -> str | None:
-    """The text of UTF-16 bytes, without the byte order mark. None for any other bytes."""
+    """Return the text of UTF-16 bytes, without the byte order mark. None for any other bytes."""
     coding = utf16_coding(data)
     if coding is None:
         return None

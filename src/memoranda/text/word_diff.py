@@ -22,8 +22,9 @@ class Part(NamedTuple):
 
 
 def changed_words(old_text: str, new_text: str) -> list[Part]:
-    """Compare two texts word by word. Returns one list of parts: words of both, of the old, and of
-    the new text.
+    """Compare two texts word by word. Return the parts of both texts in one list.
+
+    `buy tea`, `buy milk` → `buy ` (SAME), `tea` (OLD), `milk` (NEW).
     """
     old_words = _WORDS.findall(old_text)
     new_words = _WORDS.findall(new_text)

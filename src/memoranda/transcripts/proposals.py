@@ -165,11 +165,12 @@ def _questions(memory: MemorySession) -> Iterator[ReviewItem]:
         if proposal.has_time:
             day = f"{proposal.time:%Y-%m-%d}"
         place = ", ".join(filter(None, (turn.agent, Path(turn.folder).name, day)))
-        line = f'"{flat(one_line(proposal.text))}" ({flat(place)})'
+        subject = flat(one_line(proposal.text))
+        line = f'"{subject}" ({flat(place)})'
         ref = ref_of(turn)
         text = f"Remember what was said in a session? {line} memory transcripts show {ref}"
         choices = (("y", _YES), ("n", "no"))
-        yield ReviewItem(proposal.key, KIND, text, (ref,), choices, (line,))
+        yield ReviewItem(proposal.key, KIND, text, (ref,), choices, (line,), subject)
 
 
 def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:

@@ -273,9 +273,10 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
                     state.add_failure(
                         refused.bank, message, severity, memory.clock(), refused.is_in_replies
                     )
-        return Reply(
-            json.dumps(data, ensure_ascii=False, indent=2), data, is_error=refused is not None
-        )
+        text = json.dumps(data, ensure_ascii=False, indent=2)
+        if refused is None:
+            return Reply(text, data)
+        return Reply(text, data, is_error=True, message=str(refused))
 
     accepts = {"properties": types, "required": required}
     title = definition["title"]

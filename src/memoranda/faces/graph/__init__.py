@@ -133,4 +133,4 @@ def _schema(row: dict[str, Any], data: dict[str, Any], like: str | None) -> dict
 
 def _refuse(error: MemorandaError) -> Reply:
     """Return the reply for an error, which is only text (contract 002, 3)."""
-    return Reply(str(error), is_error=True)
+    return Reply(str(error), is_error=True, advice=error.advice)

@@ -13,7 +13,7 @@ from memoranda.clock import milliseconds, seconds
 from memoranda.documents.cutting import longest
 from memoranda.documents.listed import Listed
 from memoranda.engine.entries import Entries, EntryError
-from memoranda.errors import MemorandaError, ProjectOutOfReach
+from memoranda.errors import Advice, MemorandaError, ProjectOutOfReach
 from memoranda.faces.arguments import Arguments, has_surrogate
 from memoranda.faces.reply import Reply
 from memoranda.faces.tool import function_of
@@ -55,11 +55,18 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
         run = function_of(tool, sys.modules[__name__])
         return Reply(run(entries, arguments, form))
     except (KvRefused, EntryError, ProjectOutOfReach) as error:
-        message = str(error)
+        return _error_reply(str(error), form, error.advice)
     except MemorandaError as error:
-        message = f"Internal error in {tool}: {error}"
-    text = json.dumps({"status": "error", "error": message, "isError": True}, indent=2)
-    return Reply(text if form == "json" else f"## ❌ Error\n**{message}**", is_error=True)
+        return _error_reply(f"Internal error in {tool}: {error}", form, error.advice)
+
+
+def _error_reply(message: str, form: str, advice: Advice | None) -> Reply:
+    """Return the reply for an error in the form asked for (contract 004)."""
+    if form == "json":
+        text = json.dumps({"status": "error", "error": message, "isError": True}, indent=2)
+    else:
+        text = f"## ❌ Error\n**{message}**"
+    return Reply(text, is_error=True, advice=advice, message=message)
 
 
 def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -523,9 +522,11 @@ def _search_text(hits: Hits, words: str, page: Page, listed: Listed, blocks: lis
     if words:
         head += f' for "{short(words, 200)}"'
     if hits.relaxed:
-        reasons = chain.from_iterable(hit.why for hit in hits)
-        spelled = next((why for why in reasons if why.startswith("spelled: ")), "")
-        head += f" (not as written; {flat(spelled)})" if spelled else " (relaxed: not all words)"
+        spelled = next((hit.spelled for hit in hits if hit.spelled), ())
+        if spelled:
+            head += f" (not as written; spelled: {flat(', '.join(spelled))})"
+        else:
+            head += " (relaxed: not all words)"
     hint = ""
     if not hits.total:
         hint = "Try fewer or other words, search_type=title, or list_directory."

@@ -210,7 +210,7 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
                 begin = text[: _ERROR_CHARACTERS - _ERROR_END_CHARACTERS]
                 text = f"{begin} … {text[-_ERROR_END_CHARACTERS:]}"
             data["error"] = text + end
-        return Reply(text + end, data, reply.is_error, hint=reply.hint)
+        return Reply(text + end, data, reply.is_error, hint=reply.hint, advice=reply.advice)
 
     return answer
 

@@ -60,9 +60,9 @@ from memoranda.text.unicode import flat, sqlite_text, visible
 
 # In a strict search, this many of the best notes by BM25 are read and ranked.
 _MAX_READ_BY_BM25 = 20
-# So are this many of the notes with the words in their names.
+# So many more are read that have the words in title, headings or tags.
 _MAX_READ_BY_NAME = 10
-# If more notes match a single word, they stay newest first.
+# If more notes match a single word, they are not sorted by BM25 but returned newest first.
 _MAX_SORTED = 300
 # How many spellings of a mistyped word to look for.
 _MAX_SPELLINGS = 3
@@ -71,7 +71,7 @@ _HAN = (
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
 )
-# The score of a token that occurs 0, 1, … 5 times in a memory. More than five times are not counted.
+# The score of a token that occurs 0, 1, … 5 times in a memory. More than five count as five.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
 # A query with this many terms is pasted text, even with quotes and capital operators in it.
@@ -135,7 +135,7 @@ def search(
             if context.spans:
                 return _with_remarks(db, result, query, viewer)
             return result
-    # Nothing valid matches, so the search is repeated with notes that are no longer valid.
+    # No valid note matches, so the search is repeated with notes that are no longer valid.
     return search(
         db,
         query.replace(valid_at=None),
@@ -149,9 +149,10 @@ def search(
 
 
 def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None) -> Hits:
-    """Add remarks to the hits that are over or superseded, and return the hits.
+    """Add a remark to each hit that is no longer valid or is superseded, and return the hits.
 
-    If the query asks about another time, the hit was valid then, so only `why` gets the remark.
+    The remark is appended to `why` and put in brackets before the passage. If the query asks about
+    another time (`as_of`), the note was valid at that time, so the passage keeps its text.
     """
     marks = validity_marks(db, [hit.note.row for hit in hits], viewer)
     for hit in hits if marks else ():
@@ -164,9 +165,9 @@ def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str 
 
 
 def _is_asked_with_or(text: str) -> bool:
-    """Whether a note may match with any word of a text, so that a relaxed search comes first.
+    """Whether a relaxed search comes first, in which a note may match with any word of the text.
 
-    Such a text tells something, or is a question without operators and quotes.
+    This holds for a text that tells something, and for a question without operators and quotes.
     """
     return parse.is_told(text) or (parse.is_question(text) and parse.is_plain(text))
 
@@ -175,9 +176,9 @@ def _is_asked_with_or(text: str) -> bool:
 class _QueryKind:
     """The properties of a query that decide between a strict and a relaxed search.
 
-    is_long: it has enough words for a relaxed search.
-    is_certain: it is certainly a question.
-    is_relaxed: a relaxed search follows if no note has all its words.
+    is_long: the query has enough words for a relaxed search.
+    is_certain: the query is certainly a question.
+    is_relaxed: a relaxed search follows if no note has all words of the query.
     """
 
     is_long: bool
@@ -283,7 +284,8 @@ class _Search:
         reading = ChunkReading(
             Ranking(context, context.query.text, today, query=parsed, given=best)
         )
-        # Sort the notes that were read, in the places that they have in the order.
+        # Sort the notes that were read. Together they keep the same places in the order: notes with
+        # whole words first, then notes with longer words.
         for part in (best[:whole_count], best[whole_count:]):
             part_rows = set(part)
             best_first = [row for row in reading.order if row in part_rows]
@@ -309,8 +311,8 @@ class _Search:
         total: how many rows match.
         whole: whether only whole words count.
 
-        If very many notes match, an old note with the words in title, headings or tags is read,
-        too.
+        If very many notes match, `rows` has only the newest. So notes with the words in title,
+        headings or tags are added to the rows to read, even if they are old.
         """
         context = self.context
         ranked = rows
@@ -332,15 +334,16 @@ class _Search:
         return best + _without(ranked, best), best
 
     def _search_respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
-        """Search strictly with corrected spelling: each word that no note contains is replaced by
-        words with one letter added, removed or changed.
+        """Search strictly with corrected spelling.
 
-        No hits if the query has operators or quotes, or if a word cannot be corrected.
+        Each word that no note contains is replaced by known words with one letter added, removed or
+        changed: `buget plan` → `budget plan`. If the query has operators or quotes, or if a word
+        cannot be corrected, no hits are returned.
         """
         if not parsed.bare or len(parsed.clauses) != 1:
             return Hits([], 0)
         spelled: list[str] = []
-        # The terms that may take the place of each term
+        # For each term of the query, the terms that may replace it
         choices: list[list[parse.Term]] = []
         for term in parsed.terms:
             if self.context.is_held(term):
@@ -359,8 +362,9 @@ class _Search:
             parse.ParsedQuery(tuple(map(parse.Clause, product(*choices))), bare=True), today
         )
         for hit in hits:
-            held_words = [word for word in spelled if any(word in reason for reason in hit.why)]
-            hit.why.append(f"spelled: {', '.join(held_words or spelled)}")
+            held_words = [word for word in spelled if word in hit.words]
+            hit.spelled = tuple(held_words or spelled)
+            hit.why.append(f"spelled: {', '.join(hit.spelled)}")
         hits.relaxed = bool(hits.hits)
         return hits
 
@@ -395,7 +399,10 @@ class _Search:
     def _hits(
         self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()
     ) -> list[Hit]:
-        """Turn notes into hits, after the hits `first`. Scores never rise from hit to hit."""
+        """Turn notes into hits and return them after the hits `first`.
+
+        A score that is higher than the score of the hit before is lowered to it.
+        """
         context = self.context
         other_texts = context.texts(_without(rows, reading.texts), reading.terms)
         texts = reading.texts | {note_text.row: note_text for note_text in other_texts}
@@ -405,12 +412,24 @@ class _Search:
             passage, line = reading.shown(texts[row])
             score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
             shares = adding_up(reading.shares(row), score) if self.explain else {}
-            why = reading.why(texts[row]) + [
-                f"{name} {value:.3f}" for name, value in shares.items()
-            ]
+            matched = reading.matched(texts[row])
+            why = reading.why(texts[row])
+            words = (*matched.title, *matched.text)
+            hit = Hit(
+                notes[row],
+                passage,
+                score,
+                why,
+                line,
+                shares,
+                words,
+                matched.spelled,
+                tuple(matched.reasons()),
+            )
+            why += hit.share_reasons()
             if not reading.is_strict:
                 why.append("relaxed")
-            hits.append(Hit(notes[row], passage, score, why, line, shares))
+            hits.append(hit)
         _show_observations(context.db, hits, context.query, reading.terms)
         return hits
 
@@ -418,8 +437,9 @@ class _Search:
 def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
     """Round the shares of a score to three decimals so that they add up to the rounded score.
 
-    A rounding error goes to the largest share. A larger difference becomes the share `cap`: the
-    score was lowered so that the hit stays behind an earlier hit.
+    A rounding error goes to the largest share: `{words: 0.3334, date: 0.3334}` with the score
+    0.6668 → `{words: 0.334, date: 0.333}`. A larger difference becomes the share `cap`: the score
+    was lowered so that the hit stays behind an earlier hit.
     """
     if not shares:
         return {}
@@ -435,7 +455,7 @@ def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
 def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQuery) -> list[int]:
     """Move notes with the accents of the query to the front: for `schön`, `schön` before `schon`.
 
-    Only terms with a letter that folding changes count. Without any, the order stays.
+    Only terms with accents count. For a query without accents, `rows` is returned unchanged.
     """
     typed = [_composed(term.text) for term in query.terms if is_changed(term.text)]
     if not typed:
@@ -445,7 +465,10 @@ def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQ
 
 
 def _holds_all(note: NoteText | None, texts: Sequence[str]) -> bool:
-    """Whether a note contains all these texts, accents included. False if it was not read."""
+    """Whether a note contains all these texts, accents included.
+
+    note: None if the note was not read; the result is False then.
+    """
     if note is None:
         return False
     written = _composed(f"{note.called}\n{note.text}")
@@ -453,7 +476,7 @@ def _holds_all(note: NoteText | None, texts: Sequence[str]) -> bool:
 
 
 def _composed(text: str) -> str:
-    """Return a text without case and with one Unicode form, but with its accents."""
+    """Return a text in lower case and in the Unicode form NFC. Accents stay: `SCHÖN` → `schön`."""
     return unicodedata.normalize("NFC", text).casefold()
 
 
@@ -476,8 +499,8 @@ def _kind_of_character(char: str) -> str:
 def smart_tokens(text: str) -> list[str]:
     """Split a text into tokens for a smart search: `Plan B 计划` → `plan`, `b`, `计`, `划`.
 
-    A token is one Chinese character, or a run of other letters and digits in lower case. Each comes
-    once, in the order of the text.
+    A token is one Chinese character, or a run of other letters and digits in lower case. A repeated
+    token is returned only at its first place.
     """
     unique_tokens: dict[str, None] = {}
     for kind, run in groupby(text, _kind_of_character):
@@ -494,9 +517,9 @@ def smart_search(
 ) -> SmartResult:
     """Return the memories that contain the tokens of `text` most often (contract 001, 14).
 
-    The best come first, then the newest, then by id. Stop words count only if `text` has nothing
-    else. Every note that passes the filters is read, because a token also counts inside longer
-    words, which full-text tables cannot find.
+    The best memories come first. Equal scores are sorted by time of creation, the newest first,
+    then by id. Stop words count only if `text` has no other words. Every note that passes the
+    filters is read: a token also counts inside longer words, which full-text tables cannot find.
 
     query: the filters, which must name projects.
     top: how many memories to return; 0 means all.
@@ -532,10 +555,10 @@ def smart_search(
 class _SmartCandidate(NamedTuple):
     """A note that contains some of the tokens.
 
-    score: without the factor for archived memories.
-    created: in microseconds since 1970.
-    identity: its id.
-    tokens: the tokens that it contains.
+    score: the score without the factor for archived memories.
+    created: when the note was created, in microseconds since 1970.
+    identity: the id of the note.
+    tokens: the tokens that the note contains.
     """
 
     score: float
@@ -573,7 +596,7 @@ def _smart_score(
 ) -> _SmartCandidate | None:
     """Score a note by how often it contains each of the tokens `counted`.
 
-    Return None if it contains no token.
+    A tag that equals a token adds _TAG_SCORE. Return None if the text contains no token.
 
     content: (row, created, id, tags as JSON or None, text).
     """
@@ -604,8 +627,12 @@ def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query)
 def _show_observations(
     db: sqlite3.Connection, hits: list[Hit], query: Query, terms: Sequence[parse.Term]
 ) -> None:
-    """Replace the snippet of each hit by an observation, if the query filters by the category of
-    observations: the one with the most words of the query.
+    """Replace the snippet of each hit by an observation, if the query filters by a category.
+
+    The observation has one of these categories and, of all such observations of the note, the most
+    words of the query.
+
+    terms: the terms of the query. () takes the first observation.
     """
     categories = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
     if not categories:
@@ -645,16 +672,17 @@ def find_evidence(
     """Return the chunks of notes that best answer `question`, the best first.
 
     A hit is one turn of a conversation, one list item or one passage of about 200 words. A note may
-    have several hits. A chunk that repeats an earlier one is left out. Notes that are not valid at
-    `filters.valid_at` are used only if no other note answers. They get a remark.
+    have several hits. A chunk that repeats an earlier chunk is left out. Notes that are not valid
+    at `filters.valid_at` are used only if no other note answers. Their passages begin with a
+    remark.
 
     max_chars: the most characters that the hits take as `format_evidence` writes them.
     today: the day from which "last week" in the question counts.
     near: compares meanings. None compares only words.
     skip: returns True for notes to leave out.
     least: leave out chunks with a lower relevance (`Ranking.relevance`).
-    floor: return nothing unless a chunk has this relevance (`ChunkReading.says_enough`). 0 means
-        no limit.
+    floor: return [] unless at least one chunk has this relevance (`ChunkReading.says_enough`). 0
+        means no limit.
     """
     query = filters.replace(
         text=sqlite_text(spoken(question)), projects=None if projects is None else tuple(projects)
@@ -691,14 +719,16 @@ def format_evidence(
 ) -> str:
     """Write evidence as text: for each note a line with title, day and address, then its passages.
 
+    Example of one note: `Budget (2026-11-21, work/plans/q4)`, then `  We agreed on 5,000 euros.`
+
     Lines of passages are indented by two blanks, so no text can look like a line about a note. If
     the address of a note repeats its title, the note shares a line with other such notes of its
-    folder and day. Each of them then begins with its name. A memory begins with the first 8
-    characters of its id.
+    folder and day. The passages of each note then begin with its name. The name of a memory is the
+    first 8 characters of its id.
 
     hits: the passages.
     zone: the time zone of the days. None means the system's.
-    last: rows of notes that come last within their line.
+    last: the rows of notes to put after the other notes of their group.
     """
     lines = {hit.note.row: _note_line(hit.note, zone) for hit in hits}
     groups: dict[tuple[bool, str], list[Hit]] = {}
@@ -734,10 +764,11 @@ class _NoteLine(NamedTuple):
     """The way in which evidence names a note.
 
     is_memory: whether its permalink ends in its id, as for memories (contract 001, 2).
-    group: (whether the address repeats the title, day and place). Notes with the same group share a
-        line. The place is the folder if the address repeats the title, else the whole address.
-    name: its name within a shared line.
-    heading: the line for this note alone. It lacks a title that the address repeats.
+    group: a pair: whether the address repeats the title, and the text "day, place". Notes with the
+        same group share a line. The place is the folder if the address repeats the title, else the
+        whole address.
+    name: the name of the note within a shared line.
+    heading: the line for this note alone. The title is left out if the address repeats it.
     """
 
     is_memory: bool
@@ -774,7 +805,7 @@ def _note_line(note: NoteInfo, zone: tzinfo | None) -> _NoteLine:
 
 
 def _line_length(line: _NoteLine, *, is_shared: bool) -> int:
-    """Return how many characters the line about a note takes, with the signs around it.
+    """Return how many characters the line about a note takes, with brackets, colon and line ends.
 
     is_shared: whether its group has a line already, so that only the name of the note is added.
     """
@@ -794,7 +825,7 @@ def _chunks_that_fit(
     skip: Callable[[NoteInfo], bool] | None,
     least: float,
 ) -> Iterator[Hit]:
-    """Yield the best chunks that fit into `space` characters, with the lines about their notes.
+    """Yield the best chunks that fit into `space` characters together with their notes' lines.
 
     marks: the remarks to put before passages, by row.
     skip: returns True for notes to leave out. None keeps all.
@@ -815,13 +846,13 @@ def _chunks_that_fit(
             line = lines[row]
         else:
             line = lines.setdefault(row, _note_line(note, None))
-        # How many characters `format_evidence` adds to the passage.
+        # How many characters `format_evidence` adds to the passage
         added = len(_BELOW)
         if row not in used_rows:
             added = _line_length(line, is_shared=line.group in groups) + len(_BELOW) - 1
         passage = visible(passage).replace("\n", _BELOW)
         if len(passage) + added > space:
-            # Only the first passage is cut. Another one may be short enough.
+            # Only the first passage is cut. A later chunk may be short enough to fit whole.
             if used_rows or added >= space:
                 continue
             passage = passage[: space - added].rstrip()

@@ -2,9 +2,8 @@
 passage of about 200 words.
 
 A long note contains many words of a query and says little about most of them. So the best notes are
-read, and each chunk is scored with the features of `weights`, as if it were a note and its note
-were the conversation: its neighbors, title and headings, speaker and date count. A note gets the
-score of its best chunk, and this chunk is shown.
+read, and each chunk is scored with the features of `weights`. For this, the chunk counts as a note,
+and its note as a conversation. A note gets the score of its best chunk, and this chunk is shown.
 """
 
 from __future__ import annotations
@@ -45,15 +44,17 @@ from memoranda.text.tokens import word_count
 
 # How many of the best notes are read for a question.
 READ = 24
-# How many are read for a text that tells something. Its many words separate long notes badly.
+# How many notes are read for a text that tells something. Its many words hardly tell a good long
+# note from a bad one before the notes are read.
 READ_TOLD = 32
-# How many long notes after these are read, too.
+# How many long notes are read in addition. A long note scores low before its chunks are known.
 READ_LONG = 10
 
 # How many characters are read of all notes together, and of one note.
 _MAX_CHARACTERS = 250_000
 _MAX_NOTE_CHARACTERS = 40_000
-# The texts of this many of the best chunks count, and the distances of words for this many.
+# Features that need the text of a chunk (first person, question, time) are added to this many of
+# the best chunks. The distances of words (`nearness`) are added to fewer.
 _MAX_READ_CHUNKS = 60
 _MAX_NEARNESS_CHUNKS = 20
 # A question with fewer informative words is too short to say that nothing answers it.
@@ -67,19 +68,42 @@ _style_of = lru_cache(_CACHE_SIZE)(style_of)
 _first_person = lru_cache(_CACHE_SIZE)(first_person)
 
 
+class MatchedWords(NamedTuple):
+    """The words of the query that a note contains.
+
+    spelled: words of its text that are in place of misspelled words of the query.
+    has_longer: whether a word of the query is only the beginning of a longer word.
+    """
+
+    title: tuple[str, ...]
+    text: tuple[str, ...]
+    spelled: tuple[str, ...]
+    has_longer: bool
+
+    def reasons(self) -> list[str]:
+        """Return the words as reasons of a hit, such as `title: plan` and `words: plan, budget`."""
+        reasons = []
+        if self.title:
+            reasons.append(f"title: {', '.join(self.title)}")
+        if self.text:
+            reasons.append(f"words: {', '.join(self.text)}")
+        return reasons
+
+
 @dataclass(slots=True)
 class Chunk:
     """A part of a note: `text[start:stop]` of the note in `row`.
 
-    words: about how many words it has.
-    speaker: the folded first name of the person who says it, or None.
-    bits: the words of the query that it contains (`word_marks`).
-    often: how often it contains each word, by the number of the word in the query.
-    places: the places of these words.
-    own: its score by words alone, 1 for the best chunk.
-    is_relevant: whether it or a neighbor contains a word.
-    parts: what each feature of the chunk adds to its score.
-    named: about how many words are in title, headings and tags of the note. 0 if not read.
+    words: about how many words the chunk has.
+    speaker: the folded first name of the person who says the chunk. None if no speaker is named.
+    bits: the words of the query that the chunk contains (`word_marks`).
+    often: word → how often the chunk contains it. Words are numbered as in the query, from 0.
+    places: the places of these words in the text of the note.
+    own: the score of the chunk by words alone. The best chunk has 1.
+    is_relevant: whether the chunk or a neighbor contains a word of the query.
+    parts: feature → the part of the score that comes from it.
+    named: about how many words are in title, headings and tags of the note. 0 if they were not
+        read.
     """
 
     row: int
@@ -113,11 +137,11 @@ class _Passage(NamedTuple):
 class ChunkReading:
     """The best notes for a query, read chunk by chunk.
 
-    A note that is a turn of a conversation is not read, since its words are known from the index.
+    A short note that is a turn of a conversation is not read: the index knows its words.
 
     is_strict: whether this is a search for all words.
-    rows: the notes that take part: the best ones, then the best long ones, which score low as whole
-        notes. For a search for all words, all notes of the ranking.
+    rows: the notes that take part: the best notes, then the best long notes, which score low as
+        whole notes. For a search for all words, all notes of the ranking.
     order: `rows`, the best first.
     terms: the terms that are looked for in long texts.
     texts: the texts of the notes that were read, by row.
@@ -128,8 +152,8 @@ class ChunkReading:
     def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):
         """Read and score the notes of `ranking`.
 
-        first: how many of the best notes take part.
-        every: also read turns of conversations, so that they can be shown.
+        first: how many of the best notes take part. A search for all words ignores it.
+        every: whether to read turns of conversations, too, so that their texts can be shown.
         """
         self._ranking = ranking
         self._table = ranking.table
@@ -146,21 +170,22 @@ class ChunkReading:
         else:
             self.terms = shown_terms(ranking.words)
 
-        # All but turns of conversations
+        # A short turn of a conversation is left whole.
         rows_to_chunk = [
             row for row, note in self._features.items() if note.is_long or note.conversation is None
         ]
         self.texts = self._read(self.rows if every else rows_to_chunk)
         self.chunks = self._cut(rows_to_chunk)
-        # The words of the query in the names of a note or, for a question, in all of it, by row.
+        # row -> bits. In a search for all words, only the words in the names of the note are set;
+        # for a question, the words in the whole note.
         self._bits: dict[int, int] = {}
-        # What a note adds to the score of each of its chunks, by row and feature.
+        # row -> feature -> the part that the note as a whole adds to the score of each chunk
         self._about: dict[int, dict[str, float]] = {}
         self.scores = {row: ranking.scores[row] for row in self.rows if row in ranking.scores}
         if self.chunks:
             self._score_chunks()
 
-        # What the topic of the best notes adds to the score of a note, by row.
+        # row -> the part of the note's score that comes from the topic of the best notes
         self._gains: dict[int, float] = {}
         if ranking.is_told and self._table.feedback:
             self._learn_from_best()
@@ -173,7 +198,7 @@ class ChunkReading:
         self._least = min(self.scores.values(), default=0.0)
 
     def _rows_to_read(self, first: int) -> list[int]:
-        """Choose the notes for `rows`: the `first` best ones, and READ_LONG long ones after them."""
+        """Choose the notes for `rows`: the `first` best notes, and READ_LONG more long notes."""
         ranking = self._ranking
         if self.is_strict:
             rows = list(ranking.features)
@@ -212,8 +237,8 @@ class ChunkReading:
     def _learn_from_best(self) -> None:
         """Raise the scores of notes and chunks about the topic of the best notes (`feedback`).
 
-        What each note gains is kept in `self._gains`. The text of a best note that is a turn of a
-        conversation is read only here.
+        `self._gains` keeps how much each note gains. `texts_not_read_yet` are texts of turns of
+        conversations, which nothing else reads. They do not get into `self.texts`.
         """
         ranking = self._ranking
         best = nlargest(SOURCES, self.scores, key=lambda row: (self.scores[row], row))
@@ -239,7 +264,7 @@ class ChunkReading:
                 piece.score = min(piece.score, piece.score * factor)
 
     def shown(self, text: NoteText) -> tuple[str, int]:
-        """Return the snippet of a note, from its best chunk, and its line in the file."""
+        """Return (snippet from the best chunk of a note, its line in the file counted from 1)."""
         chunks = self.chunks.get(text.row, ())
         best: Chunk | None = None
         if chunks:
@@ -281,17 +306,20 @@ class ChunkReading:
     def says_enough(self, floor: float) -> bool:
         """Whether the notes may answer the question: any chunk has at least this relevance.
 
-        Relevance (`Ranking.relevance`) counts shared words. Notes that were found another way may
-        share few words with the question. So this is always True for a text that tells something,
-        a question of one or two words, a question with a day, and a search by meaning. The
-        reading must have been made with `every`.
+        Relevance (`Ranking.relevance`) counts shared words. Notes that were found by a day or by
+        meaning may share few words with the question. So the result is always True for a text that
+        tells something, a question of one or two words, a question with a day, and a search by
+        meaning. The reading must have been made with `every`.
+
+        floor: the least relevance of the best chunk.
         """
         ranking = self._ranking
         question = ranking.question
         is_found_by_words = not (ranking.is_told or ranking.cosines or question.periods)
         if not is_found_by_words or len(question.words) < _MIN_QUESTION_WORDS:
             return True
-        # A word was only found as the beginning of longer words.
+        # Longer words do not count for relevance. So if a word was found only as the beginning of
+        # longer words, the relevance is too low to decide.
         if any(word.is_open for word in ranking.words):
             return True
         return any(self._relevance_of(passage) >= floor for passage in self._passages)
@@ -321,13 +349,17 @@ class ChunkReading:
         return passages
 
     def score(self, row: int) -> float:
-        """Return the score of a note. A note outside `rows` scores at most as much as the last one."""
+        """Return the score of a note.
+
+        A note outside `rows` has the score of the ranking, but at most the lowest score of `rows`.
+        """
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
     def shares(self, row: int) -> dict[str, float]:
-        """Return what each feature adds to the score of a note. Zeros are left out.
+        """Return what each feature adds to the score of a note: `{"words": 0.61, "date": 0.98}`.
 
-        `passage` is what the best chunk of a long note adds.
+        Zeros are left out. `passage` is the part of the best chunk of a long note. The result is
+        empty for a note that has no score here.
         """
         if row not in self.scores:
             return {}
@@ -345,7 +377,10 @@ class ChunkReading:
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 
     def why(self, text: NoteText) -> list[str]:
-        """Return the reasons why a note was found, such as `words: plan, budget`."""
+        """Return the reasons why a note was found, such as `["words: plan, budget", "archived"]`.
+
+        If the note contains no word of the query, the reason may be `meaning`.
+        """
         marks = []
         if text.row in self._archived or text.project == ARCHIVE_PROJECT:
             marks.append(ARCHIVED)
@@ -374,20 +409,29 @@ class ChunkReading:
 
         bits: the words of the query that the note contains (`word_marks`).
         """
+        matched = self._matched(bits)
+        reasons = matched.reasons()
+        if matched.spelled:
+            reasons.append(f"spelled: {', '.join(matched.spelled)}")
+        if matched.has_longer:
+            reasons.append("prefix")
+        return reasons
+
+    def matched(self, text: NoteText) -> MatchedWords:
+        """Return the words of the query that a note contains."""
+        return self._matched(self._held_bits(text))
+
+    def _matched(self, bits: int) -> MatchedWords:
+        """Return the words of the query whose marks are in `bits` (`word_marks`)."""
         words = [(word, marks_of(bits, at)) for at, word in enumerate(self._ranking.words)]
         titled = [word.text for word, marks in words if marks & TITLE and not word.is_weak]
         held_words = [word for word, marks in words if marks & IN_TEXT and not word.is_weak]
-        reasons = []
-        if titled:
-            reasons.append(f"title: {', '.join(titled)}")
-        if held_words:
-            reasons.append(f"words: {', '.join(word.text for word in held_words)}")
-        spelled = list(chain.from_iterable(word.spelled for word in held_words))
-        if spelled:
-            reasons.append(f"spelled: {', '.join(spelled)}")
-        if any(marks & IN_TEXT == LOOSE for _, marks in words):
-            reasons.append("prefix")
-        return reasons
+        return MatchedWords(
+            title=tuple(titled),
+            text=tuple(word.text for word in held_words),
+            spelled=tuple(chain.from_iterable(word.spelled for word in held_words)),
+            has_longer=any(marks & IN_TEXT == LOOSE for _, marks in words),
+        )
 
     def _named(self, text: NoteText) -> int:
         """Return bits: the words of the query in title, headings, tags and address of a note.
@@ -404,7 +448,8 @@ class ChunkReading:
     def _whole(self, text: NoteText) -> tuple[int, int]:
         """Return (start, stop) of the part of a note to show if its chunks were not scored.
 
-        This is all of a short text, and the chunk of a long text with the most words of the query.
+        A short text is shown whole. A long text is shown by the chunk with the most words of the
+        query.
         """
         if len(text.text) <= SHORT:
             return 0, len(text.text)
@@ -419,6 +464,7 @@ class ChunkReading:
     def _chunks_of(self, text: NoteText) -> list[Chunk]:
         """Cut a note into chunks, without scores.
 
+        A short note is one chunk. Chunks that the index keeps (`text.cuts`) are taken from there.
         For a very long note, only the passages in `text.spans` are cut, up to _MAX_NOTE_CHARACTERS.
         """
         note = self._features.get(text.row)
@@ -441,7 +487,7 @@ class ChunkReading:
     def _score_chunks(self) -> None:
         """Score all chunks and give each note the score of its best chunk.
 
-        A note that was not cut into chunks is scored on the scale of the chunks, as one chunk.
+        A note that was not cut into chunks counts as one chunk, so that its score is comparable.
         """
         ranking = self._ranking
         scorer = ranking.scorer
@@ -513,8 +559,9 @@ class ChunkReading:
     ) -> None:
         """Set the score of a chunk, without the features that need its text (`_read_closely`).
 
-        from_note: what the features of its note add to the score.
-        from_neighbors: what the best chunks before and after it add. 0 without such chunks.
+        from_note: the part of the score that comes from the features of the note.
+        from_neighbors: the part that comes from the best chunks before and after. 0 if there are no
+            such chunks.
         speakers: the speakers that the query names.
         """
         table = self._table
@@ -555,17 +602,21 @@ class ChunkReading:
                     piece.bits |= match | titles
 
     def _neighbor_scores(self, all_chunks: Sequence[Chunk]) -> dict[int, float]:
-        """Return what the best chunks add to their neighbors, by the `id()` of the neighbor."""
+        """Return what the best chunks add to the scores of their neighbors.
+
+        The result maps `id(neighbor)` to the sum of the shares that the neighbor gets.
+        """
         table = self._table
         scores = dict[int, float]()
-        # The chunks of the note, and the position among them, of each chunk
+        # id(chunk) -> (all chunks of its note, position of the chunk among them)
         places = {
             id(piece): (chunks, position)
             for chunks in self.chunks.values()
             for position, piece in enumerate(chunks)
         }
         around = table.around
-        # (step to the neighbor, share). The source is before a neighbor one step further.
+        # (steps from the source to the neighbor, share of the source's score that the neighbor
+        # gets). At step 1 the source is before its neighbor, hence `before`.
         shares = (
             (1, table.before),
             (2, around),
@@ -612,12 +663,13 @@ class ChunkReading:
     def _rescale(self, own_scores: dict[int, float]) -> None:
         """Adjust the scores of notes without chunks to the scale of the chunks.
 
-        What neighbors and conversations add is scaled by the same factor as the words.
+        The ranking gave 1 to the best whole note. Among chunks, the best note may be worth less, so
+        its words, neighbors and conversation are scaled by one factor.
 
         own_scores: the score by words of each such note among all chunks, by row.
         """
         shares_by_row = {row: self._ranking.shares(row) for row in own_scores}
-        # 0 if only meaning counts.
+        # The weight is 0 if only meaning counts, so a division needs `or 1`.
         word_weights = {row: self._words_share(row) * self._table.words for row in own_scores}
         old_scores = {
             row: row_shares.get("words", 0.0) / (word_weights[row] or 1)
@@ -640,7 +692,8 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
     average_words = sum(piece.words for piece in chunks) / (len(chunks) or 1) or 1
     average_named = sum(piece.named for piece in chunks) / (len(chunks) or 1) or 1
     for piece in chunks:
-        # With each repetition a word adds less. The longer the text, the slower its score grows.
+        # Each repetition of a word adds less than the one before. `saturation` is larger for a long
+        # text, which lowers its score.
         saturation = 1.2 * (1 - brevity + brevity * piece.words / average_words)
         if piece.named:
             title_factor = 2.2 / (2.2 + 1.2 * brevity * (piece.named / average_named - 1))
@@ -650,7 +703,7 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
         once = scorer[piece.bits ^ in_titles] + title_factor * scorer[in_titles]
         piece.own = once / (1 + saturation)
         for word, often in piece.often.items():
-            # A word in the title already has the highest count.
+            # A word in the title already counts as if it were repeated very often.
             if often > 1 and not marks_of(piece.bits, word) & TITLE:
                 repeated = often / (often + saturation) - 1 / (1 + saturation)
                 piece.own += scorer.weights[word] * repeated
@@ -660,7 +713,7 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
 
 
 def _together(chunks: Sequence[Chunk], bits: int) -> Chunk:
-    """Join the chunks of a note into one.
+    """Return one chunk that has the words and counts of all chunks of a note.
 
     bits: the words of the query in the names of the note.
     """
@@ -682,7 +735,7 @@ def _together(chunks: Sequence[Chunk], bits: int) -> Chunk:
 
 
 def _sized_chunks(text: str) -> list[ChunkSpan]:
-    """Return the result of `chunk_spans`, kept for the next query."""
+    """Return the result of `chunk_spans` for a text, from `_known_chunks` if it is there."""
     text_hash = hash(text)
     pieces = _known_chunks.get(text_hash)
     if pieces is None:

@@ -1,8 +1,8 @@
 """Relevance feedback: raise notes about the topic of the notes that were found first.
 
-A text that tells something seldom has the words of the notes that matter. The notes found first do.
-Their *topic* is the words that they have in common and few other notes contain. All notes with such
-words gain, also the first ones.
+A text that tells something seldom has the words of the notes that matter. The notes found first
+have such words. Their *topic* is the words that they share and that few other notes contain. Every
+note with words of the topic gains, including the notes found first.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from memoranda.text.tokens import fts_text, is_cjk, stop_words
 SOURCES = 5
 """The words of this many of the best notes are looked at."""
 
-# How much of each of them is read.
+# This many characters of each of these notes are read.
 _MAX_CHARACTERS = 8_000
-# How many of their most frequent words are looked up in the index.
+# This many of the most frequent words of these notes are looked up in the index.
 _MAX_LOOKED_UP = 30
-# The topic is at most this many of these words, frequent in the best notes and rare in others.
+# The topic has at most this many of the words that were looked up: words that are frequent in the
+# best notes and rare in the others.
 _MAX_TOPIC_WORDS = 20
 
 WordRows = Callable[[str], Sequence[int]]
@@ -36,11 +37,12 @@ def topic_shares(
 ) -> dict[int, float]:
     """Return how much of the topic of the best notes each candidate contains, by row.
 
-    The candidate with most of it gets 1. Candidates without a word of the topic are left out.
+    The candidate with the largest part gets 1. Candidates without a word of the topic are left out.
 
     sources: (text, score) of each of the best notes.
-    rarity: returns the weight of a word that this many notes contain.
-    candidates: rows.
+    rows_of: returns the rows of the notes with a word.
+    rarity: returns the weight of a word that the given number of notes contain.
+    candidates: the rows of the notes that may gain.
     """
     # (weight, notes, rarity) of each word
     topic: list[tuple[float, Sequence[int], float]] = []
@@ -64,8 +66,8 @@ def topic_shares(
 def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
     """Return (word, frequency) of the words of the sources, the most frequent first.
 
-    Forms of one word count together and are returned as the first of them. A source counts by its
-    score, and not by its length.
+    Forms of one word count together and are returned as the form that comes first. The words of all
+    sources have a frequency of 1 together. A source counts by its score, not by its length.
     """
     total = sum(score for _, score in sources) or 1.0
     frequencies: defaultdict[str, float] = defaultdict(float)

@@ -33,14 +33,14 @@ _GERSHAYIM = lazy_pattern('(?<=[א-ת])"(?=[א-ת])')
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 # A phrase has at most this many words. A longer quote is pasted text.
 _MAX_PHRASE_WORDS = 64
-# Only this many characters at the end of a text are checked by `is_plain`.
+# `is_plain` checks only this many characters at the end of a text.
 _PLAIN_TAIL_CHARACTERS = 400
 _PAIR = 2
 # A Chinese or Japanese run of this many characters counts for several words ...
 _MIN_LONG_RUN = 7
 # ... and of this many, if two words are enough.
 _MIN_PAIR_RUN = 4
-# A longer word is data. It is cut into the words inside it.
+# A longer word is data, such as Base64. The words inside it are looked for instead.
 _MAX_TERM_CHARACTERS = 400
 # A longer run without blanks is cut, since a long phrase takes much time.
 _MAX_RUN_CHARACTERS = 64
@@ -54,13 +54,14 @@ _MAX_COMPOUND_CHARACTERS = 60
 class Term:
     """A word or phrase to look for.
 
-    text: as written.
+    text: the term as written, without quotes.
     phrase: the text for FTS5, not quoted yet.
-    words: its folded words.
-    open: the last word may be the beginning of a longer word.
-    single: one Chinese or Japanese character. The index has pairs, so it always matches as a prefix.
+    words: the folded words of the term.
+    open: whether the last word may be the beginning of a longer word.
+    single: whether the term is one Chinese or Japanese character. The index has pairs of them, so
+        the character always matches as a prefix.
     others: other spellings as phrases, such as `wifi` for `Wi-Fi`.
-    is_bare: it was not in quotes, so its word may match in another form.
+    is_bare: whether the term was not in quotes, so that its word may match in another form.
     """
 
     text: str
@@ -73,12 +74,12 @@ class Term:
 
     @property
     def whole(self) -> str:
-        """The FTS5 string that matches whole words."""
+        """The FTS5 string that matches whole words: `"red door"`."""
         return quoted(self.phrase) + ("*" if self.single else "")
 
     @property
     def prefix(self) -> str:
-        """The FTS5 string that also matches longer words in place of the last word."""
+        """The FTS5 string that also matches longer last words: `"red door"*` finds `red doors`."""
         return quoted(self.phrase) + "*"
 
 
@@ -112,9 +113,9 @@ class ParsedQuery:
 
 
 def term(text: str, *, phrase: bool = False) -> Term | None:
-    """Turn a piece of a query into a term. None if it contains no word.
+    """Turn a piece of a query into a term. Return None if the piece contains no word.
 
-    phrase: whether it was in quotes.
+    phrase: whether the piece was in quotes.
     """
     # A shortcut for most terms: one word of ASCII letters in lower case.
     if text.isascii() and text.isalpha() and text.islower():
@@ -168,7 +169,8 @@ def _other_spellings(text: str) -> tuple[str, ...]:
 def parse(text: str) -> ParsedQuery:
     """Parse a query into clauses of terms: `"red door" OR key NOT lock`.
 
-    An operator without a term on both sides, or a quote without a second one, is plain text.
+    The example has two clauses: the phrase `red door`, and `key` without `lock`. An operator that
+    lacks a term on one side is plain text. So is a quotation mark without a second one.
     """
     pieces: list[Term | str] = []
     bare = True
@@ -190,10 +192,10 @@ def parse(text: str) -> ParsedQuery:
 def _reduced(clause: Clause) -> Clause:
     """Return a clause without repeated terms.
 
-    A clause with very many terms also loses its uninformative ones. In a short clause, neighboring
-    words may also match as one word (`_with_neighbors`).
+    A clause with more than MAX_TERMS terms also loses its uninformative terms. In a short clause,
+    neighboring words may also match as one word (`_with_neighbors`).
     """
-    # Reversed twice, so that the first of equal terms stays.
+    # A later key replaces an earlier one. Reversing twice keeps the first of equal terms.
     by_phrase = {this_term.phrase.casefold(): this_term for this_term in reversed(clause.terms)}
     terms = list(by_phrase.values())[::-1]
     if len(terms) > MAX_TERMS:
@@ -210,7 +212,7 @@ def _reduced(clause: Clause) -> Clause:
 
 
 def _with_neighbors(terms: list[Term]) -> list[Term]:
-    """Let each two neighboring words also match as one word: `time`, `zone` also as `timezone`."""
+    """Let two neighboring words also match as one word: `time` and `zone` also as `timezone`."""
     terms_with_neighbors = list(terms)
     for first_position, (first, second) in enumerate(pairwise(terms)):
         if not (_is_one_word(first) and _is_one_word(second)):
@@ -235,9 +237,10 @@ def _is_one_word(query_term: Term) -> bool:
 
 
 def is_plain(text: str) -> bool:
-    """Whether `text` has no quotes and operators, and three informative words near its end.
+    """Whether `text` has no quotes and operators, and at least three informative words.
 
-    Only the end of a long text is checked for informative words, which saves parsing the whole.
+    Only the end of a long text is checked for informative words, so that the whole text need not be
+    parsed. Chinese and Japanese words do not count.
     """
     if '"' in text or "\0" in text or not _OPERATORS.isdisjoint(text.split()):
         return False
@@ -249,7 +252,7 @@ def is_plain(text: str) -> bool:
 
 
 def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
-    """Group terms into clauses, and return whether there is an operator.
+    """Return (clauses, whether the query has an operator).
 
     OR begins a new clause, NOT excludes the next term, AND changes nothing: `red door OR key NOT
     lock` becomes a clause of `red` and `door`, and a clause of `key` without `lock`.
@@ -293,11 +296,11 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
 
 
 def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bool:
-    """Whether a query has enough bare words to be repeated with any of them.
+    """Whether a query has enough bare words for a relaxed search, which needs only one of them.
 
     A long Chinese or Japanese run counts for several words.
 
-    quotes: whether a query with phrases may be repeated, too.
+    quotes: whether a query with phrases may be searched for relaxed, too.
     least: how many bare words are enough.
     """
     if len(query.clauses) != 1 or query.clauses[0].without or not (query.bare or quotes):
@@ -310,10 +313,10 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
 
 
 def _weight(word: str, min_run: int) -> int:
-    """Return how many words a word counts for.
+    """Return as how many words a word counts.
 
-    A Chinese or Japanese run of `min_run` characters or more counts for half its characters, any
-    other word for one.
+    A Chinese or Japanese run of at least `min_run` characters counts as half its characters:
+    `北京市地铁站` with `min_run` 4 → 3. Any other word counts as one.
     """
     if not is_cjk(word):
         return 1
@@ -441,8 +444,8 @@ she worked"), or a number ("how many")."""
 class Period:
     """Days that a question names.
 
-    first, last: YYYY-MM-DD, both inclusive; MM-DD if no year is named.
-    weight: what a note of these days gets. A year gets less than a month or a day.
+    first, last: the first and the last day, as YYYY-MM-DD. MM-DD if no year is named.
+    weight: the share that a note of these days gets. A year has a lower weight than a month or day.
     """
 
     first: str
@@ -461,11 +464,11 @@ class Period:
 class Question:
     """A question as words and dates.
 
-    words: its words in lower case, each once. Chinese and Japanese runs are cut into pairs.
-    weak: pairs across a stop word, which say little.
-    periods: the days it names.
-    when: whether it asks for a time.
-    only_days: whether it names nothing but days.
+    words: the words in lower case, each once. Chinese and Japanese runs are cut into pairs.
+    weak: the pairs across a stop word, which say little.
+    periods: the days that the question names.
+    when: whether the question asks for a time.
+    only_days: whether the question names nothing but days.
     beside: the words of a long text or a dialogue that are outside its question. Each has its
         weight relative to a word of the question.
     """
@@ -523,11 +526,10 @@ def read_question(text: str, today: date | None = None) -> Question:
 
 
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
-    """Return the informative words of a text, and the weak ones among them.
+    """Return (the informative words of a text, the weak words among them).
 
-    Chinese and Japanese runs are cut into pairs. A pair across a stop word is weak, since such a
-    pair says little. The words are the keys of the first result, in the order of the text; its
-    values are always None.
+    Chinese and Japanese runs are cut into pairs. A pair across a stop word is weak: it says little.
+    The words are the keys of a dict, in the order of the text. The values are always None.
     """
     word_pairs = dict.fromkeys(chain.from_iterable(map(pairs, words(text))))
     pairs_of_runs = chain.from_iterable(map(pairs, filter(is_cjk, tokens(text))))
@@ -569,8 +571,8 @@ def is_short_question(text: str) -> bool:
 def is_certain_question(text: str) -> bool:
     """Whether `text` is certainly a question in Chinese, Japanese or Korean.
 
-    It has a question word and ends as a question. Without that end, it may be part of a sentence
-    that somebody looks for.
+    Such a text has a question word and ends in a question mark, or ends in a particle such as `吗`.
+    A text with only a question word may be part of a sentence that somebody looks for.
     """
     end = text.strip()
     return _PARTICLE.search(end[-8:]) is not None or bool(
@@ -581,7 +583,7 @@ def is_certain_question(text: str) -> bool:
 class Focus(NamedTuple):
     """The part of a text that asks.
 
-    is_buried: the rest is a long text that was pasted before it.
+    is_buried: whether the rest of the text is long and was pasted before the question.
     """
 
     text: str
@@ -591,9 +593,10 @@ class Focus(NamedTuple):
 def focus_of(text: str) -> Focus:
     """Return the part of a text that asks.
 
-    This is the last question if the text is very much longer, its questions if the text has several
-    times their words, and otherwise the whole text. A short text around a question may say what the
-    question is about.
+    The result is the first of these that applies:
+    - the last question, if the text is more than _MIN_PASTED_TO_QUESTION times as long;
+    - all questions, if the text has _MIN_TEXT_TO_QUESTIONS times their words;
+    - the whole text: a short text around a question may say what the question is about.
     """
     if "?" not in text and "？" not in text:
         return Focus(text)
@@ -620,10 +623,12 @@ def focus_of(text: str) -> Focus:
 
 
 def _last_question(sentences: Sequence[str], position: int) -> str:
-    """Return the question at a position in a usable length.
+    """Return the question at a position, shortened or extended to a useful length.
 
-    A long question begins at its last question word. A question of a single word gets the sentences
-    before it.
+    A long question is cut to the part from its last question word on. Sentences before it are put
+    in front of a question of a single word: `The tram is late. Why?`.
+
+    position: the position of the question in `sentences`.
     """
     focus = sentences[position]
     if len(tokens(focus)) > _MAX_QUESTION_WORDS:
@@ -707,7 +712,7 @@ def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:
             else:
                 count = _NUMBERS[match["count"]]
             days = count * _UNITS[match["unit"]]
-            # More than a century ago is not meant, and may be before the first year of `date`.
+            # Nobody means a day more than a century ago. `date` may not even have such a year.
             if days <= 40_000:
                 slack = timedelta(days=_UNITS[match["unit"]] // 2)
                 middle = today - timedelta(days=days)
@@ -729,7 +734,7 @@ def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:
     return spans
 
 
-# Named times: a unit, and how many of it ago.
+# Named times -> (unit, how many such units ago)
 _NAMED = {
     ("today", "tonight", "this morning", "今天", "今日"): ("day", 0),
     ("yesterday", "last night", "昨天", "昨晚", "昨日"): ("day", 1),
@@ -742,7 +747,7 @@ _NAMED = {
     ("last year", "去年", "昨年"): ("year", 1),
     ("前年",): ("year", 2),
 }
-# Days of a unit. Rough is enough: the period gets a margin of half a unit.
+# Unit -> its length in days. A rough length is enough: the period gets a margin of half a unit.
 _UNITS = {
     "day": 1,
     "week": 7,

@@ -43,7 +43,7 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import query_text, stop_words
 
 COMMON = 2_000
-"""A word in more notes is not also matched as a prefix."""
+"""A word that more notes contain is matched only as a whole word, not as a prefix."""
 MAX_RANKED = 1_000
 """If more notes match, only this many of them, the newest, are ranked."""
 MAX_COUNTED = 10_000
@@ -71,12 +71,13 @@ _MAX_LONGER_WORDS = 1_000
 _MAX_LISTED_ROWS = 200
 # This many notes with the words in their names are ranked before all others.
 _MAX_NAMED = 500
-# Up to this many of them stay newest first. More are sorted by how well their names match.
+# Up to this many notes of that kind stay newest first. More are sorted by how well names match.
 _MAX_UNSORTED_NAMED = 10
+# An FTS5 string that no note contains: a character for private use.
 _NO_SUCH_NOTE = '"\uf8ff"'
 # An index counts as having at least this many notes.
 _MIN_SIZE = 4
-# A word is also looked for as two words of at least 3 letters, if it has at most 24.
+# A word of at most 24 letters is also looked for as two words of at least 3 letters each.
 _MIN_PART_LETTERS = 3
 _MAX_PARTED_LETTERS = 24
 # A word of this many letters may be misspelled.
@@ -96,7 +97,7 @@ _LONGER = (
     " select (select term from words where term >= word || char(1) limit 1) from longer where word glob :prefix || '*'"
     " limit :most) select word from longer where word glob :prefix || '*'"
 )
-# A list of rows that is passed as JSON.
+# Stands for a list of rows in SQL. The rows are passed as one parameter, a JSON list (`_json`).
 _GIVEN = "(select value from json_each(?))"
 # A condition: :viewer sees the note of feature `f`.
 _VISIBLE = (
@@ -120,14 +121,14 @@ _NEIGHBORS = (
 class NoteText:
     """The texts of a note that are read for a search.
 
-    names: its title and aliases.
-    called: its title, aliases, headings and tags, one on a line.
-    address: its path and the values of its header.
-    front: its frontmatter.
-    text: the text after that.
-    spans: (start, stop) of the parts of `text` to read: all of it, or the passages that match.
-    cuts, speakers: the chunks of `text` as the index keeps them (`features.StoredChunks`). None if
-        it has one chunk or passages.
+    names: the title and aliases.
+    called: the title, aliases, headings and tags, one on a line.
+    address: the project, the path and the values of the header.
+    front: the frontmatter.
+    text: the text after the frontmatter.
+    spans: (start, stop) of the parts of `text` to read: all of `text`, or the passages that match.
+    cuts, speakers: the chunks of `text` as the index keeps them (`features.StoredChunks`). Both are
+        None if `text` has one chunk, or is so long that it is stored as passages.
     """
 
     row: int
@@ -143,7 +144,7 @@ class NoteText:
 
 
 class Features(NamedTuple):
-    """The ranking features of a note, computed when it was indexed (schema.sql, table `feature`)."""
+    """The ranking features of a note, as they were indexed (schema.sql, table `feature`)."""
 
     row: int
     conversation: int | None
@@ -168,7 +169,7 @@ def counted_to(stop: int) -> int:
 class QueryCache(dict[Hashable, Any]):
     """The results of queries on one connection, until the index changes or the cache is full.
 
-    `bench/asking.py` shows that a question takes a quarter longer without it.
+    `bench/asking.py` shows that a question takes a quarter longer without this cache.
     """
 
     def __init__(self) -> None:
@@ -176,7 +177,10 @@ class QueryCache(dict[Hashable, Any]):
         self._bytes = 0
 
     def keep(self, values: Mapping[Any, Any], size: int) -> None:
-        """Add values of about `size` bytes in all, in addition to 250 for each."""
+        """Add values to the cache. If it would get too large, drop all older values before.
+
+        size: about how many bytes the values take, without 250 bytes of overhead for each value.
+        """
         self._bytes += size + 250 * len(values)
         if self._bytes > _CACHE_BYTES:
             self.clear()
@@ -207,10 +211,11 @@ def search_context(
 class SearchContext:
     """One query of one viewer, and how to read the index for it.
 
-    needed, unwanted: the facets that a note must have and must not have (`filters.wanted`).
-    by_title: only titles are searched.
+    needed: the facets that a note must have, such as its project (`filters.wanted`).
+    unwanted: the facets that a note must not have.
+    by_title: whether only titles are searched.
     table: the full-text table to search.
-    is_filtered: there are filters that FTS5 cannot apply, but SQL or Python can.
+    is_filtered: whether some filters are applied by SQL or Python, because FTS5 cannot apply them.
     invalid: the rows to leave out, because they are not valid at the time of the query.
     """
 
@@ -239,23 +244,28 @@ class SearchContext:
 
     @cached_property
     def spans(self) -> list[filters.Span]:
-        """The times of validity of each note that is not valid all the time."""
+        """The times at which notes are valid, for each note that is not always valid."""
         if "spans" not in self._cache:
             spans = superseding.valid_spans(self.db)
             self._cache.keep({"spans": spans}, 100 * len(spans))
         return self._cache["spans"]
 
     def _valid_only(self, column: str) -> str:
-        """Return an SQL condition, after ` and `, that leaves out invalid notes.
+        """Return ` and ` with an SQL condition that leaves out invalid notes.
 
-        column: the column with the row. "" is returned if all notes are valid.
+        Return "" if all notes are valid.
+
+        column: the SQL name of the column with the row.
         """
         if condition := filters.excluded(self.invalid, column):
             return f" and {condition}"
         return ""
 
     def with_filters(self, text: str) -> str:
-        """Add all filters that FTS5 can apply to an FTS5 expression. "" means only the filters."""
+        """Return an FTS5 expression limited by all filters that FTS5 can apply.
+
+        text: the expression to limit. "" returns an expression of the filters alone.
+        """
         if not text:
             return expression(*wanted(self.db, self.query, self._viewer))
         return expression(self.needed, self.unwanted, text)
@@ -263,8 +273,9 @@ class SearchContext:
     def loose(self, query_term: Term) -> str:
         """Return the FTS5 expression of a term that also finds longer words and other forms.
 
-        A very common term does not match longer words. A term of at most two letters matches them
-        only if no note contains the term itself. The `s` of `Anna's` never matches longer words.
+        A term in more than COMMON notes does not match longer words. A term of at most two letters
+        matches longer words only if no note contains the term itself. The `s` of `Anna's` never
+        matches longer words.
         """
         last = query_term.words[-1]
         is_prefix = query_term.open
@@ -318,10 +329,7 @@ class SearchContext:
         ]
 
     def _is_anywhere(self, text: str) -> bool:
-        """Whether any note contains the word or phrase.
-
-        Notes that the viewer may not see count, too.
-        """
+        """Whether any note contains the word or phrase, even a note that the viewer may not see."""
         return self.count(f"{self._column}{quoted(query_text(text)[0])}", 1) > 0
 
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
@@ -397,7 +405,7 @@ class SearchContext:
         return result
 
     def matches(self, match: str, limit: int = MAX_RANKED) -> tuple[list[int], int]:
-        """Return the newest rows that match and pass all filters, and how many rows do.
+        """Return (the newest rows that match and pass all filters, the number of all such rows).
 
         limit: the most rows to return. If more match than `counted_to(limit)`, the number is only a
             lower bound.
@@ -423,8 +431,9 @@ class SearchContext:
     def _spelled_out(self, match: str, table: str = "") -> str:
         """Replace the prefixes in an expression by words: `"plan"*` → `("plan" OR "planner")`.
 
-        For a prefix, FTS5 joins the lists of all its words before it returns the first note. For
-        words joined by OR it stops reading early. A small index does not need this.
+        For a prefix, FTS5 joins the lists of all longer words before it returns the first note. For
+        words joined by OR, FTS5 stops reading once it has enough notes. For a small index, and for
+        the table of stems, the expression is returned unchanged.
         """
         if table == STEMS or self.size < _MIN_SIZE_TO_SPELL_OUT:
             return match
@@ -433,8 +442,8 @@ class SearchContext:
     def _longer(self, prefix: re.Match[str]) -> str:
         """Return the text that replaces one string of an FTS5 expression for `_spelled_out`.
 
-        `"plan"*` → `("plan" OR "planner")`. A string that is not a prefix of one word, and a prefix
-        of very many words, stay as they are.
+        `"plan"*` → `("plan" OR "planner")`. The string is returned unchanged if it is not the
+        prefix of one word, or if more than _MAX_LONGER_WORDS words begin with it.
 
         prefix: a match of `_PREFIX`.
         """
@@ -458,7 +467,7 @@ class SearchContext:
         return self._cache[cache_key]
 
     def passing(self, rows: Iterable[int]) -> list[int]:
-        """Return the rows that pass the filters which FTS5 cannot apply."""
+        """Return the rows that pass the filters which FTS5 cannot apply, and that are valid."""
         where = " and ".join([f"n.row in {_GIVEN}", *self._conditions])
         sql = f"select n.row from note n where {where}{self._valid_only('n.row')}"
         rows_passing = self.db.execute(sql, (_json(rows), *self._values))
@@ -487,13 +496,15 @@ class SearchContext:
         rows: rows in descending order.
         whole: match only whole words.
 
-        Terms that very many notes contain are ignored, because bm25() reads every note with a term.
+        Terms in more than _MAX_NOTES_OF_RARE_WORD notes are ignored, because bm25() reads every
+        note with a term. If all terms are that frequent, `rows` is returned unchanged.
         """
         term_expression = self._expression_of if whole else self.loose
         table = self.table
 
         def is_rare(query_term: Term) -> bool:
-            # Without filters, a query of one word reads only the notes that contain it anyway.
+            # A query of this single word and no filter reads its notes in any case, so that bm25()
+            # costs nothing more.
             is_whole_query = match == f"(({term_expression(query_term)}))" and not self.is_filtered
             if is_whole_query:
                 return True
@@ -528,7 +539,8 @@ class SearchContext:
     def named(self, match: str) -> list[int]:
         """Return the newest notes that match in title, headings or tags, the best first.
 
-        Up to 10 notes stay newest first, and so do 500 or more, which would take long to rank.
+        Up to 10 notes stay newest first. Of 500 or more, which would take long to rank, the newest
+        500 are returned, newest first.
 
         match: an FTS5 expression.
         """
@@ -545,7 +557,10 @@ class SearchContext:
         ]
 
     def same_title(self, match: str) -> list[int]:
-        """Return up to 20 matching notes that have the query text as a name, such as the title."""
+        """Return up to 20 notes whose title or alias is the text of the query, and that match.
+
+        match: an FTS5 expression.
+        """
         sql = "select note from note_fold where fold = ? order by note desc limit 20"
         rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
         if not rows:
@@ -631,8 +646,8 @@ class SearchContext:
     def size(self) -> int:
         """How many notes the index has, rounded up to a power of two.
 
-        Scores depend on it. All notes count, also those that the viewer must not see. Rounding hides
-        how many these are.
+        Scores depend on this number. Notes that the viewer must not see count, too. Rounding hides
+        how many of them there are.
         """
         sql = "select sum(t.notes) from project p cross join tally t on t.project = p.id and t.folder = ''"
         return 1 << (max(_MIN_SIZE, self.db.execute(sql).fetchone()[0] or 0) - 1).bit_length()
@@ -648,7 +663,7 @@ class SearchContext:
     def unfilled(self, rows: Iterable[int]) -> set[int]:
         """Return the rows of unfilled notes: files of a memory bank that nobody has written yet.
 
-        They still have the text with which the tool `activate` created them.
+        Such a note still has the text with which the tool `activate` created it.
         """
         banks = self._projects.get("banks")
         condition = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
@@ -705,8 +720,9 @@ class SearchContext:
 
         word: a word in lower case.
 
-        There are some 450 such spellings, too many to look up. So a spelling with the same first
-        three letters is first compared with the stems that begin with these letters.
+        A word has some 450 such spellings, too many to look up. Most keep the first three letters
+        of `word`. They are looked up only if they may come from a stem that begins so. `buget` →
+        `budget`, if notes contain it.
         """
         if len(word) not in _SPELLED_LENGTHS or not (word.isascii() and word.isalpha()):
             return []
@@ -732,8 +748,10 @@ class SearchContext:
         return (words_in_notes or spellings)[:_MAX_SPELLINGS]
 
     def contents(self) -> Iterator[tuple[int, int, str, str | None, str]]:
-        """Yield (row, created, id, tags as JSON or None, text) of every note that passes the
-        filters, which must name projects.
+        """Yield (row, created, id, tags, text) of every note that passes the filters.
+
+        `created` is in microseconds since 1970; `tags` is a JSON list, or None without tags. The
+        filters must name projects.
         """
         return self.db.execute(
             "select n.row, n.created, n.id, n.tags, t.text from note_fts f join note n on n.row = f.rowid"
@@ -743,9 +761,10 @@ class SearchContext:
         )
 
     def _if_visible(self, text: str) -> str:
-        """Limit an FTS5 expression to notes that the viewer sees, in the query's projects or not."""
+        """Limit an FTS5 expression to notes that the viewer sees, in whatever project."""
         unwanted = self.unwanted
-        # `unwanted` may also have projects, which the viewer sees.
+        # The filter by projects may have put other projects into `unwanted`. The viewer sees them,
+        # so only the hidden scopes are excluded.
         if self.query.projects is not None:
             unwanted = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
         return expression([], unwanted, text)
@@ -753,7 +772,8 @@ class SearchContext:
     def _expression_of(self, query_term: Term, is_prefix: bool = False) -> str:
         """Return the FTS5 expression of a term.
 
-        A term `work/plans`, where `work` is a project, also finds the address `plans` in `work`.
+        A term `work/plans`, where `work` is a project, also finds notes of the project `work` with
+        `plans` in their address.
 
         is_prefix: whether the last word may be the beginning of a longer word.
         """

@@ -1,8 +1,8 @@
 """Score notes by named features. Their weights are in `weights`.
 
-For a question, any of its words may match: the stemmed full-text table finds the notes that contain
-a word, and some hundred of them are scored here. For a search for all words, the caller has the
-notes, and `chunks` reads their texts.
+For a question, a note may match with any word: the stemmed full-text table finds the notes, and
+some hundred of them are scored here. For a search for all words, the caller has found the notes
+already, and `chunks` reads their texts.
 
 The words of the query that a note contains are one number, its *bits* (`word_marks`). A
 *conversation* is a folder of notes on one day that are turns of a talk (index/features.py).
@@ -57,8 +57,8 @@ _MIN_PREFIX_LETTERS = 4
 
 # A note without a word of the question needs this cosine to be shown.
 _MIN_COSINE = 0.2
-# The cosine that counts as 0 is the one that this share of the notes does not reach, or a quarter
-# below the highest cosine, whichever is lower.
+# Cosines are scaled to 0 to 1. The scale begins at the cosine that this share of the notes does not
+# reach, but at least _MIN_SPREAD (a quarter) below the highest cosine: else it would be too short.
 _FAR_SHARE = 0.1
 _MIN_SPREAD = 0.25
 # The names of the values that `Ranking._parts` returns.
@@ -95,8 +95,10 @@ _FREQUENT_NAME = 25
 _MIN_SIZE_FOR_NAMES = 256
 
 Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
-"""(question, rows) -> the cosines of these notes and of the most similar ones, by row. Empty if no
-model can be used. A note without a vector is left out."""
+"""(question, rows) -> the cosine of each note, by row.
+
+The result has the notes in `rows` and the notes most similar to the question. It lacks notes
+without a vector. It is empty if no model can be used."""
 
 
 class _WordLookup:
@@ -118,7 +120,7 @@ class _WordLookup:
         """
         texts = _likely_rare(question)
         speakers = self.context.speakers(texts)
-        # A longer text says enough without its mistyped words
+        # A long text has enough other words, so its mistyped words are not corrected.
         may_respell = len(texts) <= MAX_TERMS
         words_found: list[Word] = []
         for text in texts:
@@ -140,9 +142,9 @@ class _WordLookup:
             heaviest = nlargest(
                 _MAX_WORDS, range(len(words_found)), key=lambda at: words_found[at].weight
             )
-            # In the order of the text
+            # Back into the order of the text
             words_found = [words_found[at] for at in sorted(heaviest)]
-        # A search by title looks at nothing but names anyway.
+        # A search by title already looks only at names, so `name_rows` would repeat `rows`.
         if not self.column:
             for word in words_found:
                 word.name_rows = self.rows(_own_match(word.text), table=NAMES)
@@ -151,12 +153,15 @@ class _WordLookup:
     def _word(self, text: str, *, may_respell: bool) -> Word:
         """Look a word up: as written, then as the beginning of a longer word, then respelled.
 
-        may_respell: whether a word with one other letter may replace one that no note contains. It
-            gets a lower weight.
+        The first of these ways that finds a note is taken.
+
+        may_respell: whether a mistyped word may be replaced by known words with one other letter.
+            A replaced word gets a lower weight.
         """
         is_latin = not is_cjk(text)
         match = _own_match(text)
-        # The index has Chinese, Japanese and Korean as pairs, so one character begins a pair.
+        # The index keeps pairs of Chinese, Japanese and Korean characters. A single character
+        # therefore matches as the beginning of a pair.
         if not is_latin and len(text) == 1:
             match += "*"
         word = Word(text, 1.0, self.rows(match), match=match)
@@ -228,7 +233,10 @@ class _WordLookup:
 
 
 class TermScorer(dict[int, float]):
-    """Maps bits (`word_marks`) to the sum of the weights of their words. It is filled on demand.
+    """Maps bits (`word_marks`) to the sum of the weights of their words.
+
+    A sum is computed when it is first asked for. A word in the title adds `WEIGHTS.title` times its
+    weight.
 
     weights: the weight of each word of the query.
     in_titles: a mask for the part of the bits about titles, headings and tags.
@@ -258,8 +266,9 @@ class Ranking:
     """The notes that answer a query, their scores, and what each feature adds to them.
 
     context: the filters and the viewer.
-    query, given: for a search for all words, the query and the rows of its notes. Conversations do
-        not count then. None and () for a question.
+    query: the parsed query of a search for all words. Conversations do not count in such a search.
+        None for a question.
+    given: the rows that a search for all words has found. () for a question.
     today: the day from which "last week" counts.
     near: compares meanings. None compares only words.
 
@@ -284,7 +293,7 @@ class Ranking:
         self.question = read_question(text, today)
         # The weights, some of them changed for this query.
         self.table = weights.WEIGHTS
-        # The text tells something rather than asks.
+        # Whether the text tells something rather than asks
         self.is_told = query is None and is_told(text)
         if self.is_told:
             self.table = replace(self.table, meaning=self.table.told_meaning)
@@ -294,12 +303,13 @@ class Ranking:
         else:
             self.words = self._lookup.terms(query)
         focus = focus_of(text)
-        # The question asks for several things, then further notes of one conversation count less.
+        # Whether the question asks for several things. If so, a note scores less when better notes
+        # of its conversation come first.
         self._is_several = (
             query is None and SEVERAL.search(focus.text) is not None and bool(self.table.several)
         )
         self.speakers = {word.text for word in self.words if word.is_speaker}
-        # The notes by the words that they contain.
+        # bits -> the notes that contain exactly these words
         self._groups = _groups(self.words)
         self.scorer = TermScorer(self.words)
 
@@ -318,27 +328,27 @@ class Ranking:
         if self.cosines:
             own_scores = {row: sum(self.own_score(row)) for row in self.features}
 
-        # The best score of a note, and the bits of all notes, by conversation.
+        # Two maps by conversation: the best score of one of its notes, and all their bits together.
         self._best: dict[int, float] = {}
         self._together: dict[int, int] = {}
-        # What its neighbors add to the score of a note, by row.
+        # row -> the part of a note's score that comes from the notes before and after it
         self._neighbor_scores: dict[int, float] = {}
         self._look_around(own_scores)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
-        # The highest score by words of a conversation or note.
+        # The highest score by words that a whole conversation or a single note has. Never 0.
         self._most = max(map(self.scorer.__getitem__, together), default=0.0) or 1.0
-        # How many better notes its conversation has, by row.
+        # row -> how many notes of the same conversation score better, at most _MAX_BETTER
         self._better: dict[int, int] = {}
-        # The conversations with an assistant.
+        # The conversations in which an assistant speaks
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
         }
         self.scores = self._scores()
 
     def _take(self, rows: Sequence[int]) -> None:
-        """Make these notes the scored ones, for a search for all words.
+        """Set `features` to the notes in `rows`, which a search for all words has found.
 
-        Each is scored as if it belonged to no conversation.
+        Each note is scored as if it belonged to no conversation.
         """
         self.features = {
             note.row: note._replace(conversation=None) for note in self.context.features(rows)
@@ -355,9 +365,10 @@ class Ranking:
                 self._add([row for row in rows if row not in self.features])
 
     def _best_first(self, most: int) -> list[int]:
-        """Return the best scored notes, the best first: `most` of them and those that score alike.
+        """Return the `most` notes with the highest scores, the best first.
 
-        The order of equal scores is looked up in the index, so notes that score less are left out.
+        Notes that score as much as the last one follow. Sorting equal scores reads the index, so
+        notes with lower scores are left out before.
         """
         if most >= len(self.scores):
             return self.context.best_first(self.scores)
@@ -369,7 +380,7 @@ class Ranking:
     def _match(self) -> str:
         """The FTS5 expression that finds all notes with a word of the query, with the filters.
 
-        "" if no list of notes was cut, so that all notes with a word are known already.
+        "" if all notes with a word are known already, because no word had too many notes to list.
         """
         is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
         any_word = " OR ".join(word.match for word in self.words)
@@ -385,7 +396,7 @@ class Ranking:
     def total(self, most: int, other_rows: Collection[int] = ()) -> int:
         """Return how many notes contain a word, are scored, or are among `other_rows`.
 
-        most: stop counting notes that were not read at this number.
+        most: the number at which counting in the index stops.
         """
         known_count = len(self._holding) + len(self.features.keys() - self.bits.keys())
         if self._match:
@@ -420,26 +431,32 @@ class Ranking:
         return self._lookup.rarity(note_count)
 
     def bits_of(self, row: int) -> int:
-        """Return the words of the query that a note contains, whether it was scored or not."""
+        """Return the bits of a note: the words of the query that it contains. 0 if it has none.
+
+        The note need not be scored.
+        """
         if row not in self.bits:
             self._look_up([row])
         return self.bits.get(row, 0)
 
     def relevance(self, bits: int, characters: int) -> float:
-        """Return how relevant a text is to the question. Other notes do not matter for it.
+        """Return how relevant a text is to the question, whatever other notes contain.
 
         bits: the words that the text contains.
-        characters: its length.
+        characters: the length of the text.
 
         The relevance is the sum of the rarities (0 to 1) of the shared words, times their share of
-        the rarities of all words. A long text gets less, since it shares many words with anything.
+        the rarities of all words. For a text of _HALVING_CHARACTERS it is half as much, since a
+        long text shares words with any question.
+
+        Example: a question has two words of rarity 1, and a short text has one: 1 * 1 / 2 = 0.5.
         """
         rarities = self._rarities
         shared = sum(
             rarity for word, rarity in enumerate(rarities) if marks_of(bits, word) & (EXACT | TITLE)
         )
         question = self.question
-        # A word that no note contains counts as one of rarity 1.
+        # A word that no note contains has the rarity 1.
         number_in_notes = sum(not (word.is_weak or word.is_beside) for word in self.words)
         question_words = set(question.words) - question.weak - question.beside.keys()
         number_missing = max(0, len(question_words) - number_in_notes)
@@ -463,7 +480,10 @@ class Ranking:
         return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
 
     def _parts(self, note: Features) -> tuple[float, ...]:
-        """Return what each of _FEATURES adds to the score of a note. No other code defines this."""
+        """Return what each of _FEATURES adds to the score of a note, in their order.
+
+        This function alone defines how a note is scored.
+        """
         table = self.table
         conversation = note.conversation
         words, meaning = self.own_score(note.row)
@@ -496,9 +516,10 @@ class Ranking:
         )
 
     def _is_request(self, note: Features) -> bool:
-        """Whether a person says this turn to an assistant.
+        """Whether a note is a turn that a person says to an assistant.
 
-        Such a turn may ask something and still have the answer, since people explain a matter.
+        Questions in other turns lower the score. A request is spared: people explain the matter in
+        it, so it may have the answer.
         """
         return note.speaker in _USERS or note.conversation in self._assisted
 
@@ -508,14 +529,15 @@ class Ranking:
         If the question asks for several things, a note scores less for each better note of its
         conversation. The number of these better notes is kept in `self._better`.
         """
-        # Rounded to six decimals, so that equal scores stay equal. `round` takes three times as long.
+        # Scores are rounded to six decimals, so that equal scores stay equal. `round` would take
+        # three times as long.
         scores = {
             row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
             for row, note in self.features.items()
         }
         if not self._is_several:
             return scores
-        # How many notes of each conversation came already
+        # conversation -> how many of its notes the loop has passed
         seen_counts: dict[int, int] = {}
         for row in newest_first(scores):
             conversation = self.features[row].conversation
@@ -530,9 +552,9 @@ class Ranking:
         }
 
     def own_score(self, row: int) -> tuple[float, float]:
-        """Return (score by words, score by meaning) of a note. Their sum is at most 1.
+        """Return (score by words, score by meaning) of a note. The sum of both is at most 1.
 
-        A note without a vector is scored by words alone.
+        A note without a vector is scored by words alone: its score by meaning is 0.
         """
         words = self._word_scores.get(row, 0.0)
         cosine = self.cosines.get(row)
@@ -542,7 +564,10 @@ class Ranking:
         return (words * (1 - share), cosine * share)
 
     def _choose(self) -> None:
-        """Choose the notes to score: those whose words weigh most, and of equal ones the newest."""
+        """Choose up to `most` notes to score: the notes whose words weigh most.
+
+        If a group of notes with equal words does not fit, its newest notes are taken.
+        """
         scorer = self.scorer
         room = self.table.most
         rows: list[int] = []
@@ -573,7 +598,7 @@ class Ranking:
             matching = group & selected_rows
             if matching:
                 self.bits.update(dict.fromkeys(matching, bits))
-        # `_groups_of_many` leaves some notes out.
+        # `_groups_of_many` leaves out notes that have only common words.
         for row in (selected_rows & self._holding) - self.bits.keys():
             self.bits[row] = self._all_bits[row]
 
@@ -587,9 +612,9 @@ class Ranking:
         return bits
 
     def _score_words(self) -> dict[int, float]:
-        """Return the score of each note by its words, by row. The best gets 1.
+        """Return the score of each note by its words, from 0 to 1, by row. The best note gets 1.
 
-        As in BM25, a shorter note with the same words gets more.
+        As in BM25, a short note gets more than a long note with the same words.
         """
         total_words = sum([note.words for note in self.features.values()])
         average_words = total_words / (len(self.features) or 1) or 1
@@ -607,7 +632,9 @@ class Ranking:
         return {row: value / highest for row, value in scores_found.items()}
 
     def _compare_meanings(self, near: Nearness, text: str) -> None:
-        """Set the cosines, scaled from 0 to 1, and add the most similar notes to the scored ones.
+        """Set `self.cosines` and add the notes most similar to `text` to the scored notes.
+
+        `self.cosines` stays empty if no cosine is above 0.
 
         text: the text to compare. Names of speakers in it that very many notes contain are replaced
             by "someone", since they do not distinguish notes.
@@ -632,7 +659,7 @@ class Ranking:
             row: max(0.0, cosine - lowest) / (highest - lowest) for row, cosine in cosines.items()
         }
         if self.cosines:
-            # Meaning also takes its share from the words of a conversation.
+            # In the score of a conversation, too, words keep only the share that meaning leaves.
             words_share = 1 - self.table.meaning
             self.table = replace(
                 self.table, conversation_words=self.table.conversation_words * words_share
@@ -648,9 +675,9 @@ class Ranking:
         return table.meaning + (table.unheard_meaning - table.meaning) * missing
 
     def _heard_share(self) -> float:
-        """Return the share of the question's words that the note with most of them contains.
+        """Return the highest share of the question's words that one note contains, from 0 to 1.
 
-        Words count by rarity. A word that no note contains counts as one that a single note does.
+        Words count by rarity. A word that no note contains counts like a word of a single note.
         """
         question = self.question
         words_in_notes = {word.text for word in self.words}
@@ -676,7 +703,8 @@ class Ranking:
     def _without_frequent_names(self, text: str) -> str:
         """Replace names of speakers that very many notes contain by "someone".
 
-        A text of nothing but names stays as it is.
+        If Caroline speaks in most notes: `Where did Caroline go?` → `Where did someone go?`. If all
+        words of a text are names, the text is returned unchanged.
         """
         speakers = [word for word in self.words if word.is_speaker]
         if len(speakers) == len(self.words):
@@ -690,9 +718,11 @@ class Ranking:
     def _look_around(self, own_scores: Mapping[int, float]) -> None:
         """Fill `_best`, `_together` and `_neighbor_scores`.
 
-        These are the best score and the words of each conversation, and the scores that the best
-        notes give to the notes before and after them. Neighbors are added to the scored notes
-        even if they contain no word.
+        `_best` gets the best score in each conversation, `_together` the words of its notes. The
+        best notes give a part of their scores to the notes before and after them. These neighbors
+        are added to the scored notes even if they contain no word.
+
+        own_scores: the score of each note by words and meaning, by row.
         """
         best = self._best
         together = self._together
@@ -717,9 +747,10 @@ class Ranking:
         sides = chain.from_iterable(neighbors.values())
         rows = set(chain.from_iterable(sides))
         self._add(rows - self.features.keys())
-        # To a note before it (side 0), the source is the note after, and the other way round.
+        # Side 0 has the neighbors before a source. They get the share `after`, because the source
+        # comes after them. Side 1 has the neighbors after the source.
         for side, share in ((0, table.after), (1, table.before)):
-            # A fixed order, since the sum of floats depends on it
+            # The order is fixed, since a sum of floats depends on the order of its parts.
             for source in sorted(neighbors, reverse=not side):
                 # The shares of the nearest note and of the next two
                 shares = (share, table.around, table.around)
@@ -773,10 +804,10 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
 def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[int]]]:
     """Return pairs (bits, rows): up to two for each word.
 
-    One pair has the notes that contain the word. The other has the notes with the word in title,
-    headings or tags. An empty list is left out.
+    The first pair has the notes that contain the word. The second pair has the notes with the word
+    in title, headings or tags. A pair without rows is left out.
 
-    first: the number that the first of `words` has in the query.
+    first: the position in the query of the first of `words`.
     """
     lists: list[tuple[int, Sequence[int]]] = []
     for number, word in enumerate(words, first):
@@ -789,10 +820,10 @@ def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[in
 
 
 def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
-    """Return the result of `_groups` for a text with many words, made note by note.
+    """Group notes like `_groups`, but note by note, which is faster for a text with many words.
 
     The result maps bits to the notes that contain exactly these words of the query. The rarest
-    words are read first. Once there are enough notes, common words add no further notes.
+    words are read first. Once _ENOUGH_NOTES are found, a word only adds its bit to these notes.
     """
     bits: defaultdict[int, int] = defaultdict(int)
     for number in sorted(range(len(words)), key=lambda number: -words[number].weight):
@@ -806,10 +837,10 @@ def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
 
 
 def _likely_rare(question: Question) -> list[str]:
-    """Return the words of a question to look up.
+    """Return the words of a text to look up, in their order.
 
-    If there are very many, only the longest words outside the question itself are returned, since
-    long words are rarely common.
+    All words of the question itself are returned. If the text around the question (`beside`) has
+    too many words, only its longest are returned, since long words are rarely common.
     """
     other_words = [word for word in question.words if word in question.beside]
     room = max(0, _MAX_LOOKED_UP - (len(question.words) - len(other_words)))
@@ -821,8 +852,12 @@ def _likely_rare(question: Question) -> list[str]:
 
 
 def _meant(text: str, focus: Focus) -> str:
-    """Return the part of a query that a model compares: the question after a pasted text, or the
-    end of the query.
+    """Return the part of a query whose meaning is compared.
+
+    If the question is buried in a pasted text, this is the question. For other texts, and for talks
+    with several turns, it is the last _EMBEDDED_CHARACTERS.
+
+    focus: the question within the text.
     """
     if focus.is_buried and not turns_of(text):
         return focus.text

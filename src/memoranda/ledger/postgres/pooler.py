@@ -1,9 +1,11 @@
 """Recognises a pooler that gives each transaction another connection to the server.
 
 Such a pooler (pgbouncer with `pool_mode = transaction`, Supabase at port 6543, Neon's `-pooler`
-address) keeps no session, so the lock of a writer would be lost. At the start of a connection, a
-pooler tells another process number than the server does later. Further connections show its kind: if
-one of them gets the process of the first, which is still open, processes are shared.
+address) keeps no session, so the lock of a writer would be lost.
+
+Two facts are compared. At the start of a connection, a pooler sends a process number of its own,
+but a query returns the number of the server's process. Then further connections are opened. If one
+of them gets the process of the first connection, which is still open, the pooler shares processes.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ REFUSAL = (
     "it is reached through a pooler in transaction mode, which keeps no lock; use the address of "
     "the server itself or of a pooler in session mode (docs/teams.md)"
 )
-# This number of further connections is opened, each of which keeps a process busy.
+# This many further connections are opened. Each of them keeps one process of the server busy.
 _PROBES = 3
 
 
@@ -34,12 +36,12 @@ def shares_processes(db: Server, connect: Callable[[], Server]) -> bool:
     """
     own_process = _process(db)
     if own_process == db.info.backend_pid:
-        # The server itself
+        # Both numbers are equal, so this is the server itself and not a pooler.
         return False
     with ExitStack() as opened:
         for _ in range(_PROBES):
             other_db = opened.enter_context(connect())
-            # Inside a transaction, so that it keeps its process
+            # Inside a transaction, a connection keeps its process.
             opened.enter_context(other_db.transaction())
             if _process(other_db) == own_process:
                 return True

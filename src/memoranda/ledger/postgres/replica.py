@@ -1,10 +1,12 @@
 """The replica of a space on this machine.
 
-Its folder holds the notes as files, as the database last had them: a cache in the form of a home.
-The folder of a large space is filled by a thread; calls are answered in the meantime and tell the
-progress. Its journal is a copy, with those texts that were needed here. Its log of reads has the
-reads that the database does not know yet, beside the sums of all replicas. The files that all
-replicas share are copied, too.
+The folder has the notes as files, in the state that was last fetched: a cache in the form of a
+home. A thread fills the folder of a large space. Until it is full, calls are answered from the
+notes that are there, with a remark on the progress.
+
+The journal is a copy, with only the texts that this machine has needed. The log of reads has the
+sums of all replicas, and the reads that the database does not know yet. The files that all replicas
+share are copied, too.
 """
 
 from __future__ import annotations
@@ -66,11 +68,13 @@ so that reading and searching are fast. Do not edit anything here: changes made 
 Edit by the command (`memory edit`) or your agents. Everything here may be deleted while nothing uses it; it is made
 anew. Only the history of JSON files of entries used in place, which no other machine has, would be gone.
 """
-# Seconds an exchange of reads waits for the folder's lock.
+# An exchange of reads waits this many seconds for the lock of the folder.
 _PATIENCE = 0.25
-# Seconds between two exchanges with the database, so that not every read is a write there.
+# Reads are exchanged with the database at most once in this many seconds. Else every read here
+# would be a write in the database.
 _BETWEEN = 10.0
-# By process (one that was forked must not use these connections), root, address and space.
+# (process, root, address, space) -> shared files. The process is part of the key, because a forked
+# process must not use the connections of its parent.
 _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
 
 
@@ -78,11 +82,11 @@ _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
 class ReplicaState:
     """The state of the space that the folder is a complete copy of.
 
-    id, epoch: identify the space.
-    files: the version of its shared files.
-    boot: the boot of the machine in which the copy was made.
+    id, epoch: the id and the epoch of the space (`SpaceState`).
+    files: the version of the shared files of the space.
+    boot: identifies the start of this machine after which the copy was made.
 
-    The last number of the journal tells how recent the notes are.
+    The number of the last change is not here: the journal has it.
     """
 
     id: str
@@ -95,7 +99,7 @@ class ReplicaFolder:
     """The folder of `layout`. For the holder of its lock."""
 
     review_rows: ReviewRows
-    """The rows of the ledger that are rows of the space too."""
+    """The rows of the ledger that are also rows of the space."""
 
     def __init__(self, layout: Layout):
         self._layout = layout
@@ -262,13 +266,13 @@ class ReplicaFolder:
 
 
 class ColdStart:
-    """Fills a new replica in a thread, while calls are answered from the notes that are here.
+    """Fills a new replica in a thread, while calls are answered from the notes that are there.
 
-    Only one process of the machine does this. It locks the file at `path`, and writes its progress
-    there for the others.
+    Only one process of the machine fills the replica. It locks the file at `path`, and writes its
+    progress into this file for the other processes.
 
-    bring: fetches the notes. It calls its argument with (notes so far, all notes), which returns
-        whether to go on.
+    bring: fetches the notes. It gets a function, which it must call with (notes so far, all notes).
+        This function returns whether to continue.
     """
 
     def __init__(self, path: Path, bring: Callable[[Callable[[int, int], bool]], None]):
@@ -278,14 +282,17 @@ class ColdStart:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the thread, unless it runs already. If another process fills the folder, it ends."""
+        """Start the thread, unless it runs already.
+
+        The thread ends immediately if another process fills the folder.
+        """
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="cold-start", daemon=True)
             self._thread.start()
 
     def _run(self) -> None:
         """Fetch the notes, unless another process does so already."""
-        # The next call begins again where this one ended
+        # After an error, the next call continues with the notes that are still missing.
         with suppress(OSError, MemorandaError):
             fd = lock_file(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
             try:
@@ -321,7 +328,7 @@ class ColdStart:
             self._thread.join()
 
 
-# The numbers that the server hands out, and the numbers for files of this machine.
+# The numbers of changes that the server assigns. Changes of files of this machine have higher ones.
 _SHARED = range(1, FIRST_OF_MACHINE)
 _OF_MACHINE = range(FIRST_OF_MACHINE, ABOVE_ALL_NUMBERS)
 
@@ -454,7 +461,7 @@ class ReplicaHistory(History):
         return data
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
-        """Replace changes for all replicas (see `History.revise`)."""
+        """Replace changes in the database and here. Other replicas fetch them (`History.revise`)."""
         changes = [change for change in revised.values() if not is_of_machine(change.number)]
         if not changes and not lost:
             super().revise(revised, lost)
@@ -491,7 +498,11 @@ class ReplicaHistory(History):
         return int(row["count"])
 
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
-        """Delete changes and keep these origins of texts, in the database and here."""
+        """Delete changes in the database and here.
+
+        numbers: the numbers of the changes.
+        origins: the steps that say where remaining texts come from. They are kept.
+        """
         older = next(iter(self._origins()), None)
         places = [*(older.files if older is not None else ()), *origins]
         revised = list[Change]()
@@ -560,7 +571,7 @@ class ReplicaReads(Reads):
         self._totals = {key: ReadRow(count, 0, used) for key, count, used in rows}
 
     def _mark_rows(self) -> bool:
-        """Give all reads made here a new mark. Returns whether there were any."""
+        """Give all reads made here a new mark. Return False if nothing was read here."""
         with self._database.transaction() as connection:
             connection.execute(
                 "insert into sent_read (mark, key, count, used_at, restarted) "
@@ -588,7 +599,7 @@ class ReplicaReads(Reads):
         self._server.add_reads(mark, restarted, counts, used)
 
     def _forget_restarted(self, connection: Connection) -> None:
-        # The database must learn of the restart, so it is kept.
+        # The restart is kept until the next exchange, since the database must learn of it.
         return
 
     def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:
@@ -620,7 +631,10 @@ class ReplicaReads(Reads):
             self._totals.pop(key, None)
 
     def fold(self, folded: Mapping[str, ReadRow]) -> None:
-        """Subtract reads that a change committed in the database has written into headers."""
+        """Subtract reads that headers of notes count now, after a change was committed.
+
+        folded: the reads to subtract, by key.
+        """
         for key, row in folded.items():
             remaining = self._totals.get(key, ReadRow())
             times = max(0, remaining.times - row.times)
@@ -643,7 +657,7 @@ class ReplicaReads(Reads):
         return reads + sum(row.times for row in self._totals.values()), latest
 
     def close(self) -> None:
-        """Send what was read here, if the database can be asked."""
+        """Send the reads made here, if the database can be reached."""
         with suppress(StorageError):
             if self._database.row("select 1 from read limit 1") is not None:
                 self.exchange(now=True)
@@ -653,8 +667,8 @@ class ReplicaReads(Reads):
 class SharedFiles:
     """The files of a home that are the same on all machines, such as its configuration.
 
-    They are copies of the files in the space at `url`. Thread-safe; its connection is used for
-    nothing else.
+    They are copies of the files in the space at `url`. Any thread may use this object. It has its
+    own connection.
     """
 
     def __init__(self, layout: Layout, url: str, space: str):
@@ -671,9 +685,9 @@ class SharedFiles:
         self._seen = -1
 
     def hand_over(self) -> SpaceDatabase:
-        """Return the connection used so far, for the home that is opened next.
+        """Give away the connection, so that the home that is opened next can use it.
 
-        A new one is made if needed.
+        This object makes a new connection when it needs one.
         """
         with self._threads:
             database = self._database
@@ -689,7 +703,7 @@ class SharedFiles:
                 self._access = None
 
     def follow(self) -> None:
-        """Bring the copies up to date, if the database can be asked."""
+        """Bring the copies up to date, if the database can be reached."""
         with self._threads, suppress(DatabaseAway):
             self._follow()
 
@@ -734,7 +748,7 @@ class SharedFiles:
     @contextmanager
     def changing(self, path: Path) -> Iterator[None]:
         """Change a shared file for all replicas (see `changing_shared`)."""
-        # Any other file is only of this machine
+        # Other files belong to this machine alone.
         if path not in self._places.values():
             yield
             return
@@ -752,7 +766,10 @@ class SharedFiles:
 
 
 def attach(root: Path, url: str, space: str) -> SharedFiles:
-    """Take the shared files of the home at `root` from the space, from now on in this process."""
+    """Let this process use the space's shared files for the home at `root`.
+
+    A second call returns the same object.
+    """
     key = (os.getpid(), root, url, space)
     if key not in _ATTACHED:
         _ATTACHED[key] = SharedFiles(Layout(root), url, space)

@@ -1,10 +1,12 @@
-"""The ledger of a home whose truth is a space of a database, over the folder of its replica.
+"""The ledger of a home whose notes are in a space of a database, with a replica as its folder.
 
-A change, or all that are staged, is one transaction in the database, under the lock of the space's
-writers; COMMIT is the acknowledgement. Only then are the files of the replica exchanged and its
-journal gets the lines. The next process, here or elsewhere, sees from the numbers of the journal
-what its folder lacks, and fetches it. So a process that dies between the two leaves nothing to
-repair.
+A change, or all staged changes together, is one transaction in the database, under the lock of the
+space's writers. The change is acknowledged once COMMIT has succeeded. Only then the files of the
+replica are replaced, and its journal gets the change.
+
+Each process compares the last number of the journal with the database, and fetches the missing
+changes. So if a process is killed after COMMIT and before it replaces the files, nothing has to be
+repaired.
 """
 
 from __future__ import annotations
@@ -59,23 +61,23 @@ from memoranda.sources.layout import PRIVATE, Layout, changing_shared
 from memoranda.sources.path_guard import open_folder
 from memoranda.sources.step import Step, StepKind
 
-# Notes of a large space brought before others get the folder's lock.
+# After this many notes of a large space, other processes get the folder's lock for a moment.
 _BATCH = 200
 # How many notes a new replica fetches immediately. If the process goes on, a thread fetches more.
 _LARGE = 2000
 # Up to this many different files are fetched one by one.
 _FEW = 500
-# Seconds a call waits for the folder's lock to bring what other replicas changed.
+# A call waits this many seconds for the folder's lock, to fetch the changes of other replicas.
 _FOLLOWS = 1.0
 
 
 class ReplicaLedger(Ledger):
     """The ledger of a home that is a replica of the `space` at `url`.
 
-    serves: whether the process goes on, so that a thread may fill a large replica.
+    serves: whether the process runs for long, so that a thread may fill a large replica.
 
-    Raises DatabaseAway if there is neither a server nor a complete copy, DatabaseRefused,
-    StorageError.
+    Raises DatabaseAway if the server cannot be reached and the copy is not complete. Also raises
+    DatabaseRefused and StorageError.
     """
 
     holds_truth = False
@@ -100,14 +102,14 @@ class ReplicaLedger(Ledger):
                 raise
 
     def _catch_up(self) -> None:
-        """Bring the copy up to date. Raises DatabaseAway where there is no copy yet."""
+        """Bring the copy up to date. Raises DatabaseAway if this machine has no copy yet."""
         state = self._folder.state()
         try:
             newest = self._database.prepare()
         except DatabaseAway:
             if state is None:
                 raise
-            # Every call says that it answers from the copy
+            # The server cannot be reached. Every call then says that it answers from the copy.
             return
         if self._serves and state is None and self._database.has_more_than(_LARGE):
             self._cold_start.start()
@@ -120,7 +122,7 @@ class ReplicaLedger(Ledger):
         super()._open_parts()
 
     def _open_history(self) -> History:
-        # After this process revised the changes, the copy here is of the new epoch.
+        # When this process revises changes, the space begins a new epoch. The copy here has it, too.
         return ReplicaHistory(
             self.layout,
             self.database,
@@ -138,20 +140,20 @@ class ReplicaLedger(Ledger):
         self._shared.close()
 
     def _recover(self) -> None:
-        # The database has the complete record.
+        # The database has every committed change, so only temporary files are left to remove.
         self._remove_temps()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the lock of the space's writers on all machines, then the folder's lock, and catch
-        up.
+        """Take the lock of the space's writers on all machines, then the folder's lock.
 
-        Raises Busy, DatabaseAway, DatabaseRefused, OSError.
+        Then fetch the changes of other replicas. Raises Busy, DatabaseAway, DatabaseRefused,
+        OSError.
         """
         if self._depth:
             yield
             return
-        # Otherwise both locks are still held.
+        # While changes are queued, the lock that was taken for them is still held.
         if not self.queue.changes:
             if not wait_for(lambda: not self._filling()):
                 raise StorageError("the notes", self._filling())
@@ -171,7 +173,8 @@ class ReplicaLedger(Ledger):
                 self._database.release_lock()
 
     def _take_over(self) -> None:
-        # The answers belong to all machines: see `_convert_review`.
+        # The files of answers are not taken over here: they belong to all machines
+        # (`_convert_review`).
         take_over(self.layout, self.database)
 
     def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
@@ -204,7 +207,7 @@ class ReplicaLedger(Ledger):
     def follow(self) -> str:
         """Fetch the changes that other replicas committed (see `Ledger.follow`).
 
-        It takes one round trip, and the folder's lock only if there are any.
+        This takes one round trip. The folder's lock is taken only if there are such changes.
         """
         if self._depth or self.queue.changes:
             return ""
@@ -214,7 +217,7 @@ class ReplicaLedger(Ledger):
                 return words
             if self._lacks(newest := self._database.newest()):
                 with waits_at_most(_FOLLOWS), self.lock:
-                    # Or another process of this machine has brought it
+                    # Another process of this machine may have fetched the changes in between.
                     if self._lacks(newest):
                         self._bring()
             self.reads.exchange()
@@ -232,7 +235,7 @@ class ReplicaLedger(Ledger):
             return ""
         words = self._cold_start.words()
         if not words and self._serves:
-            # Who did it died, or the server was away
+            # The process that filled the folder has ended, or the server could not be reached.
             self._cold_start.start()
             words = self._cold_start.words()
         return words
@@ -241,9 +244,9 @@ class ReplicaLedger(Ledger):
         return self.layout.erased.exists()
 
     def erasing(self) -> str | None:
-        """The plan of an erasure.
+        """Return the plan of an unfinished erasure. None if no erasure is unfinished.
 
-        It is a shared file, so every replica sees it. None if none exists.
+        The plan is a shared file, so that every replica sees it.
         """
         with suppress(FileNotFoundError):
             return self.layout.erasing.read_text("utf-8")
@@ -251,7 +254,7 @@ class ReplicaLedger(Ledger):
 
     def set_erasing(self, plan: str | None) -> None:
         record = self.layout.erasing
-        # Which the next start removes
+        # If this process is killed, the next start removes this temporary file.
         fresh = record.with_name(f".{record.name}-{os.getpid()}")
         with (
             storing("the record of what is to be erased"),
@@ -295,7 +298,7 @@ class ReplicaLedger(Ledger):
         )
 
     def _lacks(self, state: SpaceState) -> bool:
-        """Whether the folder differs from this state, as far as its numbers tell."""
+        """Whether the numbers that the folder has recorded differ from this state of the space."""
         mine = self._folder.state()
         is_known = mine is not None and (mine.id, mine.epoch, mine.files) == (
             state.id,
@@ -324,8 +327,8 @@ class ReplicaLedger(Ledger):
     def _bring(self) -> None:
         """Bring the folder up to date with the database. The folder's lock must be held.
 
-        A few new changes are applied one by one. Otherwise everything is compared. Raises
-        StorageError, OSError.
+        A few new changes are applied one by one. If there are many, or if the histories differ, all
+        files are compared. Raises StorageError, OSError.
         """
         mine = self._folder.state()
         last = self.history.last
@@ -377,10 +380,10 @@ class ReplicaLedger(Ledger):
         return True
 
     def _bring_all(self, snapshot: Snapshot, state: SpaceState, mine: ReplicaState | None) -> None:
-        """Compare everything with the space.
+        """Compare the whole folder with the space, and fetch the differences.
 
-        mine: the state that the files and the history here are of, up to the last change here. None
-            means that every file is read.
+        mine: the state of the space of which the folder is a copy, up to the last change here. None
+            if the folder is not a complete copy: then every file is read.
         """
         last = self.history.last if mine is not None else None
         self._folder.set_state(None)
@@ -424,9 +427,9 @@ class ReplicaLedger(Ledger):
         self._note_erased(changes, before)
 
     def _follow_revised(self, snapshot: Snapshot, epoch: int) -> bool:
-        """Fetch the changes that were revised after `epoch`, and those that came since.
+        """Fetch the changes that were revised after `epoch`, and new changes.
 
-        Returns False if the two histories still differ.
+        Return False if the history here still differs from the history of the space.
         """
         before = self.history.last
         oldest, count = snapshot.extent()
@@ -461,7 +464,7 @@ class ReplicaLedger(Ledger):
                         return
                     with self.lock:
                         if self._folder.state() is not None:
-                            # Another process has done it in one go
+                            # Another process has fetched all notes in between.
                             return
                         if is_first:
                             self._folder.begin()
@@ -496,8 +499,9 @@ class ReplicaLedger(Ledger):
     def make(self, changes: Sequence[PlannedChange]) -> None:
         """Commit changes in the database, all or none, then show them in the folder.
 
-        Errors may also be DatabaseAway, and OutcomeUnknown when the connection was lost in the
-        commit and nobody can be asked; then the next call sees what came of it.
+        In addition to the errors of `Ledger.make`, this raises DatabaseAway. It raises
+        OutcomeUnknown if the connection was lost during the commit and the server cannot be asked.
+        Then the next call sees whether the changes were committed.
         """
         if _are_of_machine(changes):
             super().make(changes)
@@ -524,7 +528,10 @@ class ReplicaLedger(Ledger):
     def _prepare(
         self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
     ) -> None:
-        """Write the new bytes beside the files; whether they are as read, the database knows."""
+        """Write the new bytes to temporary files beside the files.
+
+        The files are not compared with the texts that were read. The database does this.
+        """
         if planned.lines is not None:
             super()._prepare(execution, planned, folders)
             return
@@ -569,8 +576,10 @@ class ReplicaLedger(Ledger):
     def _exchange(
         self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]
     ) -> None:
-        """Show committed changes in the folder. Raises NotPutBack when even their rows cannot be
-        fetched.
+        """Write committed changes to the files of the folder.
+
+        If a file cannot be written, the folder is brought up to date from the database instead.
+        Raises NotPutBack if this fails, too.
         """
         last = changes[-1].number
         try:
@@ -581,7 +590,7 @@ class ReplicaLedger(Ledger):
                 if step.do == StepKind.SET:
                     self.review_rows.store(step.path, step.data)
         except (OSError, MemorandaError):
-            # A file without a row was in the way.
+            # A file that has no row in the database was in the way.
             try:
                 self._bring()
             except (OSError, MemorandaError) as error:
@@ -594,8 +603,9 @@ class ReplicaLedger(Ledger):
                 ) from None
 
     def _mend(self, steps: Sequence[Step]) -> None:
-        """Reset the places of a refused change to the database's state: somebody wrote there by
-        hand.
+        """Reset the places of a refused change to the state of the database.
+
+        The change was refused because somebody has edited these files by hand.
         """
         with suppress(DatabaseAway, OSError), self._database.snapshot() as snapshot:
             self._folder.begin()

@@ -130,10 +130,12 @@ def show(visit: Visit) -> Response:
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None
     month = _month(visit.fields.get("month") or (chosen or today).isoformat())
+    offset = visit.number("offset", 0)
+    visit.begin_page()
     weeks = Calendar(visit.first_weekday).monthdatescalendar(month.year, month.month)
     rows = reminder_rows(memory)
     shown_day = chosen or today
-    of_day = _notes_of(memory, shown_day, visit.number("offset", 0))
+    of_day = _notes_of(memory, shown_day, offset)
     return visit.html(
         "calendar.html",
         month=month,

@@ -95,7 +95,7 @@ class RowWriter:
         """Make the row of a change: its document, and what a person reads of it.
 
         word: LEARNED, CHANGED or FORGOT.
-        title, url: of the note that it is about.
+        title, url: the title and the address of the note that it is about.
         lines: the new text, or the changes word by word.
         properties: the changed keys of the header.
         others: how many other notes it changed.

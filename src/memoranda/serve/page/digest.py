@@ -159,6 +159,7 @@ def show(visit: Visit) -> Response:
         from memoranda.serve.page import first_run
 
         return first_run.show(visit, since)
+    visit.begin_page()
     days = _days(visit, runs)
     return visit.html(
         "today.html",

@@ -1,7 +1,8 @@
 """Shows the form for editing a note's text, and solves conflicts.
 
 A conflict is a change of the note that somebody made while the form was open. The form then shows
-both edits merged (merging.py). `base` is always the text of the note when the form was first made.
+both edits merged (merging.py), or asks which to keep where both changed the same lines. `base` is
+always the text of the note when the form was first made.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.documents import differences
-from memoranda.engine.telling import author
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.note import frontmatter
 from memoranda.note.markdown import listed_texts
 from memoranda.note.model import Note, united
 from memoranda.serve.page import create
-from memoranda.serve.page.merging import has_marks, merge
+from memoranda.serve.page.merging import BOTH, Merge, merge
 from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.writers import writer_of
 
 EDITABLE = 1 << 20
 """Characters of the largest note that can be edited in the page."""
+# The field with the typed text while a conflict is decided, and how the fields of the places begin.
+_MINE = "mine"
+_PLACE = "place"
 # Characters that a browser's form does not send back unchanged.
 _CHANGED_BY_FORMS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -37,6 +41,22 @@ def form(
     base: the text of the note when the form was made.
     values: further values of the template, for a conflict.
     """
+    _check_editable(note)
+    conflict_values = {"merged": None, "author": "", "difference": None} | values
+    header, body = apart(text)
+    return visit.html(
+        "edit.html",
+        status,
+        note=note,
+        header=header,
+        text=body,
+        base=base,
+        **conflict_values,
+    )
+
+
+def _check_editable(note: Note) -> None:
+    """Raise InvalidInput for a note that a form cannot send back unchanged."""
     text_with_lf = note.text.replace("\r\n", "\n")
     text_with_crlf = text_with_lf.replace("\n", "\r\n")
     # Browsers send CR LF for every line end, so a note with both kinds would change.
@@ -47,18 +67,6 @@ def form(
             "A form would change more of this note than you do: it is too long, has control characters, "
             "or line ends of two kinds. Edit its file."
         )
-    conflict_values = {"merged": None, "author": "", "difference": None} | values
-    header, body = apart(text)
-    return visit.html(
-        "edit.html",
-        status,
-        note=note,
-        header=header,
-        text=body,
-        base=base,
-        is_header_open=has_marks(header),
-        **conflict_values,
-    )
 
 
 def apart(text: str) -> tuple[str, str]:
@@ -75,8 +83,10 @@ def apart(text: str) -> tuple[str, str]:
 def typed(visit: Visit) -> str:
     """Return the text that was typed into the form: its fields `header`, if it was sent, and `text`.
 
-    Raises KeyError if the field `text` was not sent.
+    After a conflict, it is the text of the field `mine`. Raises KeyError if neither was sent.
     """
+    if _MINE in visit.fields:
+        return visit.fields[_MINE].replace("\r\n", "\n")
     header = visit.fields.get("header", "").replace("\r\n", "\n")
     text = visit.fields["text"].replace("\r\n", "\n")
     if header and not header.endswith("\n"):
@@ -84,22 +94,53 @@ def typed(visit: Visit) -> str:
     return header + text
 
 
-def conflict(visit: Visit, info: NoteInfo) -> Response:
-    """Show the form again, with the typed text and the present text of the note merged."""
-    note = visit.memory.read(info, count=False)
-    theirs = note.text.replace("\r\n", "\n")
-    mine = typed(visit)
+def decided(visit: Visit, theirs: str) -> str:
+    """Return the text of the form, merged with the present text of the note after a conflict.
+
+    theirs: the present text of the note.
+    """
+    if _MINE not in visit.fields:
+        return typed(visit)
+    merged = _merged(visit, theirs)
+    places = range(len(merged.conflicts))
+    return merged.text([visit.fields.get(f"{_PLACE}{number}", BOTH) for number in places])
+
+
+def _merged(visit: Visit, theirs: str) -> Merge:
+    """Merge the typed text with the present text of the note."""
     # Without a base, the merged text has both texts whole.
     base = visit.fields.get("base", "").replace("\r\n", "\n")
-    merged = merge(base, mine, theirs)
+    return merge(base, typed(visit), theirs.replace("\r\n", "\n"))
+
+
+def conflict(visit: Visit, info: NoteInfo) -> Response:
+    """Show the form again, with the typed text and the present text of the note merged.
+
+    Where both changed the same lines, ask which to keep.
+    """
+    note = visit.memory.read(info, count=False)
+    merged = _merged(visit, note.text)
+    base = visit.fields.get("base", "").replace("\r\n", "\n")
+    if merged.conflicts:
+        _check_editable(note)
+        return visit.html(
+            "conflict.html",
+            409,
+            note=note,
+            merged=merged,
+            mine=typed(visit),
+            base=base,
+            author=writer_of(note),
+        )
+    theirs = note.text.replace("\r\n", "\n")
     return form(
         visit,
         note,
-        merged.text,
+        merged.text(),
         note.text,
         409,
         merged=merged,
-        author=author(info.provenance),
+        author=writer_of(note),
         difference=differences.between(base or theirs, theirs),
     )
 
@@ -126,15 +167,6 @@ def gone(visit: Visit, place: tuple[str, str]) -> Response:
         **create.choices(visit) | {"fields": fields},
         warning="The note was deleted meanwhile. Your text is below: save it as a new note, or leave it.",
     )
-
-
-def check_decided(text: str) -> None:
-    """Raise InvalidInput if a text still has the marks of a conflict."""
-    if has_marks(text):
-        raise InvalidInput(
-            "The text still has both versions of a place, between <<<<<<< and >>>>>>>. "
-            "Keep what is right, take the marks out, and save again."
-        )
 
 
 def as_in_file(text: str, file: str) -> str:

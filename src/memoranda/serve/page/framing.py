@@ -17,26 +17,31 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from memoranda.errors import MemorandaError
 from memoranda.serve.page.rendering import MAIN
 
-# Seconds for an answer to come whole. Refusals do, so that they have their status.
-_GRACE = 0.012
 _OK = 200
 _STYLES = re.compile(r'<link rel="stylesheet"[^>]*>')
 
 
 async def framed(
-    answer: Coroutine[Any, Any, Response], frame: Callable[[], Awaitable[str]]
+    answer: Coroutine[Any, Any, Response],
+    frame: Callable[[], Awaitable[str]],
+    has_begun: asyncio.Event,
 ) -> Response:
-    """Return an answer whole if it comes soon, else its frame first.
+    """Return an answer in two parts, its frame first, once its view says that it answers a page.
+
+    A view that says nothing, or refuses before, is answered whole and with its own status.
 
     frame: makes the frame of the page.
+    has_begun: is set by the view (`Visit.begin_page`).
 
-    Raises what `answer` raises soon. What it raises later ends the page.
+    Raises what the view raises before it begins a page. What it raises later ends the page.
     """
     coming = asyncio.create_task(answer)
     # Nobody waits for the answer if the browser has gone meanwhile.
     coming.add_done_callback(lambda task: task.cancelled() or task.exception())
-    done, _ = await asyncio.wait({coming}, timeout=_GRACE)
-    if done:
+    begun = asyncio.create_task(has_begun.wait())
+    await asyncio.wait({coming, begun}, return_when=asyncio.FIRST_COMPLETED)
+    begun.cancel()
+    if coming.done():
         return coming.result()
     beginning = await frame()
     if coming.done():

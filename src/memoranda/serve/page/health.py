@@ -33,6 +33,7 @@ _STEP_SENTENCES = {
 
 def show(visit: Visit) -> Response:
     """Show the page. Its script asks for the doctor's findings, which take a while."""
+    visit.begin_page()
     memory = visit.memory
     embedding = Embedding(memory)
     size = figures(memory)

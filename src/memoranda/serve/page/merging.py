@@ -1,6 +1,6 @@
 """Merges two edits of one text.
 
-Where both changed the same lines (a conflict), the merged text has both versions between marks.
+Where both changed the same lines, a person decides which lines are kept.
 """
 
 from __future__ import annotations
@@ -11,45 +11,77 @@ from typing import NamedTuple
 
 from memoranda.text.compare import changes
 
-MINE = "<<<<<<< yours"
-BETWEEN = "======="
-THEIRS = ">>>>>>> theirs"
+MINE = "mine"
+THEIRS = "theirs"
+BOTH = "both"
+"""The decisions about a place that both edits changed."""
+
+
+class Block(NamedTuple):
+    """The lines that the two edits, and the text before them, have at one place."""
+
+    mine: Sequence[str]
+    theirs: Sequence[str]
+    base: Sequence[str]
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether both edits changed these lines, in different ways."""
+        return self.mine != self.theirs and self.base not in (self.mine, self.theirs)
+
+    def lines(self, decision: str = BOTH) -> list[str]:
+        """Return the lines of this place in the merged text.
+
+        A line that only one edit changed is taken from that edit.
+
+        decision: MINE, THEIRS or BOTH, for a place that both edits changed.
+        """
+        if not self.is_conflict:
+            return list(self.mine if self.theirs == self.base else self.theirs)
+        if decision == MINE:
+            return list(self.mine)
+        if decision == THEIRS:
+            return list(self.theirs)
+        return [*_with_line_ends(self.mine), *self.theirs]
 
 
 @dataclass
 class Merge:
-    """The text with both edits, and the number of conflicts: places that both changed."""
+    """Two edits of a text, cut into places."""
 
-    text: str
-    conflicts: int
+    blocks: list[Block]
 
+    @property
+    def conflicts(self) -> list[Block]:
+        """The places that both edits changed."""
+        return [block for block in self.blocks if block.is_conflict]
 
-def has_marks(text: str) -> bool:
-    """Whether a text still has the marks of a conflict."""
-    lines = text.splitlines()
-    return MINE in lines and THEIRS in lines
+    def text(self, decisions: Sequence[str] = ()) -> str:
+        """Return the merged text.
+
+        decisions: MINE, THEIRS or BOTH for each of the conflicts. A missing one is BOTH.
+        """
+        lines: list[str] = []
+        remaining_decisions = list(decisions)
+        for block in self.blocks:
+            decision = BOTH
+            if block.is_conflict and remaining_decisions:
+                decision = remaining_decisions.pop(0)
+            lines += block.lines(decision)
+        return "".join(lines)
 
 
 def merge(base: str, mine: str, theirs: str) -> Merge:
-    """Merge two edits of the text `base` line by line.
-
-    A line that only one edit changed is taken from that edit.
-    """
-    base_lines = base.splitlines(keepends=True)
-    my_lines = mine.splitlines(keepends=True)
-    their_lines = theirs.splitlines(keepends=True)
-    merged_lines: list[str] = []
-    conflicts = 0
-    for block in _blocks(base_lines, my_lines, their_lines):
-        if block.mine == block.theirs or block.theirs == block.base:
-            merged_lines += block.mine
-        elif block.mine == block.base:
-            merged_lines += block.theirs
-        else:
-            conflicts += 1
-            merged_lines += [f"{MINE}\n", *_with_line_ends(block.mine), f"{BETWEEN}\n"]
-            merged_lines += [*_with_line_ends(block.theirs), f"{THEIRS}\n"]
-    return Merge("".join(merged_lines), conflicts)
+    """Merge two edits of the text `base` line by line."""
+    return Merge(
+        list(
+            _blocks(
+                base.splitlines(keepends=True),
+                mine.splitlines(keepends=True),
+                theirs.splitlines(keepends=True),
+            )
+        )
+    )
 
 
 def _with_line_ends(lines: Sequence[str]) -> list[str]:
@@ -60,15 +92,7 @@ def _with_line_ends(lines: Sequence[str]) -> list[str]:
     return complete_lines
 
 
-class _Block(NamedTuple):
-    """The lines that the two edits, and the text before them, have at one place."""
-
-    mine: Sequence[str]
-    theirs: Sequence[str]
-    base: Sequence[str]
-
-
-def _blocks(base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]) -> Iterator[_Block]:
+def _blocks(base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]) -> Iterator[Block]:
     """Cut the three texts at the lines that are in all of them.
 
     Yields, by turns, the lines before such a line (perhaps none), and the line.
@@ -84,14 +108,14 @@ def _blocks(base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]) -> 
             continue
         my_position = positions_in_mine[position]
         their_position = positions_in_theirs[position]
-        yield _Block(
+        yield Block(
             mine[my_end:my_position], theirs[their_end:their_position], base[base_end:position]
         )
-        yield _Block([line], [line], [line])
+        yield Block([line], [line], [line])
         base_end = position + 1
         my_end = my_position + 1
         their_end = their_position + 1
-    yield _Block(mine[my_end:], theirs[their_end:], base[base_end:])
+    yield Block(mine[my_end:], theirs[their_end:], base[base_end:])
 
 
 def _unchanged_lines(base: Sequence[str], edited: Sequence[str]) -> dict[int, int]:

@@ -227,7 +227,7 @@ def _changed(visit: Visit) -> Response:
         info = memory.find(place)
     except NotFound:
         moved = where_now(memory, *place, only_same=True)
-        if moved is None and action == "edit" and "text" in visit.fields:
+        if moved is None and action == "edit" and visit.fields.keys() & {"text", "mine"}:
             return editing.gone(visit, place)
         if moved is None:
             raise

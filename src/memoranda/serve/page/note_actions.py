@@ -55,9 +55,8 @@ def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
 def _edit(visit: Visit, info: NoteInfo) -> None:
     """Replace the text of a note, if the form changed it."""
     text_before = visit.memory.read(info, count=False).text
-    text = editing.as_in_file(editing.typed(visit), text_before)
+    text = editing.as_in_file(editing.decided(visit, text_before), text_before)
     checksum = visit.fields["checksum"]
-    editing.check_decided(text)
     # A wrong checksum means that the note changed since the form was made, which `edit` refuses.
     if text != text_before or checksum != info.checksum:
         visit.memory.edit(info, Rewrite(text), checksum=checksum)

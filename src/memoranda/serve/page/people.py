@@ -137,6 +137,7 @@ def show(visit: Visit) -> Response:
     words = visit.text("name")
     offset = visit.number("offset", 0)
     max_names = _OF_ONE_KIND if kind else _FIRST
+    visit.begin_page()
     memory = visit.memory
     lists = {
         shown_kind: _names(memory, shown_kind, words, offset, max_names)

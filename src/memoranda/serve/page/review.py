@@ -6,7 +6,6 @@ attack? An answer is a letter. For a question about notes, the page shows their 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -56,8 +55,6 @@ _APART = "n"
 # Kinds of questions of which no answer is recommended: it would delete a note, end a statement,
 # archive a note or open a folder, and whether that is right is only a guess.
 _WITHOUT_MAIN_ANSWER = frozenset((_SUSPICIOUS, "contradiction", "archive", "project"))
-# A text quoted in a question.
-_QUOTED = re.compile(r'"(.+?)"(?=[\s?,.)]|$)')
 # Characters of the subject of a question in the list.
 _MAX_SUBJECT_CHARACTERS = 100
 
@@ -170,8 +167,7 @@ def _address(visit: Visit, item: ReviewItem) -> str:
 
 def _short(item: ReviewItem) -> str:
     """Return the subject of a question: the text that it quotes, or else its beginning."""
-    quoted = _QUOTED.search(item.text)
-    return quoted[1] if quoted else item.text[:_MAX_SUBJECT_CHARACTERS]
+    return item.subject or item.text[:_MAX_SUBJECT_CHARACTERS]
 
 
 def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
@@ -216,9 +212,9 @@ def _reasons(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[str]
     """Return why a suspicious note is held back, in the reader's words. Empty for other questions."""
     if item.kind != _SUSPICIOUS or not notes:
         return []
-    gate = visit.memory.engine.gate
-    ids = gate.suspicious(notes[0].text)
-    return [translated(visit.language, rule.why) for rule in gate.rules() if rule.id in ids]
+    ids = notes[0].suspicious
+    rules = visit.memory.gate_rules()
+    return [translated(visit.language, rule.why) for rule in rules if rule.id in ids]
 
 
 def panes_of(notes: Sequence[Note]) -> list[Pane]:

@@ -17,8 +17,10 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda import documents
+from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
+from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hit
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.query import Query, day, parse
@@ -33,13 +35,13 @@ HITS = 20
 MOST_HITS = 200
 """Hits that `/api` gives out at most."""
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
-# A reason of a hit that names words of the query: `words: heron, plan`.
-_WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 _DOT = " · "
 # A link to a note, with the words shown for it.
 _LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
+# The field with the number of the hit that is explained.
+_WHY = "why"
 # Notes that the palette suggests.
 _MAX_SUGGESTIONS = 8
 _MAX_TITLE_CHARACTERS = 160
@@ -97,19 +99,29 @@ def query_of(memory: MemorySession, fields: Mapping[str, str]) -> Query:
 
 
 def show(visit: Visit) -> Response:
-    """Show the page with the hits of a search, or only the hits while somebody types."""
+    """Show the page with the hits of a search, or only the hits while somebody types.
+
+    The field `why` is the number of a hit on this page: it says why it was found. A script asks for
+    that part alone, since the reasons of all hits would double the page.
+    """
     memory = visit.memory
-    fields = dict(visit.fields)
+    fields = {name: text for name, text in visit.fields.items() if name != _WHY}
     offset = visit.number("offset", 0)
-    hits = memory.search(query_of(memory, fields), limit=HITS, offset=offset, explain=True)
+    why = visit.number(_WHY, 0)
+    query = query_of(memory, fields)
+    visit.begin_page()
+    hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
     listed = documents.hits(hits, offset)
-    for row, hit in zip(listed, hits, strict=True):
-        row |= shown(hit)
+    for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
+        row |= shown(hit) | {"number": number}
+    if why and visit.is_part:
+        return visit.html("why.html", row=_explained_row(listed, why))
     values: dict[str, Any] = {
         "hits": hits,
         "fields": fields,
         "offset": offset,
         "listed": listed,
+        "why": why,
         "passages": _in_transcripts(visit),
         "is_plain": not fields.get("q", "").strip(),
         "is_filtered": any(fields.get(name) for name in FILTERS),
@@ -124,6 +136,14 @@ def show(visit: Visit) -> Response:
         agents=writers(memory),
         **values,
     )
+
+
+def _explained_row(listed: Listed, number: int) -> Document:
+    """Return the row of a hit, by its number on the page. Raises InvalidInput."""
+    if number > len(listed.rows):
+        raise InvalidInput("There is no such hit any more. Search again.")
+    row: Document = listed.rows[number - 1]
+    return row
 
 
 def tags(visit: Visit) -> Response:
@@ -182,9 +202,8 @@ def shown(hit: Hit) -> dict[str, Any]:
     reasons: the shares of its score in plain words. `remarks`: what else was noted about it.
     """
     info = hit.note
-    words = _query_words(hit)
-    # A reason such as `links 0.12` is shown as a share. (No text starts with an empty tuple.)
-    beginnings = ("title: ", "words: ", *(f"{name} " for name in hit.shares))
+    words = sorted({*hit.words, *hit.spelled} - {""})
+    named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     return {
         "url": note_url(info.project, info.path),
         "writer": writer_of(info),
@@ -196,8 +215,8 @@ def shown(hit: Hit) -> dict[str, Any]:
         "is_from_elsewhere": info.source is not None and info.source not in info.provenance.who,
         "title_pieces": _pieces(words, info.title[:_MAX_TITLE_CHARACTERS]),
         "pieces": _pieces(words, readable_passage(hit.passage, info.title)),
-        "reasons": _reasons(hit.shares, ", ".join(words)),
-        "remarks": [remark for remark in hit.why if not remark.startswith(beginnings)],
+        "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
+        "remarks": [remark for remark in hit.why if remark not in named_elsewhere],
     }
 
 
@@ -217,16 +236,6 @@ def readable_passage(passage: str, title: str) -> str:
     if after_title.startswith(_DOT):
         return after_title.removeprefix(_DOT)
     return line
-
-
-def _query_words(hit: Hit) -> list[str]:
-    """Return the words of the query that the note has, as the reasons of the hit name them."""
-    words: dict[str, None] = {}
-    for reason in hit.why:
-        match = _WORDS.match(reason)
-        if match:
-            words.update(dict.fromkeys(word for word in match[1].split(", ") if word))
-    return list(words)
 
 
 def _pieces(words: Sequence[str], text: str) -> list[tuple[bool, str]]:

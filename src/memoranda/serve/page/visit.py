@@ -7,6 +7,7 @@ cookie or a token, as `/mcp` does.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -81,12 +82,15 @@ class Visit:
         was sent several times are joined by line breaks.
     csrf: a text that each form must send back, so that no other site can send it. "" for a caller
         with a token.
+    begin_page: tells that the fields are right and a page will be the answer. Its frame may be sent
+        before the view has found what the page shows.
     """
 
     request: Request
     memory: MemorySession
     fields: Mapping[str, str] = field(default_factory=dict)
     csrf: str = ""
+    begin_page: Callable[[], object] = lambda: None
 
     @property
     def is_post(self) -> bool:
@@ -315,14 +319,17 @@ async def viewed(
             memory.only_reads = request.method != "POST"
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
-        return Visit(request, memory, fields, csrf)
+        return Visit(request, memory, fields, csrf, begin_page)
 
+    has_begun = asyncio.Event()
+    # Views run on other threads.
+    begin_page = partial(asyncio.get_running_loop().call_soon_threadsafe, has_begun.set)
     answer = server.run(call, lambda memory: _answer_of(view, visit_of(memory)))
     is_page = request.method == "GET" and PART_HEADER not in request.headers
     if template is None or not is_page:
         return await answer
     frame = partial(server.run, call, lambda memory: visit_of(memory).frame(template))
-    return await framed(answer, frame)
+    return await framed(answer, frame, has_begun)
 
 
 def _answer_of(view: View, visit: Visit) -> Response:

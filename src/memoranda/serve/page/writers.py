@@ -27,7 +27,9 @@ _INTERFACES = {
     FACE: "",
 }
 # Verbs of upkeep when the daemon did them for nobody.
-_JOBS = frozenset(("classify", "upgrade", "consolidate", "decay", "remind", "merge", "link"))
+_JOBS = frozenset(
+    ("classify", "upgrade", "consolidate", "decay", "expire", "remind", "fire", "merge", "link")
+)
 # Colours of the avatars of agents, in the style sheet.
 _COLOURS = 8
 

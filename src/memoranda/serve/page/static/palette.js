@@ -26,8 +26,9 @@ function matching(words) {
 
 async function look() {
   const words = input.value.trim();
-  sessionStorage.setItem(WORDS, words);
   if (!words) return showCommands();
+  // Escape empties the field before it closes the palette: that is nobody's wish to forget the words.
+  sessionStorage.setItem(WORDS, words);
   const answer = await get(`/page/palette?q=${encodeURIComponent(words)}`, PART);
   if (!answer?.ok) return;
   const found = document.createElement("template");

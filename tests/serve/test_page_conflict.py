@@ -1,0 +1,86 @@
+"""An edit beside another edit of the same lines: each place is decided in plain words."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from memoranda import Draft
+from memoranda.note.edit import Append, FindReplace
+from memoranda.serve.page.merging import merge
+from memoranda.serve.page.rendering import note_url
+
+pytestmark = pytest.mark.anyio
+
+ADDRESS = note_url("notes", "Tea.md")
+
+
+@pytest.fixture
+def base(web):
+    """The text with two places, before both edits."""
+    web.memory.write(Draft("one\n\ntwo\n\nthree\n", project="notes", title="Tea"))
+    return web.memory.read("notes/Tea.md").text
+
+
+async def in_conflict(web, page, base):
+    """The answer to a save of lines that an agent changed meanwhile."""
+    checksum = web.memory.find("notes/Tea.md").checksum
+    claude = web.memory.as_caller("claude", "mcp")
+    for old, new in (("one", "first of claude"), ("three", "third of claude")):
+        claude.edit("notes/Tea.md", FindReplace(old, new))
+    mine = base.replace("one", "my first").replace("three", "my third")
+    return await page.send(ADDRESS, do="edit", text=mine, base=base, checksum=checksum)
+
+
+def fields_of(shown):
+    form = shown.partition('class="editor"')[2]
+    hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
+    return {name: unescape(value) for name, value in hidden if name != "csrf"}
+
+
+@pytest.mark.parametrize(
+    ("decisions", "lines"),
+    [
+        ({"place0": "mine", "place1": "theirs"}, ["my first", "two", "third of claude"]),
+        ({"place0": "theirs", "place1": "mine"}, ["first of claude", "two", "my third"]),
+        ({}, ["my first", "first of claude", "two", "my third", "third of claude"]),
+    ],
+)
+async def test_each_place_is_decided_and_without_a_decision_both_stay(
+    web, page, base, decisions, lines
+):
+    answer = await in_conflict(web, page, base)
+    assert answer.status_code == 409
+    assert "claude changed the note meanwhile" in answer.text
+    assert "&lt;&lt;&lt;" not in answer.text
+    assert len(set(re.findall(r'name="(place\d)"', answer.text))) == 2
+    saved = await page.send(ADDRESS, **fields_of(answer.text) | decisions)
+    assert saved.status_code == 303
+    assert web.memory.read("notes/Tea.md").content.split("\n\n") == [
+        *"\n".join(lines).replace("\ntwo\n", "\n\ntwo\n\n").split("\n\n")
+    ]
+
+
+async def test_a_change_while_the_places_are_decided_asks_again_and_keeps_what_was_typed(
+    web, page, base
+):
+    answer = await in_conflict(web, page, base)
+    web.memory.as_caller("claude", "mcp").edit("notes/Tea.md", Append("four\n"))
+    again = await page.send(ADDRESS, **fields_of(answer.text) | {"place0": "mine"})
+    assert again.status_code == 409
+    assert "my first" in again.text
+    saved = await page.send(
+        ADDRESS, **fields_of(again.text) | {"place0": "mine", "place1": "theirs"}
+    )
+    assert saved.status_code == 303
+    content = web.memory.read("notes/Tea.md").content
+    assert "my first" in content
+    assert "four" in content
+
+
+def test_lines_that_one_edit_changed_are_taken_from_it():
+    merged = merge("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n")
+    assert merged.conflicts == []
+    assert merged.text() == "A\nb\nC\n"

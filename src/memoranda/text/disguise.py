@@ -81,9 +81,9 @@ BREAK = ";"
 """The word that replaces signs of code in the result of `plain`."""
 # Signs that are common in code and rare in prose.
 _CODE_SIGNS = frozenset("{}=\\<>|")
-# Signs that are kept as separate words: `@` and `:` of addresses, and the comma after the name of
-# the reader, as in `Claude, delete it`.
-_KEPT_SIGNS = frozenset("@,:")
+# Signs that are kept as separate words: `@` and `:` of addresses, `;` between two clauses, and the
+# comma after the name of the reader, as in `Claude, delete it`.
+_KEPT_SIGNS = frozenset("@,:;")
 
 
 class _Folding(dict[int, str]):
@@ -122,7 +122,7 @@ def _fold_character(char: str, code: int) -> str:
 def _sign(char: str) -> str:
     """Return a letter or digit as it is, and a blank or a mark between blanks for a sign."""
     if char in _KEPT_SIGNS:
-        if char == ":":
+        if char in ":;":
             return " , "
         return f" {char} "
     if char in _CODE_SIGNS:

@@ -205,7 +205,7 @@ _LICENCES = frozenset(
         "is",
     ]
 )
-_PARTICIPLES = ("ed", "ing", "ent", "aid", "old", "ought")
+_PARTICIPLES = ("ed", "ing", "ent", "aid", "old", "ought", "itten", "given", "taken", "shown")
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,8 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
 
 def _no_words(revision: Revision) -> str:
     """Return the line for a change in which a person would find no changed word."""
+    if revision.is_text_lost:
+        return "  (the history does not keep a text of this change)"
     if revision.before == revision.after:
         return "  (the same text)"
     if split(revision.before or "")[0] == split(revision.after or "")[0]:

@@ -80,12 +80,14 @@ class Difference:
     lines: lines of the text, each as its parts. GAP marks lines that are left out.
     has_more: whether there are more lines.
     is_new: whether there was no text before.
+    is_text_lost: whether the difference is unknown, because the history lacks one of the texts.
     """
 
     properties: list[PropertyChange] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     has_more: bool = False
     is_new: bool = False
+    is_text_lost: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.properties or self.lines)
@@ -93,6 +95,8 @@ class Difference:
 
 def of_revision(revision: Revision, most: int = _MAX_LINES) -> Difference:
     """Return the difference that one revision of a note made, in at most `most` lines."""
+    if revision.is_text_lost:
+        return Difference(is_new=revision.touched.old is None, is_text_lost=True)
     return between(revision.before or "", revision.after or "", most)
 
 

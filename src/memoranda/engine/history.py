@@ -81,6 +81,16 @@ class Revision:
     before: str | None
     after: str | None
 
+    @property
+    def is_text_lost(self) -> bool:
+        """Whether the file had a text before or after the change that the history does not keep.
+
+        The text after a change is lost if an editor saved the file before the next change of ours.
+        """
+        is_old_text_lost = self.before is None and self.touched.old is not None
+        is_new_text_lost = self.after is None and self.touched.new is not None
+        return is_old_text_lost or is_new_text_lost
+
 
 class HistoryVerbs(NoteVerbs):
     """The verbs `log`, `undo` and `restore`, which work with the history."""

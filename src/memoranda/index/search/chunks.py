@@ -448,8 +448,8 @@ class ChunkReading:
     def _whole(self, text: NoteText) -> tuple[int, int]:
         """Return (start, stop) of the part of a note to show if its chunks were not scored.
 
-        A short text is shown whole. Of a long text, the chunk with the most words of the query is
-        shown.
+        A short text is shown whole. A long text is shown by the chunk that has the most words of
+        the query.
         """
         if len(text.text) <= SHORT:
             return 0, len(text.text)

@@ -369,7 +369,7 @@ class WordFinder:
         """Find words of the query in a text.
 
         Return (position in the text, number of the word, bits) of each place, in no particular
-        order. If several words of the query match at a position, the number is that of the last
+        order. If several words of the query match at a position, the number means the last
         word, and the bits have all these words (`word_marks`).
         """
         # `positions` has the position in `text` of each folded character. None if they are equal.

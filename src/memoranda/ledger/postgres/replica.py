@@ -766,7 +766,7 @@ class SharedFiles:
 
 
 def attach(root: Path, url: str, space: str) -> SharedFiles:
-    """Let this process use the space's shared files in place of those of the home at `root`.
+    """Let this process use the space's shared files instead of the files of the home at `root`.
 
     A second call returns the same object.
     """

@@ -200,7 +200,7 @@ class InstallRequest:
 
     is_for_project: whether to write into the files of the project in the working folder.
     has_hooks: whether to install hooks. If False, our hooks are removed.
-    has_native_memory: whether the client shall keep its own memories in a project of the home.
+    has_native_memory: whether the client is to keep its own memories in a project of the home.
     replaces_others: whether to replace an entry of our name even if another program wrote it.
     is_dry_run: whether to show the changes without making them.
     """

@@ -167,6 +167,18 @@ def test_the_agent_is_the_option_then_the_variable(
     assert terminal("list", "--agent", "No Name").error == 'invalid agent "No Name"'
 
 
+@pytest.mark.parametrize("name", ["owner", "Manual", "web", "FILE", "import"])
+def test_an_agent_named_as_the_history_names_somebody_else_is_refused(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    refused = f'invalid agent "{name}"'
+    assert terminal("write", "tea", "--agent", name).error == refused
+    monkeypatch.setenv("MEMORY_AGENT", name)
+    assert terminal("write", "tea").error == refused
+    monkeypatch.delenv("MEMORY_AGENT")
+    assert terminal("log", "--json").json["entries"] == []
+
+
 def test_alone_it_prints_the_help(terminal: Any) -> None:
     text = terminal.ok()
     assert text == terminal.ok("--help") == terminal.ok("help")

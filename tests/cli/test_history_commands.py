@@ -216,3 +216,16 @@ def test_a_change_without_words_is_said_to_be_what_it_is(
 ) -> None:
     unused: Any = None
     assert words in _no_words(Revision(unused, unused, before, after))
+
+
+def test_a_text_that_an_editor_replaced_is_said_to_be_lost_in_log_and_diff(terminal: Any) -> None:
+    a = terminal.write("meet at noon")
+    terminal.ok("tag", a, "--add", "x")
+    entry = terminal("log", "--json").json["entries"][0]
+    file = terminal.home / entry["project"] / entry["path"]
+    file.write_text(file.read_text().replace("noon", "one"))
+    terminal.ok("tag", a, "--add", "y")
+    said = "(the history does not keep a text of this change)"
+    assert terminal.ok("diff", a, "2").splitlines()[1:] == [f"  {said}"]
+    assert terminal.ok("log", "-p").count(said) == 1
+    assert said not in terminal.ok("diff", a, "3")

@@ -23,9 +23,8 @@ def test_a_text_that_an_editor_replaced_is_not_shown_as_deleted(memory) -> None:
 
 def test_a_deleted_note_has_lost_no_text(memory) -> None:
     note = memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
-    change = memory.delete(note)
+    memory.delete(note)
     (revision,) = memory.revisions(memory.log(limit=1)[0].number)
     difference = differences.of_revision(revision)
-    assert change is not None
     assert not difference.is_text_lost
     assert [part.text for line in difference.lines for part in line] == ["Meet at 7:30."]

@@ -80,7 +80,7 @@ async def test_a_view_that_refuses_before_it_begins_a_page_keeps_its_status():
 
 async def test_every_framed_page_is_one_whole_document(web, page):
     web.memory.write(Draft("The harbour", project="notes", title="Harbour"))
-    paths = ("/page", "/page/search?q=harbour", "/page/people", "/page/calendar")
+    paths = ("/page", "/page/search?q=harbour", "/page/people", "/page/calendar", "/page/health")
     answers = [await page.client.get(path) for path in paths]
     for answer in answers:
         assert answer.status_code == 200

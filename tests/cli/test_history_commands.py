@@ -229,3 +229,17 @@ def test_a_text_that_an_editor_replaced_is_said_to_be_lost_in_log_and_diff(termi
     assert terminal.ok("diff", a, "2").splitlines()[1:] == [f"  {said}"]
     assert terminal.ok("log", "-p").count(said) == 1
     assert said not in terminal.ok("diff", a, "3")
+    document = terminal("diff", a, "2", "--json").json
+    assert (document["after"], document["text_lost"]) == (None, True)
+    assert terminal("diff", a, "3", "--json").json["text_lost"] is False
+
+
+def test_a_new_notes_text_that_an_editor_replaced_is_said_to_be_lost(terminal: Any) -> None:
+    a = terminal.write("meet at noon")
+    entry = terminal("log", "--json").json["entries"][0]
+    file = terminal.home / entry["project"] / entry["path"]
+    file.write_text(file.read_text().replace("noon", "one"))
+    terminal.ok("tag", a, "--add", "y")
+    said = "(the history does not keep a text of this change)"
+    assert terminal.ok("log", "-p").splitlines()[-1] == f"  {said}"
+    assert terminal.ok("diff", a, "1").splitlines()[1:] == [f"  {said}"]

@@ -199,9 +199,19 @@ def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change])
     return lines
 
 
-@command("diff", "NOTE", "[CHANGE]", keys=("change", "before", "after"), example="memory diff 5a1f")
+@command(
+    "diff",
+    "NOTE",
+    "[CHANGE]",
+    keys=("change", "before", "after", "text_lost"),
+    example="memory diff 5a1f",
+)
 def diff(call: Invocation, ref: str, number: str | None = None) -> None:
-    """Show word by word what the last change of NOTE, or change number CHANGE, altered."""
+    """Show word by word what the last change of NOTE, or change number CHANGE, altered.
+
+    Where an editor replaced a text before the next change, the history does not keep it, and the
+    answer says so.
+    """
     with call.memory() as memory:
         if number is None:
             change_number = None
@@ -210,7 +220,12 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
         change, revision = _revision(memory, ref, change_number)
         zone = memory.settings.zone
         if call.json:
-            return call.document(change=change.number, before=revision.before, after=revision.after)
+            return call.document(
+                change=change.number,
+                before=revision.before,
+                after=revision.after,
+                text_lost=revision.is_text_lost,
+            )
         lines = patch_of([revision], colored=call.on_terminal) or [_no_words(revision)]
         text_of_change = "\n".join([change_line([change], zone), *lines])
         output.text(text_of_change, painted=call.on_terminal, paged=not call.no_pager)

@@ -36,7 +36,7 @@ def patch(revisions: Iterable[Revision], *, colored: bool) -> list[str]:
 def _difference_lines(difference: Difference, *, colored: bool) -> list[str]:
     """Return the changed properties and lines of a note, one line of text each."""
     lines = []
-    if difference.is_text_lost and not difference.is_new:
+    if difference.is_text_lost:
         lines.append("  (the history does not keep a text of this change)")
     for change in difference.properties:
         lines.append(_line(_property_parts(change), colored=colored))

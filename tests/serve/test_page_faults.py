@@ -11,12 +11,14 @@ import pytest
 
 from memoranda import Draft
 from memoranda.clock import stamp
+from memoranda.engine.entries import NoteEntries
 from memoranda.engine.served import log_of
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace
 from memoranda.note.model import Provenance
 from memoranda.serve.page import digest
+from memoranda.serve.page.change_rows import RowWriter
 from memoranda.serve.page.note import _not_shown
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import readable_passage
@@ -243,3 +245,26 @@ async def test_the_history_of_a_note_is_shown_from_before_its_category_and_its_m
     web.memory.move("notes/Plan.md", "later/Plan.md")
     shown = plain(await page.see(f"{note_url('notes', 'later/Plan.md')}?part=history"))
     assert re.search(r"moved\s+notes\s+notes/later.*wrote it", shown, re.S)
+
+
+async def test_a_change_of_an_entry_with_a_time_to_live_is_not_said_to_be_of_an_editor(web, page):
+    for value in ("1234", "5678"):
+        NoteEntries(web.memory).put("default", "pin", value, ttl=60)
+    change = web.memory.log(limit=1)[0]
+    shown = plain(await page.see(f"/page/change/{change.number}"))
+    assert "The history does not keep a text of this change." in shown
+    assert "outside" not in shown
+
+
+async def test_a_change_whose_text_an_editor_replaced_says_so_and_shows_no_older_text(web, page):
+    note = web.memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
+    web.memory.edit(note, FindReplace("7:30", "7:40"))
+    number = web.memory.log(limit=1)[0].number
+    file = web.memory.home / "notes" / "Meeting.md"
+    file.write_text(file.read_text().replace("7:40", "7:50"))
+    web.memory.edit(note, FindReplace("7:50", "8:00"))
+    shown = plain(await page.see(f"/page/change/{number}"))
+    assert "The history does not keep a text of this change." in shown
+    assert "7:30" not in shown
+    change = web.memory.change_numbered(number)
+    assert RowWriter(web.memory, [change]).row(change)["lines"] == []

@@ -86,6 +86,7 @@ class Revision:
         """Whether the file had a text before or after the change that the history does not keep.
 
         The text after a change is lost if an editor saved the file before the next change of ours.
+        Of entries with a time to live no text is kept.
         """
         is_old_text_lost = self.before is None and self.touched.old is not None
         is_new_text_lost = self.after is None and self.touched.new is not None

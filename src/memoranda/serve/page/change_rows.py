@@ -170,7 +170,7 @@ def _description(title: str, revision: Revision | None) -> Document:
 
     title: the title of the note, which a line need not repeat.
     """
-    if revision is None:
+    if revision is None or revision.is_text_lost:
         return {"lines": [], "properties": []}
     if revision.before is None or revision.after is None:
         text = revision.after or revision.before or ""

@@ -377,7 +377,7 @@ async def viewed(
     if template is None or not is_page:
         return await answer
     frame = partial(server.run, call, lambda memory: visit_of(memory).frame(template))
-    return await framed(answer, frame, has_begun)
+    return await framed(answer, frame, has_begun, partial(_error, request))
 
 
 def _answer_of(view: View, visit: Visit) -> Response:

@@ -131,6 +131,9 @@ def test_merge_any_two(visit, memory):
         person.click(page.get_by_role("button", name="Merge", exact=True))
         expect(page.locator("#toast")).not_to_be_empty()
         expect(page.locator(".body")).to_contain_text("biscuits")
+        # The note has the styles of a note, although the page before it had others.
+        expect(page.locator(".reading")).to_have_css("display", "grid")
+        expect(page.locator(".history .row").first).to_have_css("display", "grid")
         assert person.steps == 7
     assert memory.read(first.id).id
     assert not is_there(memory, other.title)

@@ -10,11 +10,13 @@ from clients.conftest import ask
 from memoranda import Draft, Query
 from memoranda.clients import hook
 from memoranda.clients.hook_context import (
+    FLOOR,
     PROMPT_TOKENS,
     START_TOKENS,
+    for_prompt,
     project_names,
 )
-from memoranda.clients.hook_events import START, HookEvent
+from memoranda.clients.hook_events import PROMPT, START, HookEvent
 from memoranda.clients.hook_words import own_words
 from memoranda.text.tokens import tokens_in
 
@@ -227,6 +229,29 @@ def test_no_answer_is_over_its_budget(memory, clock, text, prompt):
         assert least < tokens_in(context) <= most
         # What Claude Code takes in whole
         assert len(context) < 10_000
+
+
+def test_a_note_that_was_cut_away_is_told_later(memory):
+    names = [f"第{number}号" for number in range(5)]
+    text = "斑马鱼流水线部署规则" * 30
+    memory.write_many(
+        [Draft(f"{name}{text}", project="categories", category="preferences") for name in names]
+        + [
+            Draft(f"第{number}行是苹果树", project="categories", category="knowledge")
+            for number in range(40)
+        ]
+    )
+    session = memory.engine.ledger.session("claude-code", "s1")
+    event = HookEvent(
+        "claude-code", PROMPT, "UserPromptSubmit", "s1", prompt="斑马鱼流水线部署规则是什么"
+    )
+    hits, _ = memory.recall(event.prompt, least=FLOOR, max_tokens=PROMPT_TOKENS - 120)
+    told = for_prompt(memory, event, session)
+    shown = [hit.note.id for hit in hits if hit.passage[:3] in told.text]
+    assert 0 < len(shown) < len(hits)
+    assert told.notes == shown
+    session.add(memory.clock(), notes=told.notes, text=told.text)
+    assert for_prompt(memory, event, session).notes
 
 
 def test_the_sessions_that_are_known_are_few_and_swept(memory, clock):

@@ -12,6 +12,7 @@ import pytest
 import memoranda
 from memoranda import faces
 from memoranda.engine import open_session
+from memoranda.errors import NotFound
 
 SOURCE = Path(memoranda.__file__).parent
 NODE = {"name": "A", "entityType": "x", "observations": []}
@@ -128,6 +129,21 @@ def test_advice_is_kept_where_its_tool_is_served(tmp_path: Path) -> None:
             call = ("memory_delete_entities", {"entityNames": ["A"], "project": "notes"})
             text = faces.registry(toolsets, memory.settings).call(memory, *call).text
             assert text == f'Entities of project "notes" are notes{end}'
+
+
+def test_a_bank_gives_no_advice_of_other_toolsets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*_: object) -> None:
+        raise NotFound("activeContext.md", "banks")
+
+    monkeypatch.setattr("memoranda.faces.bank.Bank.load", load)
+    with open_session(tmp_path / "home", watch=False) as memory:
+        served = faces.registry(["bank"], memory.settings)
+        arguments = {"bank_type": "project", "bank_id": "p"}
+        reply = served.call(memory, "activate", arguments)
+    assert "Note not found in banks" in reply.text
+    assert "search_notes" not in reply.text
 
 
 @pytest.mark.parametrize("toolset", OWN)

@@ -26,6 +26,10 @@ async def parts_of(answer):
     return [part async for part in answer.body_iterator]
 
 
+def told(error):
+    return HTMLResponse(f"{ERROR}: {error}", 500)
+
+
 def begun():
     event = asyncio.Event()
     event.set()
@@ -39,7 +43,7 @@ async def test_a_page_comes_in_two_parts_after_its_frame():
         await may_answer.wait()
         return HTMLResponse(f"{FRAME}<h1>Notes</h1></main>")
 
-    answer = await framing.framed(view(), frame, begun())
+    answer = await framing.framed(view(), frame, begun(), told)
     assert isinstance(answer, StreamingResponse)
     may_answer.set()
     assert await parts_of(answer) == [FRAME, "<h1>Notes</h1></main>"]
@@ -52,21 +56,24 @@ async def test_a_page_of_another_template_brings_its_style_sheets():
         await may_answer.wait()
         return HTMLResponse(ERROR, 503)
 
-    answer = await framing.framed(view(), frame, begun())
+    answer = await framing.framed(view(), frame, begun(), told)
     may_answer.set()
     assert await parts_of(answer) == [FRAME, '<link rel="stylesheet" href="b.css">Not done']
 
 
-async def test_an_error_after_the_frame_ends_the_page():
+async def test_an_error_after_the_frame_is_told_in_the_page():
     may_answer = asyncio.Event()
 
     async def view():
         await may_answer.wait()
         raise StorageError("the index", "is gone")
 
-    answer = await framing.framed(view(), frame, begun())
+    answer = await framing.framed(view(), frame, begun(), told)
     may_answer.set()
-    assert await parts_of(answer) == [FRAME]
+    beginning, content = await parts_of(answer)
+    assert beginning == FRAME
+    assert "Not done" in content
+    assert "the index" in content
 
 
 async def test_a_view_that_refuses_before_it_begins_a_page_keeps_its_status():
@@ -75,7 +82,7 @@ async def test_a_view_that_refuses_before_it_begins_a_page_keeps_its_status():
         raise InvalidInput("no")
 
     with pytest.raises(InvalidInput):
-        await framing.framed(view(), frame, asyncio.Event())
+        await framing.framed(view(), frame, asyncio.Event(), told)
 
 
 async def test_every_framed_page_is_one_whole_document(web, page):

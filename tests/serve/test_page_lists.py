@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from urllib.parse import parse_qs, urlsplit
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -96,6 +97,9 @@ async def test_a_search_and_all_notes(web, page):
         ("en-GB", ["16", "22"], ["09", "15"]),
         ("en-US,en;q=0.9", ["22"], ["15", "16"]),
         ("zh-CN", ["16", "22"], ["09", "15"]),
+        # Catalan and Swedish, not Canada and El Salvador
+        ("ca,en-US;q=0.7", ["16", "22"], ["09", "15"]),
+        ("sv", ["16", "22"], ["09", "15"]),
     ],
 )
 async def test_today_shows_this_week_and_the_last_as_the_reader_counts_weeks(
@@ -110,6 +114,24 @@ async def test_today_shows_this_week_and_the_last_as_the_reader_counts_weeks(
         assert sorted(set(re.findall(r"On the (\d\d)<", shown))) == days, week
     answer = await page.client.get("/page?week=next")
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/page?day=0001-01-01",
+        "/page?day=9999-12-31",
+        "/page/agents/undo?agent=claude&since=0001-01-01T00:00",
+        "/page/agents/undo?agent=claude&since=9999-12-31T23:59",
+    ],
+)
+async def test_a_day_at_an_end_of_the_calendar_is_refused_in_every_zone(
+    web, page, monkeypatch, path
+):
+    for zone in ("Asia/Tokyo", "America/New_York"):
+        monkeypatch.setattr(type(web.memory.settings), "reading_zone", ZoneInfo(zone))
+        answer = await page.client.get(path)
+        assert answer.status_code == 400, zone
 
 
 async def test_chips_of_who_and_when_are_chosen_together_and_cleared_by_a_second_click(web, page):

@@ -92,6 +92,14 @@ async def test_a_note_is_not_merged_into_itself_and_nothing_changes(web, page):
     assert state(web) == before
 
 
+@pytest.mark.parametrize("fields", [{}, {"other": " "}, {"sure": "yes"}])
+async def test_a_merge_without_a_second_note_is_refused(web, page, fields):
+    tea = note(web, "Tea", "At four.\n")
+    answer = await page.send(note_url(tea.project, tea.path), do="merge", **fields)
+    assert answer.status_code == 400
+    assert "Name the other note." in answer.text
+
+
 async def test_before_a_merge_both_are_shown_and_nothing_changes(web, page):
     tea, cake = note(web, "Tea", "At four.\n"), note(web, "Cake", "At five.\n")
     before = state(web)

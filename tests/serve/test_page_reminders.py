@@ -79,6 +79,7 @@ async def test_what_is_due_is_done_or_put_off_on_today(web, page):
         ("FREQ=WEEKLY;INTERVAL=2;BYDAY=FR;BYHOUR=9;BYMINUTE=0", "every 2 weeks, Fri", None),
         ("FREQ=DAILY;BYHOUR=9;BYMINUTE=0", "every day", "每天"),
         ("FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=9;BYMINUTE=0", "every month, the last day", None),
+        ("FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9;BYMINUTE=0", "every month", "每月"),
         ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=1;BYHOUR=9;BYMINUTE=0", "every year", "每年"),
         ("whenever", "repeats", "重复"),
     ],

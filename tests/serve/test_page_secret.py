@@ -69,6 +69,26 @@ async def test_a_new_note_with_a_secret_is_asked_about_before_it_is_saved(web, p
     assert SECRET_WORD not in shown.text
 
 
+async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
+    form = {"title": "Router", "text": TEXT}
+    await page.send("/page/new", **form, **MASK)
+    router = web.memory.find("Router")
+    await page.send(note_url(router.project, router.path), do="delete")
+    shown = await followed(
+        page, await page.send("/page/undo", change=str(web.memory.log()[0].number))
+    )
+    assert "Taken back." in plain(shown.text)
+    assert "Masked" not in plain(shown.text)
+    web.memory.write(Draft("x", project="notes", title="House"))
+    house = web.memory.find("House")
+    answer = await page.send(
+        note_url(house.project, house.path), do="merge", other="Router", sure="yes"
+    )
+    shown = await followed(page, answer)
+    assert "Merged into" in plain(shown.text)
+    assert "Masked" not in plain(shown.text)
+
+
 async def test_a_secret_is_saved_as_it_is_only_when_the_owner_says_so(web, page):
     form = {"title": "Router", "text": TEXT}
     assert (await page.send("/page/new", **form)).status_code == 400

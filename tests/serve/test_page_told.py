@@ -58,3 +58,26 @@ async def test_each_note_that_an_agent_would_be_told_has_a_link_that_leads_to_it
         assert web.memory.find(note.ref)
         assert f"/page/find?ref={note.ref}" in shown
     assert "Word for word" in shown
+
+
+async def test_a_memory_that_begins_with_a_heading_is_one_note(web, page):
+    web.memory.write(
+        Draft(
+            "The importer of Heron splits lines in these steps:\n1. It reads LF only.\nThen:\n2. It stops.",
+            project="categories",
+            category="knowledge",
+        )
+    )
+    prompt = "why is the importer of Heron splitting lines on LF only"
+    text = preview(web.memory, "claude", prompt).for_prompt
+    (part,) = told(text)
+    (note,) = part.notes
+    assert part.title == ""
+    assert "in these steps:" in note.text
+    assert "It stops." in note.text
+    assert "in these steps:" in await page.see(f"/page/ask?agent=claude&prompt={prompt}")
+
+
+def test_lines_after_a_title_belong_to_no_note():
+    (part,) = told("(2026-11-13, notes/a)\n  One.\nDue:\nNothing is due.\n")
+    assert [note.text for note in part.notes] == ["One."]

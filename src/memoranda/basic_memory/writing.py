@@ -75,14 +75,15 @@ def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, An
     if args.get("expected_checksum") and not args["overwrite"]:
         raise InvalidInput("expected_checksum requires overwrite=True.")
     file = _set_file(vault, memory, args)
-    own = own_permalink(args["content"].lstrip("\n"))
+    content_permalink = own_permalink(args["content"].lstrip("\n"))
     is_new = not _is_note(memory, project, file)
-    _set_permalink(vault, memory, args, file, own, is_new=is_new)
+    _set_permalink(vault, memory, args, file, content_permalink, is_new=is_new)
     reply = write_tools.write_note(memory, args)
     assert reply.data is not None
     data = {**reply.data, "text": reply.text}
-    if own and not is_new:
-        changed = memory.edit((project, data["file_path"]), SetKeys({"permalink": own})).note
+    if content_permalink and not is_new:
+        edit = SetKeys({"permalink": content_permalink})
+        changed = memory.edit((project, data["file_path"]), edit).note
         data |= {"permalink": changed.permalink, "checksum": changed.checksum}
     return data
 
@@ -110,20 +111,20 @@ def _set_permalink(
     memory: MemorySession,
     args: Arguments,
     file: str,
-    own: str | None,
+    content_permalink: str | None,
     *,
     is_new: bool,
 ) -> None:
     """Put the permalink that the program would give a new note into its metadata.
 
-    own: the permalink in the frontmatter of the content, or None.
+    content_permalink: the permalink in the frontmatter of the content, or None.
     is_new: whether the file does not exist yet.
 
     Raises Refused if the note to overwrite has moved to another file.
     """
     project = args["project"]
-    permalink = own or _derived_permalink(vault, project, file)
-    if args["overwrite"] and (is_new or own):
+    permalink = content_permalink or _derived_permalink(vault, project, file)
+    if args["overwrite"] and (is_new or content_permalink):
         _check_not_elsewhere(memory, project, permalink, file)
     if is_new:
         free = _free_permalink(memory, project, permalink)

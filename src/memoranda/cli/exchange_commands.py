@@ -271,7 +271,7 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
 @flag("--skip-bad", "Leave out what cannot be read, import the rest.")
 def import_(
     call: Invocation,
-    named: Text = None,
+    file_argument: Text = None,
     *,
     file: Text,
     moved: tuple[str, str] | None,
@@ -286,10 +286,10 @@ def import_(
     Everything is checked before anything is written. If a memory exists already, the newer text
     stays and the other goes into the history.
     """
-    if named is not None and file is not None:
+    if file_argument is not None and file is not None:
         raise Usage("FILE and --input exclude each other")
-    if named is not None:
-        file = named
+    if file_argument is not None:
+        file = file_argument
     if moved is not None and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
     if project is not None and (moved is None or moved[0] not in _WITH_PROJECT):
@@ -647,7 +647,7 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 )
 @option(
     "--source",
-    "wanted",
+    "source_names",
     default=_ALL,
     type=Names("list", lambda _: (_ALL, *SOURCES)),
     help=_SOURCES,
@@ -655,7 +655,7 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 @option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
 @flag("--dry-run", "Only say what would be stored.")
 @flag("--again", "Also bring back what was deleted or has expired.")
-def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
+def ingest(call: Invocation, *, source_names: str, path: Text, dry_run: bool, again: bool) -> None:
     """Store the notes of other programs as memories in the inbox; their files are not changed.
 
     A file is stored once; when its text changes, its memory follows. Use this for a program you
@@ -663,7 +663,7 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
     """
     from memoranda import ingest
 
-    sources = ingest.named_sources(wanted, path, call.settings)
+    sources = ingest.named_sources(source_names, path, call.settings)
     with call.memory() as memory, output.progress("Ingesting") as progress:
         plans, done_outcomes = ingest.run(
             memory, sources, dry_run=dry_run, takes_removed=again, progress=progress
@@ -671,7 +671,7 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
     outcomes = {plan.source: outcome for plan, outcome in zip(plans, done_outcomes, strict=True)}
     if not call.json:
         _warn_of_ingestion(outcomes)
-        is_read_often = path is not None and wanted == _ALL and len(outcomes) > 1
+        is_read_often = path is not None and source_names == _ALL and len(outcomes) > 1
         if is_read_often:
             names = ", ".join(outcomes)
             output.notice(

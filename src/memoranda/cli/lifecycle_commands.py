@@ -355,16 +355,16 @@ def _dream_lines(memory: MemorySession, report: dict[str, Any], *, with_report: 
 @new_memory_options
 @flag("--dry-run", "Only say what time is read.")
 @flag("--list", "List the reminders still to come.", "shows")
-@flag("--all", "With --list: also those that fired.", "every")
-@option("--done", metavar="ID", help="Acknowledge a reminder.")
+@flag("--all", "With --list: also those that fired.", "includes_fired")
+@option("--done", "done_reminder", metavar="ID", help="Acknowledge a reminder.")
 def remind(
     call: Invocation,
     *words: str,
     when: Text,
     dry_run: bool,
     shows: bool,
-    every: bool,
-    done: Text,
+    includes_fired: bool,
+    done_reminder: Text,
     **new: Any,
 ) -> None:
     """Set a reminder at the time TEXT names, in English or Chinese.
@@ -372,16 +372,16 @@ def remind(
     Every time word of the text is used, or it is refused with the words that were left. Several
     times joined by "and" are several reminders.
     """
-    if shows and done is not None:
+    if shows and done_reminder is not None:
         raise Usage("--list and --done do not go together")
-    if every and not shows:
+    if includes_fired and not shows:
         raise Usage("--all needs --list")
-    if (shows or done is not None) and words:
+    if (shows or done_reminder is not None) and words:
         raise Usage(f"accepts 0 arg(s), received {len(words)}")
     if shows:
-        _list_reminders(call, every=every)
-    elif done is not None:
-        _acknowledge(call, done, dry_run=dry_run)
+        _list_reminders(call, includes_fired=includes_fired)
+    elif done_reminder is not None:
+        _acknowledge(call, done_reminder, dry_run=dry_run)
     elif words:
         text = content_from(words, scope=new["scope"])
         _set_reminders(call, text, when, dry_run=dry_run, **new)
@@ -450,17 +450,17 @@ def _reading_row(
     }
 
 
-def _list_reminders(call: Invocation, *, every: bool) -> None:
+def _list_reminders(call: Invocation, *, includes_fired: bool) -> None:
     """List the reminders that will fire.
 
-    every: whether those that fired are listed too.
+    includes_fired: whether those that fired are listed too.
     """
     with call.memory() as memory:
         from memoranda.jobs import reminders
         from memoranda.jobs.text_reminders import outdated
         from memoranda.note.reminder import CAVEATS
 
-        listed = reminders.listed(memory, fired=every)
+        listed = reminders.listed(memory, fired=includes_fired)
         if call.json:
             rows_listed = documents.notes(memory, (info for info, _ in listed)).rows
             return call.document(reminders=rows_listed)

@@ -159,10 +159,16 @@ def for_prompt(
         if room < 0:
             break
         sections.append(line)
-    passages = "\n".join([*([opening] if opening else []), *sections])
-    return Told(
-        fenced(passages) if passages else "", [hit.note.id for hit in hits] if sections else []
-    )
+    told_passages = "\n".join(sections)
+    told_ids = [hit.note.id for hit in hits if _begins_in(hit, told_passages)]
+    text = "\n".join(filter(None, (opening, told_passages)))
+    return Told(fenced(text) if text else "", told_ids)
+
+
+def _begins_in(hit: Hit, told_passages: str) -> bool:
+    """Whether the first line of a hit's passage is in a text that may have been cut."""
+    first_line = hit.passage.partition("\n")[0]
+    return bool(told_passages) and MARKS.sub(PLAIN_MARK, first_line) in told_passages
 
 
 def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from memoranda.engine.history import Revision
 from memoranda.note import frontmatter
-from memoranda.text.compare import grouped_changes
+from memoranda.text.compare import count_of_equal, grouped_changes
 from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words
 
 # Lines shown around a change.
@@ -253,16 +253,14 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
 
 
 def _cut_around_change(before: str, after: str) -> tuple[str, str]:
-    """Cut two lines that differ to the characters that are compared, from their first difference on.
+    """Cut two different lines to the characters that are compared.
 
-    GAP stands for the characters that are left out.
+    Comparing begins shortly before the first difference. GAP replaces the characters left out.
     """
-    shorter = min(len(before), len(after))
     if max(len(before), len(after)) <= _MAX_COMPARED_CHARACTERS:
         return before, after
-    pairs = enumerate(zip(before, after, strict=False))
-    first_difference = next((number for number, (old, new) in pairs if old != new), shorter)
-    start = max(first_difference - _CHARACTERS_BEFORE, 0)
+    same_characters = count_of_equal(before, after)
+    start = max(same_characters - _CHARACTERS_BEFORE, 0)
     return _window(before, start), _window(after, start)
 
 

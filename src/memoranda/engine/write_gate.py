@@ -41,7 +41,7 @@ ALLOW = "allow"
 WARN = "warn"
 REDACT = "redact"
 REFUSE = "refuse"
-_RESTORING = ("undo", "restore")
+RESTORING = ("undo", "restore")
 # Verbs that replace a note's text as a whole.
 _REPLACING = ("write", "overwrite", "create")
 _UNKNOWN = Provenance()
@@ -112,7 +112,7 @@ class Gate:
         """
         notices: list[str] = []
         # A text that is restored was checked when it was first written.
-        if verb in _RESTORING:
+        if verb in RESTORING:
             return notices
         for step in steps:
             if step.do == StepKind.PUT and step.data is not None and step.project != PRIVATE:
@@ -418,7 +418,7 @@ def sign(
     removed_steps = [step for step in steps if step.do == StepKind.REMOVE and step.old is not None]
     own_trust = _own_trust(verb, agent)
     for step in _writing_steps(steps):
-        if verb in _RESTORING and _sign_restored(step, history):
+        if verb in RESTORING and _sign_restored(step, history):
             continue
         if verb in _REPLACING:
             continue

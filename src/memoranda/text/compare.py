@@ -63,8 +63,8 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 def _as_one_block(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     """Return the common beginning, one changed block, and the common end, without empty parts."""
-    start = _count_of_equal(old, new)
-    end = _count_of_equal(old[start:][::-1], new[start:][::-1])
+    start = count_of_equal(old, new)
+    end = count_of_equal(old[start:][::-1], new[start:][::-1])
     old_end = len(old) - end
     new_end = len(new) - end
     tag = "replace"
@@ -80,8 +80,8 @@ def _as_one_block(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     return [block for block in blocks if block[1] < block[2] or block[3] < block[4]]
 
 
-def _count_of_equal(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return how many lines at the beginning of both texts are equal."""
+def count_of_equal(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many lines, or characters of two texts, are the same from the beginning on."""
     count = 0
     for old_line, new_line in zip(old, new, strict=False):
         if old_line != new_line:

@@ -295,7 +295,9 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
 
 
 def _reason_of(error: MemorandaError) -> str:
-    """Return the `reason` of an error, if it has one, or its message."""
+    """Return the `reason` of an error, or its message without advice on tools of other toolsets."""
+    if error.advice is not None:
+        return str(error).replace(error.advice.text, error.advice.otherwise)
     return getattr(error, "reason", None) or str(error)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from itertools import chain
 from math import ceil
 from typing import Any
@@ -207,7 +207,10 @@ def _since(visit: Visit) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f'"{text[:50]}" is no time such as 2026-11-28T09:30') from None
+        moment = datetime.min
+    # At the ends of the calendar, a time of one zone is none of another.
+    if moment.year in (MINYEAR, MAXYEAR):
+        raise InvalidInput(f'"{text[:50]}" is no time such as 2026-11-28T09:30')
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=visit.memory.settings.reading_zone)
     return moment.astimezone(UTC)

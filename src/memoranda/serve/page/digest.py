@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
 from itertools import chain
 from typing import Any
 
@@ -256,9 +256,13 @@ def start_of_day(memory: MemorySession, day: str) -> datetime:
 def _day(text: str) -> date:
     """Return the day of a text such as `2026-11-28`. Raises InvalidInput."""
     try:
-        return datetime.fromisoformat(text).date()
+        day = datetime.fromisoformat(text).date()
     except ValueError:
-        raise InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD') from None
+        day = date.min
+    # At the ends of the calendar, a midnight of one zone is no time of another.
+    if day.year in (MINYEAR, MAXYEAR):
+        raise InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD')
+    return day
 
 
 def _midnight(memory: MemorySession, day: date) -> datetime:

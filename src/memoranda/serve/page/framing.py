@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import Any
 
 from starlette.responses import HTMLResponse, Response, StreamingResponse
@@ -25,6 +24,7 @@ async def framed(
     answer: Coroutine[Any, Any, Response],
     frame: Callable[[], Awaitable[str]],
     has_begun: asyncio.Event,
+    told: Callable[[MemorandaError], Response],
 ) -> Response:
     """Return an answer in two parts, its frame first, once its view says that it answers a page.
 
@@ -32,8 +32,9 @@ async def framed(
 
     frame: makes the frame of the page.
     has_begun: is set by the view (`Visit.begin_page`).
+    told: makes the page that tells an error.
 
-    Raises what the view raises before it begins a page. What it raises later ends the page.
+    Raises what the view raises before it begins a page. What it raises later is told in the page.
     """
     coming = asyncio.create_task(answer)
     # Nobody waits for the answer if the browser has gone meanwhile.
@@ -46,13 +47,18 @@ async def framed(
     beginning = await frame()
     if coming.done():
         return coming.result()
-    return StreamingResponse(_in_two_parts(beginning, coming), _OK, media_type="text/html")
+    return StreamingResponse(_in_two_parts(beginning, coming, told), _OK, media_type="text/html")
 
 
-async def _in_two_parts(frame: str, coming: asyncio.Task[Response]) -> AsyncIterator[str]:
+async def _in_two_parts(
+    frame: str, coming: asyncio.Task[Response], told: Callable[[MemorandaError], Response]
+) -> AsyncIterator[str]:
     yield frame
-    with suppress(MemorandaError):
-        yield _content(frame, await coming)
+    try:
+        answer = await coming
+    except MemorandaError as error:
+        answer = told(error)
+    yield _content(frame, answer)
 
 
 def _content(frame: str, answer: Response) -> str:

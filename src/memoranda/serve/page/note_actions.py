@@ -105,7 +105,10 @@ def other_of_merge(visit: Visit, info: NoteInfo) -> NoteInfo:
 
     Raises InvalidInput if it is that note itself, NotFound, and Ambiguous.
     """
-    other_note = visit.memory.find(visit.fields["other"].strip(), looseness=Looseness.CASE)
+    ref = visit.text("other")
+    if not ref:
+        raise InvalidInput("Name the other note.")
+    other_note = visit.memory.find(ref, looseness=Looseness.CASE)
     if other_note.row == info.row:
         raise InvalidInput("A note cannot be merged into itself. Name another one.")
     return other_note

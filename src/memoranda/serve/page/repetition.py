@@ -31,9 +31,9 @@ def repetition(language: str, rule: str) -> str:
         return translated(language, "every {days}", days=days)
     singular, plural = _PERIODS[recurrence.freq]
     period = counted(language, singular, plural, recurrence.interval)
-    is_of_year = bool(recurrence.months)
-    # The due date tells the day of a year.
-    if not days or is_of_year:
+    # The due date tells the day of a year, and which Tuesday of a month.
+    is_told_by_due_date = recurrence.months or recurrence.nth
+    if not days or is_told_by_due_date:
         return period
     return translated(language, ", ").join((period, days))
 

@@ -89,13 +89,10 @@ def have_secret(memory: MemorySession, revisions: Sequence[Revision]) -> bool:
 
 def masked_in(memory: MemorySession, revisions: Sequence[Revision]) -> Iterator[str]:
     """Yield what the secrets looked like that the gate masked in a change, in words to translate."""
+    # A merge takes marks from one note to another, so all texts count together.
+    before = "\n".join(revision.before or "" for revision in revisions)
+    after = "\n".join(revision.after or "" for revision in revisions)
     for rule in memory.gate_rules():
         mark = f"[redacted: {rule.id}]"
-        if any(
-            _count(revision.after, mark) > _count(revision.before, mark) for revision in revisions
-        ):
+        if after.count(mark) > before.count(mark):
             yield rule.why
-
-
-def _count(text: str | None, mark: str) -> int:
-    return (text or "").count(mark)

@@ -53,17 +53,18 @@ def told(text: str) -> list[Told]:
     for line in text.splitlines():
         item = _ITEM.fullmatch(line)
         place = _PLACE.fullmatch(line)
+        is_title = line.endswith(":") and not line.startswith((" ", "-")) and not _ID.match(line)
         notes = parts[-1].notes
         if item:
             notes.append(_note(item["about"], item["text"]))
         elif place:
             notes.append(_note(place["about"], ""))
-        elif line.endswith(":") and not line.startswith((" ", "-")):
+        elif is_title:
             parts.append(Told(line.removesuffix(":")))
         elif is_open and not _FENCE.match(line):
             _add_line(notes[-1], line)
         # Further lines belong to the note whose place was on a line of its own.
-        is_open = bool(place) or (is_open and not item)
+        is_open = bool(place) or (is_open and not (item or is_title))
     for part in parts:
         for note in part.notes:
             note.text = readable_passage(_FACT.sub(_joint, note.text), "")

@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.engine import MemorySession
 from memoranda.engine.access_table import AccessRefused
+from memoranda.engine.write_gate import RESTORING
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, Change
@@ -247,7 +248,8 @@ class Visit:
         # A file may be named by its secret.
         if have_secret(self.memory, revisions):
             name = ""
-        return {"toast_name": name, "masked": list(masked_in(self.memory, revisions))}
+        masked = [] if toast.verb in RESTORING else list(masked_in(self.memory, revisions))
+        return {"toast_name": name, "masked": masked}
 
     def note_address(self, note: Note | NoteInfo) -> str:
         """Return the address of a note's page. It has the id in the place of a name with a secret."""
@@ -375,7 +377,7 @@ async def viewed(
     if template is None or not is_page:
         return await answer
     frame = partial(server.run, call, lambda memory: visit_of(memory).frame(template))
-    return await framed(answer, frame, has_begun)
+    return await framed(answer, frame, has_begun, partial(_error, request))
 
 
 def _answer_of(view: View, visit: Visit) -> Response:

@@ -57,7 +57,10 @@ def first_weekday_of(request: Request) -> int:
     The region of the browser's first language decides: 6 for `en-US`. Without a region it is 0.
     """
     language = request.headers.get("accept-language", "").partition(",")[0].partition(";")[0]
-    _, _, region = language.strip().upper().rpartition("-")
+    # "ca" alone is Catalan, not Canada.
+    _, hyphen, region = language.strip().upper().rpartition("-")
+    if not hyphen:
+        return 0
     for weekday, regions in _REGIONS_BY_FIRST_DAY.items():
         if region in regions.split():
             return weekday

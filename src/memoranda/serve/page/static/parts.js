@@ -100,9 +100,19 @@ export async function renewRail() {
 
 // --- the same page again, in place
 
+// An answer at the same address may be another page: it brings the style sheets that this one lacks.
+function takeStyles(fresh) {
+  const present = new Set([...document.styleSheets].map((sheet) => sheet.href));
+  for (const link of fresh.querySelectorAll("link[rel=stylesheet]")) {
+    const address = new URL(link.getAttribute("href"), location).href;
+    if (!present.has(address)) document.head.append(link);
+  }
+}
+
 export function swap(html) {
   step += 1;
   const fresh = parsed(html);
+  takeStyles(fresh);
   const scrolled = scrollY;
   keeping(main, () => {
     const before = partsByPath();
@@ -151,6 +161,7 @@ export async function renew() {
 export function show(html) {
   step += 1;
   const fresh = parsed(html);
+  takeStyles(fresh);
   main.replaceChildren(...fresh.getElementById("main").childNodes);
   document.title = fresh.title;
   scrollTo(0, 0);

@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from heapq import merge
 from itertools import chain, takewhile
+from operator import itemgetter
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
@@ -413,10 +414,12 @@ class ReplicaHistory(History):
         assert row is not None
         return (row["last"] or 0) + 1
 
-    def last_before(self, time: str) -> int:
-        numbers = {series: self._end_at(series, time) - 1 for series in (_SHARED, _OF_MACHINE)}
-        latest = max(numbers, key=lambda series: self._time_of(series, numbers[series]))
-        return numbers[latest]
+    def first_since(self, time: str) -> int | None:
+        rows = [self._first_since(time, series) for series in (_SHARED, _OF_MACHINE)]
+        first = min(filter(None, rows), key=itemgetter("time"), default=None)
+        if first is None:
+            return None
+        return int(first["number"])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
         """Replace the shared history by the database's, and drop texts that nothing refers to."""

@@ -83,10 +83,12 @@ class Revision:
 
     @property
     def is_text_lost(self) -> bool:
-        """Whether the file had a text before or after the change that the history does not keep.
+        """Whether the change made one text of another, and the history does not keep both.
 
         The text after a change is lost if an editor saved the file before the next change of ours.
         """
+        if self.touched.do == StepKind.MOVE and self.touched.new is None:
+            return False
         is_old_text_lost = self.before is None and self.touched.old is not None
         is_new_text_lost = self.after is None and self.touched.new is not None
         return is_old_text_lost or is_new_text_lost

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,33 @@ def test_counts_of_recalls_are_folded_into_the_file(replica: Replica, folder: Pa
     [row] = json.loads((folder / "default.json").read_text())
     assert row["access_count"] == 1
     assert len(verbs(memory)) == 1
+
+
+def test_a_change_of_an_entry_is_seen_though_another_clock_is_ahead(
+    replica: Replica, folder: Path
+) -> None:
+    memory = replica()
+    entries = entries_of(memory, folder)
+    ahead = Change(1, "2999-01-01T00:00:00Z", "write", "", "", None, None)
+    with memory.engine.writing():
+        memory.engine.ledger.history.append(ahead)
+    entries.put("default", "name", "Ann")
+    before = memory.journal_stamp()
+    entries.put("default", "name", "Zoë")
+    assert memory.journal_stamp() != before
+
+
+def test_purging_what_is_of_this_machine_changes_nothing_in_the_database(
+    replica: Replica, folder: Path
+) -> None:
+    memory = replica()
+    entries = entries_of(memory, folder)
+    memory.write(Draft("one", title="First"))
+    entries.put("default", "name", "Ann")
+    entries.put("default", "name", "Zoë")
+    ledger = memory.engine.ledger
+    before = ledger._database.newest()
+    with memory.engine.writing():
+        assert ledger.history.purge(datetime(2999, 1, 1, tzinfo=UTC)) == 1
+    assert ledger._database.newest() == before
+    assert [change.number for change in memory.log()] == [FIRST_OF_MACHINE + 1, 1]

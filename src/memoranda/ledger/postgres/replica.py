@@ -506,6 +506,11 @@ class ReplicaHistory(History):
         numbers: the numbers of the changes.
         origins: the steps that say where remaining texts come from. They are kept.
         """
+        shared_numbers = [number for number in numbers if not is_of_machine(number)]
+        if not shared_numbers:
+            # Lines of files have no origins, so nothing changes for other machines.
+            super()._forget(numbers, origins)
+            return
         older = next(iter(self._origins()), None)
         places = [*(older.files if older is not None else ()), *origins]
         revised = list[Change]()
@@ -513,7 +518,6 @@ class ReplicaHistory(History):
             moment = min((touched.by or {}).get("time", "") for touched in places)
             project = places[0].project
             revised.append(Change(0, moment, ORIGINS, project, "", None, None, places))
-        shared_numbers = [number for number in numbers if not is_of_machine(number)]
         self._server.revise(revised, shared_numbers)
         super()._forget(numbers, origins)
         self._rewritten()

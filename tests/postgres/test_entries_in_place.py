@@ -284,3 +284,23 @@ def test_purging_what_is_of_this_machine_changes_nothing_in_the_database(
         assert ledger.history.purge(datetime(2999, 1, 1, tzinfo=UTC)) == 1
     assert ledger._database.newest() == before
     assert [change.number for change in memory.log()] == [FIRST_OF_MACHINE + 1, 1]
+
+
+def test_what_agents_write_a_day_includes_entries_written_through_another_process(
+    replica: Replica, folder: Path
+) -> None:
+    one, other = replica(), replica()
+
+    def bytes_written(memory: MemorySession) -> int:
+        engine = memory.engine
+        uses = engine.day_use.since_midnight(engine.clock(), engine.settings)
+        return uses["claude"].bytes
+
+    entries_of(one, folder).put("default", "name", "Ann")
+    first = bytes_written(other)
+    one.write(Draft("one", title="First"))
+    entries_of(one, folder).put("default", "town", "x" * 500)
+    assert bytes_written(other) == bytes_written(one) > first + 500
+    entries_of(other, folder).put("default", "street", "x" * 500)
+    other.write(Draft("two", title="Second"))
+    assert bytes_written(other) == bytes_written(one) > first + 1000

@@ -28,3 +28,12 @@ def test_a_deleted_note_has_lost_no_text(memory) -> None:
     difference = differences.of_revision(revision)
     assert not difference.is_text_lost
     assert [part.text for line in difference.lines for part in line] == ["Meet at 7:30."]
+
+
+def test_a_move_has_lost_no_text_when_an_editor_saves_the_note_after_it(memory) -> None:
+    note = memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
+    memory.move(note, "sub/Meeting.md")
+    file = memory.home / "notes" / "sub" / "Meeting.md"
+    file.write_text(file.read_text().replace("7:30", "7:50"))
+    (revision,) = memory.revisions(memory.log(limit=1)[0].number)
+    assert not revision.is_text_lost

@@ -236,3 +236,16 @@ def test_counts_of_recalls_reach_the_file_as_a_change_that_nobody_sees(
     undone = memory.log()[0]
     memory.undo(undone.number)
     assert [row["access_count"] for row in rows(folder)] == [3, 0, 0]
+
+
+def test_counts_of_many_large_entries_are_folded_whatever_the_limit(
+    memory: MemorySession, folder: Path
+) -> None:
+    entry_folder = JsonEntryFolder(folder)
+    entries = entry_folder.entries(memory)
+    object.__setattr__(memory.engine.settings, "note_bytes", 1000)
+    for key in ("name", "town", "street"):
+        entries.put("default", key, "x" * 500)
+        entries.count(entries.get("default", key))
+    memory.close()
+    assert [row["access_count"] for row in rows(folder)] == [1, 1, 1]

@@ -57,6 +57,38 @@ def test_a_file_that_a_reader_fails_at_is_left_out_and_named_until_it_changes(
     assert memory.unreadable == {}
 
 
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_note_that_is_read_twice_for_another_is_counted_once(
+    memory: MemorySession, count: int
+) -> None:
+    folder = memory.engine.layout.built_in["notes"]
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        (folder / f"good {number:02}.md").write_text("words of a note\n")
+    (folder / "zz.md").write_text("words of zqbad\n")
+    assert memory.sync().added == count
+
+
+def test_a_text_that_came_while_memoranda_failed_at_the_former_one_is_indexed(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = memory.engine.layout.built_in["notes"]
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def fails(text: str) -> Any:
+        if "zqbad" in text:
+            (folder / "note.md").write_text("words that are mended\n")
+            raise IndexError("list index out of range")
+        return []
+
+    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    (folder / "note.md").write_text("words of zqbad\n")
+    titles(memory)
+    assert titles(memory) == ["note"]
+    assert memory.unreadable == {}
+
+
 def test_a_write_that_the_index_fails_at_is_made_and_answered(
     memory: MemorySession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda.engine import open_session
-from memoranda.engine.overview import MOST_LINES, Overview
+from memoranda.engine.overview import MOST_LINES, WEEKS, Overview, figures
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.markdown import Record
 from memoranda.note.model import Draft
@@ -130,3 +130,18 @@ def test_the_overview_is_bounded_whatever_the_configuration(tmp_path):
         text = Overview(memory).text()
     assert len(text.splitlines()) == MOST_LINES
     assert text.endswith("\n\n… more: `memory list --limit 0`\n")
+
+
+def test_the_notes_of_each_week_leave_out_those_of_before_and_of_the_future(memory):
+    minutes = [-70 * 7 * 24 * 60, -7 * 24 * 60, 0, 30 * 24 * 60]
+    moments = [MOMENT + timedelta(minutes=number) for number in minutes]
+    records = [
+        Record(
+            f"{number:08}-e29b-41d4-a716-446655440000", f"fact {number}", "preferences", when, when
+        )
+        for number, when in enumerate(moments)
+    ]
+    Upkeep(memory).put(records, "import")
+    weeks = figures(memory).weeks
+    assert (weeks[-1][0].isoformat(), len(weeks)) == ("2026-05-04", WEEKS)
+    assert [new_notes for _, new_notes in weeks] == [0] * (WEEKS - 2) + [1, 1]

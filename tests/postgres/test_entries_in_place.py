@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from memoranda import CannotUndo, Draft
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.json_entries import JsonEntries, JsonEntryFolder
-from memoranda.ledger.change import FIRST_OF_MACHINE
+from memoranda.ledger.change import FIRST_OF_MACHINE, Change
 from memoranda.sources.locked_file import Replacement
 from memoranda.transfer.whole_home import back_up
 from postgres.conftest import Replica, in_child
@@ -61,6 +62,48 @@ def test_changes_of_entries_are_in_the_log_between_those_of_notes(
         numbers[3:],
         [],
     ]
+
+
+def test_the_texts_of_each_change_are_found_by_its_number(replica: Replica, folder: Path) -> None:
+    memory = replica()
+    entries = entries_of(memory, folder)
+    memory.write(Draft("one", title="First"))
+    entries.put("default", "name", "Ann")
+    memory.write(Draft("two", title="Second"))
+    entries.put("default", "name", "Zoë")
+    memory.write(Draft("three", title="Third"))
+    texts = [
+        [revision.after for revision in memory.revisions(change.number)]
+        for change in memory.log(limit=0)
+    ]
+    assert [len(found) for found in texts] == [1, 0, 1, 0, 1]
+    assert "two" in str(texts[2])
+
+
+def test_the_changes_of_a_day_end_at_its_midnight(replica: Replica, folder: Path) -> None:
+    memory = replica()
+    history = memory.engine.ledger.history
+    numbers = {
+        1: "2026-05-07T10:00:00Z",
+        FIRST_OF_MACHINE: "2026-05-07T11:00:00Z",
+        2: "2026-05-07T12:00:00Z",
+        FIRST_OF_MACHINE + 1: "2026-05-08T08:00:00Z",
+        3: "2026-05-08T09:00:00Z",
+        FIRST_OF_MACHINE + 2: "2026-05-09T10:00:00Z",
+    }
+    history.append_all(
+        [Change(number, time, "write", "", "", None, None) for number, time in numbers.items()]
+    )
+
+    def before(time: str) -> list[int]:
+        first = history.first_since(time)
+        return [change.number for change in history.changes(before=first)][::-1]
+
+    in_order = list(numbers)
+    assert before("2026-05-07T00:00:00Z") == []
+    assert before("2026-05-08T00:00:00Z") == in_order[:3]
+    assert before("2026-05-09T00:00:00Z") == in_order[:5]
+    assert before("2026-05-10T00:00:00Z") == in_order
 
 
 def test_changes_of_entries_go_back_in_any_order(replica: Replica, folder: Path) -> None:
@@ -211,3 +254,53 @@ def test_counts_of_recalls_are_folded_into_the_file(replica: Replica, folder: Pa
     [row] = json.loads((folder / "default.json").read_text())
     assert row["access_count"] == 1
     assert len(verbs(memory)) == 1
+
+
+def test_a_change_of_an_entry_is_seen_though_another_clock_is_ahead(
+    replica: Replica, folder: Path
+) -> None:
+    memory = replica()
+    entries = entries_of(memory, folder)
+    ahead = Change(1, "2999-01-01T00:00:00Z", "write", "", "", None, None)
+    with memory.engine.writing():
+        memory.engine.ledger.history.append(ahead)
+    entries.put("default", "name", "Ann")
+    before = memory.journal_stamp()
+    entries.put("default", "name", "Zoë")
+    assert memory.journal_stamp() != before
+
+
+def test_purging_what_is_of_this_machine_changes_nothing_in_the_database(
+    replica: Replica, folder: Path
+) -> None:
+    memory = replica()
+    entries = entries_of(memory, folder)
+    memory.write(Draft("one", title="First"))
+    entries.put("default", "name", "Ann")
+    entries.put("default", "name", "Zoë")
+    ledger = memory.engine.ledger
+    before = ledger._database.newest()
+    with memory.engine.writing():
+        assert ledger.history.purge(datetime(2999, 1, 1, tzinfo=UTC)) == 1
+    assert ledger._database.newest() == before
+    assert [change.number for change in memory.log()] == [FIRST_OF_MACHINE + 1, 1]
+
+
+def test_what_agents_write_a_day_includes_entries_written_through_another_process(
+    replica: Replica, folder: Path
+) -> None:
+    one, other = replica(), replica()
+
+    def bytes_written(memory: MemorySession) -> int:
+        engine = memory.engine
+        uses = engine.day_use.since_midnight(engine.clock(), engine.settings)
+        return uses["claude"].bytes
+
+    entries_of(one, folder).put("default", "name", "Ann")
+    first = bytes_written(other)
+    one.write(Draft("one", title="First"))
+    entries_of(one, folder).put("default", "town", "x" * 500)
+    assert bytes_written(other) == bytes_written(one) > first + 500
+    entries_of(other, folder).put("default", "street", "x" * 500)
+    other.write(Draft("two", title="Second"))
+    assert bytes_written(other) == bytes_written(one) > first + 1000

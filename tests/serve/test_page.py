@@ -14,6 +14,7 @@ import pytest
 from memoranda import Draft
 from memoranda.documents import differences
 from memoranda.jobs import dream
+from memoranda.ledger.change import FIRST_OF_MACHINE
 from memoranda.note.edit import Append
 from memoranda.serve.page import merging, review
 from memoranda.serve.page.rendering import note_url
@@ -58,6 +59,7 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
     assert (await page.send("/page/undo", change="2")).status_code == 409
     assert (await page.send("/page/undo", change="x")).status_code == 400
     assert (await page.client.get("/page/change/99")).status_code == 404
+    assert (await page.client.get(f"/page/change/{FIRST_OF_MACHINE}")).status_code == 404
     assert (await page.client.get("/page/change/x")).status_code == 400
     found = (await page.client.get("/api/change/1")).json()
     assert (found["verb"], found["agent"], found["files"][0]["path"]) == (

@@ -518,7 +518,7 @@ class Engine:
 
         None means that the index should leave the file out. Raises NotIndexable.
         """
-        with at_note(path):
+        with at_note(path, file.stamp):
             note = self.parse(project, path, file)
             if note is not None:
                 note.suspicious = self.gate.suspicious(note.text)

@@ -726,12 +726,11 @@ class Freshness:
     def _leave_out(self, source: Source, error: NotIndexable) -> None:
         """Record that a note is not in the index until its file changes, and why."""
         key = (source.name, error.path)
-        stamp = source.stamp(error.path)
+        stamp = bounded(error.stamp)
         self.unreadable[key] = str(error)
-        if stamp is not None:
-            self._skipped[key] = bounded(stamp)
-            with self._index.write_lock, self._index.transaction():
-                self._index.notes.skip(*key, bounded(stamp), str(error))
+        self._skipped[key] = stamp
+        with self._index.write_lock, self._index.transaction():
+            self._index.notes.skip(*key, stamp, str(error))
 
     def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
         """Yield the stamps of a project's files by path, in several parts.

@@ -83,11 +83,13 @@ class Revision:
 
     @property
     def is_text_lost(self) -> bool:
-        """Whether the file had a text before or after the change that the history does not keep.
+        """Whether the change made one text of another, and the history does not keep both.
 
         The text after a change is lost if an editor saved the file before the next change of ours.
         Of entries with a time to live no text is kept.
         """
+        if self.touched.do == StepKind.MOVE and self.touched.new is None:
+            return False
         is_old_text_lost = self.before is None and self.touched.old is not None
         is_new_text_lost = self.after is None and self.touched.new is not None
         return is_old_text_lost or is_new_text_lost
@@ -168,13 +170,19 @@ class HistoryVerbs(NoteVerbs):
                 break
             if agent is not None and change.agent != agent:
                 continue
-            if change.verb == FOLD or is_blank(change):
+            visible_change = self._listed(change, past_privacy)
+            if visible_change is None:
                 continue
-            visible_change = self._seen_part(change, past_privacy)
-            if place is not None and not concerns(visible_change, place):
-                continue
-            if self._is_visible(change, past_privacy):
+            if place is None or concerns(visible_change, place):
                 yield visible_change
+
+    def _listed(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
+        """Return the part of a change that `log` lists for the caller. None if it lists nothing."""
+        if change.verb == FOLD or is_blank(change):
+            return None
+        if not self._is_visible(change, past_privacy):
+            return None
+        return self._seen_part(change, past_privacy)
 
     def _changes_about(
         self, place: Location | None, agent: str | None, before: int | None
@@ -605,15 +613,8 @@ class HistoryVerbs(NoteVerbs):
         limit: the number of files; 0 means all.
         """
         with self.engine.guard:
-            nearest_run = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
-            change_meant = next(
-                (
-                    earlier_change
-                    for earlier_change in nearest_run
-                    if earlier_change.number == change
-                ),
-                None,
-            )
+            recorded_change = self.engine.ledger.history.change(change)
+            change_meant = recorded_change and self._listed(recorded_change, self.past())
             if change_meant is None:
                 raise NotInHistory(f"#{change}")
             return [
@@ -683,6 +684,6 @@ class HistoryVerbs(NoteVerbs):
         return None
 
 
-def last_number_before(memory: HistoryVerbs, moment: datetime) -> int:
-    """Return the number of the last change before a moment; 0 if there was no change."""
-    return memory.engine.ledger.history.last_before(stamp(moment))
+def first_number_since(memory: HistoryVerbs, moment: datetime) -> int | None:
+    """Return the number of the first change at a moment or later. None if there is no such change."""
+    return memory.engine.ledger.history.first_since(stamp(moment))

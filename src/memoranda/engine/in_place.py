@@ -15,7 +15,7 @@ from memoranda.engine.session import HomeSession
 from memoranda.engine.transaction import check_access
 from memoranda.engine.write_gate import check_limits
 from memoranda.engine.writing import as_file
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import FOLD, Change
 from memoranda.sources.locked_file import CannotReplace
 from memoranda.sources.source import InPlaceEdit, InPlaceSource
 from memoranda.sources.step import Step, StepKind
@@ -82,7 +82,9 @@ class InPlaceChange:
             undoes=self.undoes,
             by=session.by or None,
         )
-        planned.check = lambda: self._check_limits(step)
+        # Counts of recalls are nothing that somebody wrote, so no limit applies to them.
+        if verb != FOLD:
+            planned.check = lambda: self._check_limits(step)
         planned.show = self._note
         session.engine.make(planned)
 

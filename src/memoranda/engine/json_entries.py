@@ -33,7 +33,7 @@ from memoranda.engine.entries import (
 from memoranda.engine.in_place import InPlaceChange
 from memoranda.engine.session import HomeSession
 from memoranda.engine.undo import EXPIRE
-from memoranda.errors import MemorandaError, StorageError
+from memoranda.errors import MemorandaError
 from memoranda.ledger.change import FOLD
 from memoranda.ledger.reads import Reads
 from memoranda.sources.files import storing
@@ -81,7 +81,7 @@ class JsonEntryFolder:
             return
         with engine.guard, suppress(OSError):
             for stem in self.files.stems():
-                with suppress(OSError, StorageError, ValueError):
+                with suppress(OSError, MemorandaError, ValueError):
                     if self._pending_recalls(stem, self.files.read(stem), engine.reads):
                         self._fold_into(stem, engine)
 

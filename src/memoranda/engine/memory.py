@@ -91,7 +91,8 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
                 pass
         history = self.engine.ledger.history
         latest = next(history.changes(), None)
-        return f"{history.last}-{latest.time if latest else ''}"
+        numbers = "-".join(map(str, history.latest_numbers))
+        return f"{numbers}-{latest.time if latest else ''}"
 
     @verb
     def lag(self) -> int | None:

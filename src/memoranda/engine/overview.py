@@ -360,7 +360,8 @@ def figures(memory: HistoryVerbs) -> Figures:
     zone = memory.settings.zone
     today = memory.clock().astimezone(zone).date()
     monday = today - timedelta(days=today.weekday())
-    mondays = [monday - timedelta(weeks=weeks_ago) for weeks_ago in reversed(range(WEEKS))]
+    # The last one ends the present week.
+    mondays = [monday - timedelta(weeks=weeks_ago) for weeks_ago in reversed(range(-1, WEEKS))]
     # Comparing numbers is fifty times faster than comparing dates in a time zone.
     begins = [_microseconds(day, zone) for day in mondays]
     new_notes = [0] * WEEKS
@@ -368,14 +369,14 @@ def figures(memory: HistoryVerbs) -> Figures:
     counts = memory.stats()
     for created, size in memory.index.notes.written(memory.agent):
         total += size
-        if created >= begins[0]:
+        if begins[0] <= created < begins[-1]:
             new_notes[bisect_right(begins, created) - 1] += 1
     index_bytes = 0
     history_bytes = 0
     if memory.agent is None:
         index_bytes = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
         history_bytes = _size([layout.ledger, *layout.texts.rglob("*")])
-    weeks = list(zip(mondays, new_notes, strict=True))
+    weeks = list(zip(mondays[:-1], new_notes, strict=True))
     return Figures(counts, total, index_bytes, history_bytes, weeks)
 
 

@@ -25,7 +25,7 @@ from memoranda.clock import EPOCH, parse_stamp, to_utc
 from memoranda.config import Settings
 from memoranda.errors import ConfigFileError, LimitExceeded, SecretRefused
 from memoranda.index.index import Index
-from memoranda.ledger.change import IMPORTING, Change, is_of_machine
+from memoranda.ledger.change import FIRST_OF_MACHINE, IMPORTING, Change, is_of_machine
 from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
 from memoranda.sources.base import File, sha256
@@ -275,6 +275,10 @@ class Use(ValueObject):
     bytes: int = 0
 
 
+# The numbers before the first change of a file that only this machine has (True), and of any other.
+_BEFORE_ALL = {False: 0, True: FIRST_OF_MACHINE - 1}
+
+
 class DayUse:
     """Counts how much the agents of a home write in a day. Each change of the day is read once."""
 
@@ -283,30 +287,40 @@ class DayUse:
         # The day that is counted: from its midnight until before the next one.
         self._day_begins = EPOCH
         self._day_ends = EPOCH
-        # The number of the last change that was counted.
-        self._last_number = 0
-        # The numbers of the changes that were counted of files that only this machine has.
-        self._numbers_of_machine: set[int] = set()
+        # The numbers of the last changes that were counted: of the changes of files that only this
+        # machine has (True), and of all others.
+        self._last = dict(_BEFORE_ALL)
         self._uses: dict[str, Use] = {}
 
     def since_midnight(self, now: datetime, settings: Settings) -> dict[str, Use]:
         """Return how much each agent wrote on the day of `now`, by the agent's name."""
-        last_number = self._history.last
+        latest_numbers = self._history.latest_numbers
+        latest = _BEFORE_ALL | {is_of_machine(number): number for number in latest_numbers}
         is_same_day = self._day_begins <= now < self._day_ends
         # A damaged ledger that was set aside is followed by one whose numbers begin again.
-        has_new_history = self._last_number > last_number
+        has_new_history = any(self._last[series] > latest[series] for series in latest)
         if not is_same_day or has_new_history:
             self._begin_day(now, settings)
-        if last_number != self._last_number:
+        self._count_until(latest)
+        return self._uses
+
+    def _count_until(self, latest: dict[bool, int]) -> None:
+        """Count the changes of the day that were not counted yet.
+
+        latest: the numbers of the latest changes, as in `_last`.
+        """
+        waiting = {series for series in latest if latest[series] != self._last[series]}
+        if waiting:
             # `changes` begins with the latest one.
             for change in self._history.changes():
-                is_shared = not is_of_machine(change.number)
-                is_counted = is_shared and change.number <= self._last_number
-                if is_counted or parse_stamp(change.time) < self._day_begins:
+                series = is_of_machine(change.number)
+                if change.number <= self._last[series]:
+                    waiting.discard(series)
+                if not waiting or parse_stamp(change.time) < self._day_begins:
                     break
-                self._add(change)
-        self._last_number = last_number
-        return self._uses
+                if self._last[series] < change.number <= latest[series]:
+                    self._add(change)
+        self._last = latest
 
     def _begin_day(self, now: datetime, settings: Settings) -> None:
         """Begin to count the use of a new day.
@@ -317,26 +331,20 @@ class DayUse:
         next_day = day + timedelta(days=1)
         self._day_begins = to_utc(datetime.combine(day, time()), settings.zone)
         self._day_ends = to_utc(datetime.combine(next_day, time()), settings.zone)
-        self._last_number = 0
-        self._numbers_of_machine = set()
+        self._last = dict(_BEFORE_ALL)
         self._uses = {}
 
     def count(self, change: Change) -> None:
         """Count a change that this process has just made, so that it need not be read from the
         history.
         """
-        is_next = self._last_number == change.number - 1
-        if is_next:
-            self._last_number = change.number
-        if is_next or is_of_machine(change.number):
+        series = is_of_machine(change.number)
+        if self._last[series] == change.number - 1:
+            self._last[series] = change.number
             self._add(change)
 
     def _add(self, change: Change) -> None:
         """Add a change to the use of its agent. A note that only moves is not a new note."""
-        if change.number in self._numbers_of_machine:
-            return
-        if is_of_machine(change.number):
-            self._numbers_of_machine.add(change.number)
         if change.agent is None:
             return
         use = self._uses.setdefault(change.agent, Use())

@@ -34,6 +34,7 @@ from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
+    from memoranda.sources.base import Stamp
 
 # UTC. A time without a zone is formatted much faster.
 _EPOCH = datetime(1970, 1, 1)
@@ -80,16 +81,20 @@ class NotIndexable(MemorandaError):
     The note is left out of the index, so that all others can be used.
 
     path: the path of the note in its project.
+    stamp: the stamp of the file that was read.
     """
 
-    def __init__(self, path: str, error: Exception):
+    def __init__(self, path: str, stamp: Stamp, error: Exception):
         super().__init__(internal_sentence(error))
         self.path = path
+        self.stamp = stamp
 
 
 @contextmanager
-def at_note(path: str) -> Iterator[None]:
+def at_note(path: str, stamp: Stamp) -> Iterator[None]:
     """Raise NotIndexable for an unexpected error of the block, which reads a note's text.
+
+    stamp: the stamp of the note's file.
 
     A text that such a reader cannot take must not keep the owner from all other notes.
     """
@@ -98,7 +103,7 @@ def at_note(path: str) -> Iterator[None]:
     except (MemorandaError, sqlite3.Error, OSError, MemoryError):
         raise
     except Exception as error:
-        raise NotIndexable(path, error) from error
+        raise NotIndexable(path, stamp, error) from error
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -87,6 +87,13 @@ class Result:
     moved: int = 0
     removed: int = 0
 
+    def add(self, other: Result) -> None:
+        """Add the numbers of another sync."""
+        self.added += other.added
+        self.modified += other.modified
+        self.moved += other.moved
+        self.removed += other.removed
+
     @property
     def total(self) -> int:
         return self.added + self.modified + self.moved + self.removed
@@ -215,8 +222,10 @@ def apply(
         with _read_ahead(db, project, changes, lock, files) as prepared:
             for batch in _batches(changes):
                 prepared_batch = next(prepared, {})
+                batch_result = Result()
                 with lock, transaction(db):
-                    _apply_batch(db, project, batch, load, result, prepared_batch, files)
+                    _apply_batch(db, project, batch, load, batch_result, prepared_batch, files)
+                result.add(batch_result)
                 applied += len(batch)
                 if progress is not None:
                     progress(applied, len(changes))

@@ -468,7 +468,7 @@ def prepare(
 
     Raises NotIndexable.
     """
-    with at_note(note.path):
+    with at_note(note.path, stamp):
         return _prepared(note, stamp, project, permalink, base)
 
 

@@ -448,12 +448,25 @@ class History:
         rows = self.database.rows("select * from change where number = ?", (number,))
         return next(iter(self._with_steps(rows)), None)
 
-    def last_before(self, time: str) -> int:
-        """Return the number of the last change before a time (ISO 8601, UTC), 0 for no change."""
-        row = self.database.row("select max(number) as last from change where time < ?", (time,))
-        if row is not None:
-            return row["last"] or 0
-        return 0
+    def first_since(self, time: str) -> int | None:
+        """Return the number of the first change that is not before a time (ISO 8601, UTC).
+
+        None if there is no such change.
+        """
+        row = self._first_since(time, range(1, ABOVE_ALL_NUMBERS))
+        if row is None:
+            return None
+        return row["number"]
+
+    def _first_since(self, time: str, series: range) -> Row | None:
+        """Return number and time of the first change that is not before a time, of some numbers."""
+        sql = (
+            "select number, time from change where number between :first and :last and number > ("
+            "select coalesce(max(number), 0) from change "
+            "where time < :time and number between :first and :last) order by number limit 1"
+        )
+        values = {"time": time, "first": series[0], "last": series[-1]}
+        return self.database.row(sql, values)
 
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None

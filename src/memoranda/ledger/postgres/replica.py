@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from heapq import merge
 from itertools import chain, takewhile
+from operator import itemgetter
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
@@ -413,10 +414,12 @@ class ReplicaHistory(History):
         assert row is not None
         return (row["last"] or 0) + 1
 
-    def last_before(self, time: str) -> int:
-        numbers = {series: self._end_at(series, time) - 1 for series in (_SHARED, _OF_MACHINE)}
-        latest = max(numbers, key=lambda series: self._time_of(series, numbers[series]))
-        return numbers[latest]
+    def first_since(self, time: str) -> int | None:
+        rows = [self._first_since(time, series) for series in (_SHARED, _OF_MACHINE)]
+        first = min(filter(None, rows), key=itemgetter("time"), default=None)
+        if first is None:
+            return None
+        return int(first["number"])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
         """Replace the shared history by the database's, and drop texts that nothing refers to."""
@@ -503,6 +506,11 @@ class ReplicaHistory(History):
         numbers: the numbers of the changes.
         origins: the steps that say where remaining texts come from. They are kept.
         """
+        shared_numbers = [number for number in numbers if not is_of_machine(number)]
+        if not shared_numbers:
+            # Lines of files have no origins, so nothing changes for other machines.
+            super()._forget(numbers, origins)
+            return
         older = next(iter(self._origins()), None)
         places = [*(older.files if older is not None else ()), *origins]
         revised = list[Change]()
@@ -510,7 +518,6 @@ class ReplicaHistory(History):
             moment = min((touched.by or {}).get("time", "") for touched in places)
             project = places[0].project
             revised.append(Change(0, moment, ORIGINS, project, "", None, None, places))
-        shared_numbers = [number for number in numbers if not is_of_machine(number)]
         self._server.revise(revised, shared_numbers)
         super()._forget(numbers, origins)
         self._rewritten()

@@ -19,7 +19,7 @@ from memoranda.clock import parse_stamp
 from memoranda.documents import differences
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
-from memoranda.engine.history import Revision, last_number_before
+from memoranda.engine.history import Revision, first_number_since
 from memoranda.engine.refusals import can_undo_run, refused_undos
 from memoranda.engine.review import suspicious_notes
 from memoranda.engine.served import log_of
@@ -230,8 +230,7 @@ def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
     # The changes of a day follow each other in the log, so a day is a range of their numbers.
     if span is not None:
         since = span.begin
-        end = last_number_before(memory, span.end) + 1
-        before = before or end
+        before = before or first_number_since(memory, span.end) or 0
     runs = memory.log_by_run(
         None,
         limit=CHANGES,
@@ -331,7 +330,7 @@ def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
 def _summary(memory: MemorySession, span: Span | None) -> Summary:
     """Summarize the chosen days, or today. If nothing happened today, summarize seven days."""
     if span is not None:
-        return _summary_since(memory, span.begin, last_number_before(memory, span.end) + 1)
+        return _summary_since(memory, span.begin, first_number_since(memory, span.end))
     midnight = _midnight(memory, _today(memory))
     today = _summary_since(memory, midnight)
     if today.learned or today.changed or today.forgot:

@@ -26,7 +26,7 @@ from memoranda.engine.access_table import AccessRefused
 from memoranda.engine.write_gate import RESTORING
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefused
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import ERASE, Change
+from memoranda.ledger.change import ERASE, FIRST_OF_MACHINE, Change
 from memoranda.note.model import Note
 from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
@@ -81,8 +81,8 @@ HEADERS = {
 }
 # Texts of a change that are looked at for a secret before the page names it.
 _MAX_TOAST_TEXTS = 20
-# Digits that a number in an address or a form may have.
-_MAX_DIGITS = 9
+# Digits that a number in an address or a form may have, as the number of a change.
+_MAX_DIGITS = len(str(FIRST_OF_MACHINE))
 # Characters of one field of an address. The arguments of tools have the same limit.
 _MAX_FIELD_CHARACTERS = 10_000
 

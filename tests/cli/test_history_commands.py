@@ -11,6 +11,8 @@ import pytest
 
 from memoranda.cli.history_commands import _no_words
 from memoranda.engine.history import Revision
+from memoranda.ledger.change import Touched
+from memoranda.sources.step import StepKind
 
 KEYS = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face"]
 
@@ -215,7 +217,8 @@ def test_a_change_without_words_is_said_to_be_what_it_is(
     before: str, after: str, words: str
 ) -> None:
     unused: Any = None
-    assert words in _no_words(Revision(unused, unused, before, after))
+    touched = Touched(StepKind.PUT, "notes", "a.md")
+    assert words in _no_words(Revision(unused, touched, before, after))
 
 
 def test_a_text_that_an_editor_replaced_is_said_to_be_lost_in_log_and_diff(terminal: Any) -> None:

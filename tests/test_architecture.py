@@ -186,6 +186,7 @@ BELOW = {
 }
 VALUES = {
     "memoranda.index.rows",
+    "memoranda.index.told_notes",
     "memoranda.ledger.change",
     "memoranda.ledger.copying",
     "memoranda.ledger.sessions",
@@ -195,9 +196,9 @@ VALUES = {
     "memoranda.sources.walking",
     "memoranda.sources.layout",
 }
-"""Modules below the engine whose values and pure functions views may use: notes as rows, changes of
-the history, the guard of paths, durable files, the names of a home's files, those that are the same
-on all machines."""
+"""Modules below the engine whose values and pure functions views may use: notes as rows and as
+agents are told them, changes of the history, the guard of paths, durable files, the names of a
+home's files, those that are the same on all machines."""
 
 PACKAGES = {
     "mcp": {"serve"},

@@ -201,6 +201,33 @@ def test_a_session_is_told_that_cited_code_changed_and_after_the_others(memory, 
     assert text.count("changed since") == 1
 
 
+def test_a_note_for_a_prompt_has_a_mark_if_its_code_changed_and_not_if_another_notes_did(
+    memory, repo
+):
+    from memoranda.clients.hook_context import for_prompt
+    from memoranda.clients.hook_events import PROMPT, HookEvent
+
+    for draft in (
+        Draft("The zebrafish loader reads bytes in `src/app.py:3-5`.", title="reads"),
+        Draft("Cheetahs write to disk at night, `src/app.py:8-10`.", title="reads/writes"),
+        Draft("Ferns decode the file, `src/app.py:3-5`.", project="categories", category="project"),
+    ):
+        memory.write(draft)
+    (repo.root / "src/app.py").write_text(APP.replace("file.read()", "file.read(1)"))
+    mark = "outdated? src/app.py:3-5 changed since"
+    session = memory.session_rows("claude-code", "s")
+    for prompt, marks in (
+        ("which bytes does the zebrafish loader read?", (mark,)),
+        ("when do the cheetahs write to disk at night?", ()),
+        ("how do the ferns decode the file?", (mark,)),
+    ):
+        event = HookEvent("claude-code", PROMPT, "", "s", str(repo.root), prompt=prompt)
+        telling = for_prompt(memory, event, session)
+        (section,) = telling.sections
+        assert [row.marks for row in section.notes] == [marks]
+        assert telling.text.count(mark) == len(marks)
+
+
 def test_the_second_look_asks_git_nothing(memory, repo, monkeypatch):
     memory.write(Draft("Reads in `src/app.py:3-5`.", project="notes", title="a"))
     states(memory, repo)

@@ -245,10 +245,10 @@ def test_a_note_that_was_cut_away_is_told_later(memory):
     event = HookEvent(
         "claude-code", PROMPT, "UserPromptSubmit", "s1", prompt="斑马鱼流水线部署规则是什么"
     )
-    hits, _ = memory.recall(event.prompt, least=FLOOR, max_tokens=PROMPT_TOKENS - 120)
+    notes = memory.recall(event.prompt, least=FLOOR, max_tokens=PROMPT_TOKENS - 120)
     told = for_prompt(memory, event, session)
-    shown = [hit.note.id for hit in hits if hit.passage[:3] in told.text]
-    assert 0 < len(shown) < len(hits)
+    shown = [row.note.id for row in notes if row.passages[0][:3] in told.text]
+    assert 0 < len(shown) < len(notes)
     assert told.notes == shown
     session.add(memory.clock(), notes=told.notes, text=told.text)
     assert for_prompt(memory, event, session).notes

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from index.conftest import Desk
-from memoranda.index.search import find_evidence, format_evidence
+from memoranda.index.rows import Hit
+from memoranda.index.search import find_evidence
+from memoranda.index.told_notes import evidence_text, told_notes
 
 FILLER = "They spoke about the weather and other small matters for a while. " * 22
 
@@ -25,6 +27,10 @@ def shelf(desk: Desk) -> Desk:
 def asked(desk: Desk, question: str, **more: object) -> list[tuple[str, str]]:
     more.setdefault("viewer", None)
     return [(hit.note.path, hit.passage) for hit in find_evidence(desk.db, question, **more)]  # type: ignore[arg-type]
+
+
+def evidence_of(hits: list[Hit]) -> str:
+    return evidence_text(told_notes(hits))
 
 
 def test_the_best_passage_comes_first_and_is_cut_from_the_text(shelf: Desk) -> None:
@@ -91,7 +97,7 @@ def test_what_differs_in_a_number_only_is_no_repetition(desk: Desk) -> None:
 
 
 def test_evidence_is_told_under_one_line_a_note(shelf: Desk) -> None:
-    text = format_evidence(
+    text = evidence_of(
         find_evidence(shelf.db, "What did Mel paint in June 2023?", viewer=None, max_chars=900)
     )
     assert text.startswith("(2023-06-11, notes/june)\n")
@@ -103,7 +109,7 @@ def test_short_notes_of_one_folder_and_day_share_a_line(desk: Desk) -> None:
         desk.put(
             f"talk/turn-{number}.md", f"---\ndate: 2023-05-08\nsource: {said[:3]}\n---\n{said}"
         )
-    text = format_evidence(find_evidence(desk.db, "Where is the tent?", viewer=None))
+    text = evidence_of(find_evidence(desk.db, "Where is the tent?", viewer=None))
     assert (
         text
         == "(2023-05-08, notes/talk)\nturn-0: Ada: Where is the tent?\nturn-1: Mel: The tent is in the attic."
@@ -112,7 +118,7 @@ def test_short_notes_of_one_folder_and_day_share_a_line(desk: Desk) -> None:
 
 def test_a_title_the_address_does_not_say_stands_in_front(desk: Desk) -> None:
     desk.put("a.md", "---\ntitle: Camping\ndate: 2023-05-08\n---\nThe tent is in the attic.")
-    text = format_evidence(find_evidence(desk.db, "Where is the tent?", viewer=None))
+    text = evidence_of(find_evidence(desk.db, "Where is the tent?", viewer=None))
     assert text == "Camping (2023-05-08, notes/a)\n  The tent is in the attic."
 
 
@@ -123,7 +129,7 @@ def test_a_memory_is_called_by_the_beginning_of_its_id(desk: Desk) -> None:
         "2023-05-08T10:00:00Z\n---\nPrefers dark mode.",
         project="categories",
     )
-    text = format_evidence(find_evidence(desk.db, "Which mode is preferred?", viewer=None))
+    text = evidence_of(find_evidence(desk.db, "Which mode is preferred?", viewer=None))
     assert text == "(2023-05-08, categories/preferences)\n12345678: Prefers dark mode."
 
 
@@ -153,9 +159,7 @@ def test_notes_beside_a_folder_of_their_name_keep_their_titles(desk: Desk) -> No
     day = "---\ndate: 2026-01-02\n"
     desk.put("foo.md", f"{day}title: Completely other\n---\nThe heron nests in the reeds.")
     desk.put("foo/bar.md", f"{day}---\nThe heron left in autumn.")
-    text = format_evidence(
-        find_evidence(desk.db, "When did the heron nest and leave?", viewer=None)
-    )
+    text = evidence_of(find_evidence(desk.db, "When did the heron nest and leave?", viewer=None))
     assert "Completely other (2026-01-02, notes/foo)" in text
 
 
@@ -211,3 +215,18 @@ def test_question_that_shares_a_word_in_passing_gets_nothing_above_the_floor(
 )
 def test_question_that_something_answers_passes_the_floor(shelf: Desk, question: str) -> None:
     assert asked(shelf, question, floor=0.2) == asked(shelf, question) != []
+
+
+def test_a_mark_of_a_note_follows_its_address_or_its_name(desk: Desk) -> None:
+    day = "---\ndate: 2026-01-02\n---\n"
+    desk.put("talk/one.md", f"{day}Ada: Where is the tent?")
+    desk.put("talk/two.md", f"{day}Mel: The tent is in the attic.")
+    desk.put("tent.md", f"{day}The tent has three poles.")
+    notes = told_notes(find_evidence(desk.db, "Where is the tent?", viewer=None))
+    marked = [note._replace(marks=("old",)) for note in notes]
+    blocks = evidence_text(marked).split("\n\n")
+    assert sorted(blocks) == [
+        "(2026-01-02, notes/talk)\none (old): Ada: Where is the tent?\n"
+        "two (old): Mel: The tent is in the attic.",
+        "(2026-01-02, notes/tent, old)\n  The tent has three poles.",
+    ]

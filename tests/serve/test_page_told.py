@@ -1,4 +1,4 @@
-"""What an agent would be told, read back as a list of notes."""
+"""The page that shows as a list of notes what an agent would be told."""
 
 from __future__ import annotations
 
@@ -6,40 +6,12 @@ import pytest
 
 from memoranda import Draft
 from memoranda.clients.preview import preview
-from memoranda.serve.page.told import told
+from memoranda.engine.upkeep import Upkeep
+from memoranda.serve.page.rendering import note_url
 
 pytestmark = pytest.mark.anyio
 
-
-def test_a_telling_of_a_session_is_read_by_its_parts():
-    (due, about) = told(
-        '<memoranda-memory note="Data">\nYou have a memory.\nDue:\n'
-        "- (2026-09-30, categories/reminders/dentist-1a2b3c4d, due 2026-11-29 01:57) Call the dentist\n"
-        "About the user:\n"
-        "- (2026-09-30, notes/people/lena, pinned) Lena: - [role] leads - works with [[Jo]]\n"
-        "</memoranda-memory>"
-    )
-    assert (due.title, about.title) == ("Due", "About the user")
-    (dentist,) = due.notes
-    assert dentist.ref == "categories/reminders/dentist-1a2b3c4d"
-    assert dentist.remarks == ["due 2026-11-29 01:57"]
-    assert about.notes[0].text == "Lena: leads · works with Jo"
-
-
-def test_a_telling_for_a_prompt_is_read_with_ids_and_several_lines():
-    (part,) = told(
-        '<memoranda-memory note="Data">\n(2026-11-13, categories/knowledge)\n'
-        "d0e9d37a: The importer reads CRLF.\n  Seen again.\n\n"
-        "(2026-10-14, notes/week-52)\n  The queue failed.\n\n  - [fact] it locks\n</memoranda-memory>"
-    )
-    assert [(note.ref, note.text) for note in part.notes] == [
-        ("d0e9d37a", "The importer reads CRLF. Seen again."),
-        ("notes/week-52", "The queue failed. · it locks"),
-    ]
-
-
-def test_nothing_told_has_no_parts():
-    assert told("") == []
+PROMPT = "why is the importer of Heron splitting lines on LF only"
 
 
 async def test_each_note_that_an_agent_would_be_told_has_a_link_that_leads_to_it(web, page):
@@ -49,15 +21,24 @@ async def test_each_note_that_an_agent_would_be_told_has_a_link_that_leads_to_it
         )
     )
     web.memory.write(Draft("Heron's importer is slow.", project="notes", title="Heron importer"))
-    prompt = "why is the importer of Heron splitting lines on LF only"
-    text = preview(web.memory, "claude", prompt).for_prompt
-    notes = [note for part in told(text) for note in part.notes]
-    assert notes
-    shown = await page.see(f"/page/ask?agent=claude&prompt={prompt}")
-    for note in notes:
-        assert web.memory.find(note.ref)
-        assert f"/page/find?ref={note.ref}" in shown
+    told = preview(web.memory, "claude", PROMPT).for_prompt
+    (section,) = told.sections
+    assert section.notes
+    shown = await page.see(f"/page/ask?agent=claude&prompt={PROMPT}")
+    for told_note in section.notes:
+        assert f'href="{note_url(told_note.note.project, told_note.note.path)}"' in shown
     assert "Word for word" in shown
+
+
+async def test_short_notes_that_share_a_line_have_a_link_each(web, page):
+    for name in ("alder", "birch"):
+        text = f"The importer of Heron splits the {name} on LF only."
+        web.memory.write(Draft(text, project="notes", title=name, folder="trees"))
+    told = preview(web.memory, "claude", PROMPT).for_prompt
+    assert "notes/trees)\nalder: The importer" in told.text
+    shown = await page.see(f"/page/ask?agent=claude&prompt={PROMPT}")
+    assert note_url("notes", "trees/alder.md") in shown
+    assert note_url("notes", "trees/birch.md") in shown
 
 
 async def test_a_memory_that_begins_with_a_heading_is_one_note(web, page):
@@ -68,16 +49,28 @@ async def test_a_memory_that_begins_with_a_heading_is_one_note(web, page):
             category="knowledge",
         )
     )
-    prompt = "why is the importer of Heron splitting lines on LF only"
-    text = preview(web.memory, "claude", prompt).for_prompt
-    (part,) = told(text)
-    (note,) = part.notes
-    assert part.title == ""
-    assert "in these steps:" in note.text
-    assert "It stops." in note.text
-    assert "in these steps:" in await page.see(f"/page/ask?agent=claude&prompt={prompt}")
+    (section,) = preview(web.memory, "claude", PROMPT).for_prompt.sections
+    (told_note,) = section.notes
+    assert section.title == ""
+    passages = "\n".join(told_note.passages)
+    assert "in these steps:" in passages
+    assert "It stops." in passages
+    assert "in these steps:" in await page.see(f"/page/ask?agent=claude&prompt={PROMPT}")
 
 
-def test_lines_after_a_title_belong_to_no_note():
-    (part,) = told("(2026-11-13, notes/a)\n  One.\nDue:\nNothing is due.\n")
-    assert [note.text for note in part.notes] == ["One."]
+async def test_the_start_of_a_session_is_shown_by_its_titles_with_facts_as_sentences(web, page):
+    text = "# Lena\n\n- [role] leads the project\n- works with [[Jo]]"
+    pinned = web.memory.write(Draft(text, project="notes", title="Lena"))
+    Upkeep(web.memory).pin([web.memory.find(pinned)])
+    (section,) = preview(web.memory, "claude", "").at_start.sections
+    assert section.title == "About the user"
+    assert [told_note.marks for told_note in section.notes] == [("pinned",)]
+    shown = await page.see("/page/ask?agent=claude")
+    assert "About the user</h3>" in shown
+    assert "Lena · leads the project · works with Jo</a>" in shown
+    assert " · pinned</span>" in shown
+
+
+async def test_an_agent_that_would_be_told_nothing_is_said_to_be(page):
+    shown = await page.see("/page/ask?agent=claude&prompt=zebra")
+    assert "claude would be told nothing" in shown

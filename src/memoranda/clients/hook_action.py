@@ -12,7 +12,7 @@ from memoranda.clients.hook_events import HookEvent
 from memoranda.clients.hook_glance import action_of
 from memoranda.engine import MemorySession
 from memoranda.ledger.sessions import SessionRows
-from memoranda.text.fence import MARKS, PLAIN_MARK, fenced
+from memoranda.text.fence import fenced, without_marks
 from memoranda.text.tokens import tokens_in
 from memoranda.text.unicode import visible
 from memoranda.transcripts.recall import facts
@@ -56,7 +56,7 @@ def for_action(memory: MemorySession, event: HookEvent, session: SessionRows) ->
             continue
         if fact.key in keys:
             continue
-        line = MARKS.sub(PLAIN_MARK, f"- {visible(fact.text)}")
+        line = without_marks(f"- {visible(fact.text)}")
         room -= tokens_in(line + "\n")
         if room < 0:
             break

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -23,14 +23,21 @@ from memoranda.clients.hook_words import own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
 from memoranda.engine.profile import PINNED, profile
-from memoranda.engine.session_start import due_reminders, owner_first, told_line
+from memoranda.engine.session_start import due_reminders, owner_first, told_note_of
 from memoranda.engine.telling import Telling
-from memoranda.index.rows import Hit, NoteInfo
+from memoranda.index.rows import NoteInfo
+from memoranda.index.told_notes import (
+    ToldNote,
+    ToldSection,
+    ToldText,
+    evidence_lines,
+    item_line,
+)
 from memoranda.ledger.sessions import SessionRows
 from memoranda.note.citations import CITES
 from memoranda.note.model import KV_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
-from memoranda.text.fence import CLOSE, MARKS, OPEN, PLAIN_MARK, fenced
+from memoranda.text.fence import CLOSE, OPEN, fenced, without_marks
 from memoranda.text.tokens import tokens_in
 from memoranda.text.unicode import flat
 from memoranda.text.user_path import user_folder
@@ -65,17 +72,7 @@ _STALE = "outdated?"
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
 
-class Told(NamedTuple):
-    """A text for the context of a client, and the ids of the notes in this text.
-
-    text: the text; "" if there is nothing to tell.
-    """
-
-    text: str
-    notes: list[str]
-
-
-def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> Told:
+def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> ToldText:
     """Return the text for the start of a session.
 
     A new session gets an introduction, and the notes that others added since the client's last
@@ -101,10 +98,10 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
         newest = by_agents[:_MOST_LATELY]
         teller.section("Added by other agents lately", newest, 400, marks_name_authors=True)
     teller.end()
-    is_empty = not teller.notes and session.is_known
+    is_empty = not teller.sections and session.is_known
     if is_empty or not teller.lines:
-        return Told("", teller.notes)
-    return Told(fenced("\n".join(teller.lines)), teller.notes)
+        return ToldText()
+    return ToldText(fenced("\n".join(teller.lines)), tuple(teller.sections))
 
 
 def _tell_new_session(
@@ -136,63 +133,60 @@ def _tell_new_session(
 
 def for_prompt(
     memory: MemorySession, event: HookEvent, session: SessionRows, opening: str = ""
-) -> Told:
+) -> ToldText:
     """Return a text with passages of notes that fit a prompt.
 
     session: the record of the notes that this session was told. These notes are left out.
     opening: a sentence to put before the passages; "" for no sentence.
     """
     prompt = own_words(event.prompt)
-    hits: list[Hit] = []
-    passages = ""
+    notes: list[ToldNote] = []
     if is_long_enough(prompt) and not session.is_full:
         query = session.without_given(conversation(prompt, event.transcript))
         # About 120 tokens are left for the marks, the opening and the marks of stale notes.
-        hits, passages = memory.recall(
+        notes = memory.recall(
             query, least=FLOOR, max_tokens=PROMPT_TOKENS - 120, known=session.notes
         )
-    lines = MARKS.sub(PLAIN_MARK, _with_stale_marks(memory, event.cwd, hits, passages)).splitlines()
+    lines = evidence_lines(_with_stale_marks(memory, event.cwd, notes))
+    line_texts = without_marks("\n".join(line.text for line in lines)).split("\n")
     room = PROMPT_TOKENS - tokens_in(fenced(opening)) - 2
-    sections = []
-    for line in lines:
-        room -= tokens_in(line + "\n")
+    texts = [opening] if opening else []
+    notes_told = []
+    for line, line_text in zip(lines, line_texts, strict=False):
+        room -= tokens_in(line_text + "\n")
         if room < 0:
             break
-        sections.append(line)
-    told_passages = "\n".join(sections)
-    told_ids = [hit.note.id for hit in hits if _begins_in(hit, told_passages)]
-    text = "\n".join(filter(None, (opening, told_passages)))
-    return Told(fenced(text) if text else "", told_ids)
+        texts.append(line_text)
+        if line.begins is not None:
+            notes_told.append(line.begins)
+    if not texts:
+        return ToldText()
+    return ToldText(fenced("\n".join(texts)), (ToldSection("", notes_told),))
 
 
-def _begins_in(hit: Hit, told_passages: str) -> bool:
-    """Whether the first line of a hit's passage is in a text that may have been cut."""
-    first_line = hit.passage.partition("\n")[0]
-    return bool(told_passages) and MARKS.sub(PLAIN_MARK, first_line) in told_passages
-
-
-def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages: str) -> str:
-    """Return `passages` with a mark at each note that cites code which has changed or is gone.
+def _with_stale_marks(
+    memory: MemorySession, cwd: str, notes: Sequence[ToldNote]
+) -> Sequence[ToldNote]:
+    """Return the notes with a mark at each one that cites code which has changed or is gone.
 
     cwd: the working folder, in which the cited code is looked up.
-    hits: the notes from which the passages come.
-    passages: the text for the prompt. It has the address of each note, after which the mark is put.
     """
-    infos = [hit.note for hit in hits]
-    bodies = contents(memory, infos)
+    bodies = contents(memory, [told_note.note for told_note in notes])
     # Notes cite code between backquotes. Without any, the import and the check are not needed.
     if not any("`" in body for body in bodies):
-        return passages
+        return notes
     from memoranda.citations.check import CitationCheck
 
     check = CitationCheck(memory, [cwd] if os.path.isabs(cwd) else [])
-    for info, body in zip(infos, bodies, strict=True):
-        stale = check.stale(info, body)
+    marked_notes = []
+    for told_note, body in zip(notes, bodies, strict=True):
+        marks = told_note.marks
+        stale = check.stale(told_note.note, body)
         if stale:
-            address = flat(info.permalink)
-            passages = passages.replace(address, f"{address}, {_STALE} {stale}", 1)
+            marks = (*marks, f"{_STALE} {stale}")
+        marked_notes.append(told_note._replace(marks=marks))
     check.save()
-    return passages
+    return marked_notes
 
 
 def project_names(cwd: str) -> list[str]:
@@ -252,7 +246,7 @@ class _Teller:
     """Collects lines about notes within a budget of tokens. No note is told twice.
 
     lines: the lines so far.
-    notes: the ids of the notes in these lines.
+    sections: the notes in these lines, under their titles.
     """
 
     def __init__(
@@ -269,7 +263,7 @@ class _Teller:
         self._known = set(told_before)
         self._cwd = cwd
         self.lines: list[str] = []
-        self.notes: list[str] = []
+        self.sections: list[ToldSection] = []
 
     @cached_property
     def _citations(self) -> CitationCheck:
@@ -313,10 +307,8 @@ class _Teller:
         """
         # How many tokens of the budget must remain for later sections.
         unused = max(0, self._room - most_tokens)
-        if title and f"{title}:" not in self.lines:
-            heads = [f"{title}:"]
-        else:
-            heads = []
+        heads = [f"{title}:"] if title else []
+        notes: list[ToldNote] = []
         chosen = []
         for info, mark in infos:
             telling = self._memory.telling(info)
@@ -331,7 +323,7 @@ class _Teller:
         # Notes that cite changed code come last, and are the first to be left out.
         rows.sort(key=lambda row: row.stale != "")
         for row in rows:
-            line = told_line(
+            told_note = told_note_of(
                 self._memory,
                 row.info,
                 texts.get(row.info.row, row.body),
@@ -340,12 +332,14 @@ class _Teller:
                 names_author=marks_name_authors and row.mark != "",
                 longest=longest,
             )
-            lines = [*heads, line]
+            lines = [*heads, item_line(told_note, longest)]
             if self._room - sum(tokens_in(line + "\n") for line in lines) < unused:
                 break
             self.say(*lines)
-            self.notes.append(row.info.id)
+            notes.append(told_note)
             heads = []
+        if notes:
+            self.sections.append(ToldSection(title, notes))
 
     def _stale(self, info: NoteInfo, body: str) -> str:
         """Return a warning if the note cites code that changed or is gone; otherwise "".

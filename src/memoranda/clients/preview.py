@@ -12,20 +12,21 @@ from memoranda.clients.hook_context import at_start, for_prompt
 from memoranda.clients.hook_events import PROMPT, START, HookEvent
 from memoranda.clients.table import clients
 from memoranda.engine import MemorySession
+from memoranda.index.told_notes import ToldText
 
 _CLIENT = "claude-code"
 _SESSION = "preview"
 
 
 class Preview(NamedTuple):
-    """The texts that a client would put into an agent's context; "" if there is nothing to tell.
+    """The texts that a client would put into an agent's context, with their notes.
 
     at_start: the text at the start of a session.
     for_prompt: the text for a prompt.
     """
 
-    at_start: str
-    for_prompt: str
+    at_start: ToldText
+    for_prompt: ToldText
 
 
 class InstalledProgram(NamedTuple):
@@ -43,16 +44,16 @@ class InstalledProgram(NamedTuple):
 def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
     """Return the texts that `agent` would be told if a session began now, and for `prompt`.
 
-    A blank prompt gives "" for the second text.
+    A blank prompt gives an empty second text.
     """
     caller = memory.as_caller(agent, "preview")
     caller.only_reads = True
     session = caller.session_rows(_CLIENT, _SESSION)
     session_start = caller.at_once(lambda: at_start(caller, _event(START, ""), session))
-    added = ""
+    added = ToldText()
     if prompt.strip():
-        added = for_prompt(caller, _event(PROMPT, prompt), session).text
-    return Preview(session_start.text, added)
+        added = for_prompt(caller, _event(PROMPT, prompt), session)
+    return Preview(session_start, added)
 
 
 def _event(kind: str, prompt: str) -> HookEvent:

@@ -28,6 +28,7 @@ from memoranda.errors import (
     ProjectWarning,
 )
 from memoranda.index.rows import NoteInfo, NotesListed
+from memoranda.index.told_notes import ToldNote, evidence_text, told_notes
 from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
@@ -618,7 +619,7 @@ class ReadVerbs(ProjectList):
         if as_of is None:
             hits, outdated = self._newest_first(hits)
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
-        return self.index.evidence_text(hits, self.settings.zone, outdated)[:room]
+        return evidence_text(told_notes(hits, self.settings.zone, outdated))[:room]
 
     @verb
     def recall(
@@ -629,16 +630,15 @@ class ReadVerbs(ProjectList):
         max_tokens: int,
         known: Container[str] = (),
         limit: int = 5,
-    ) -> tuple[builtins.list[Hit], str]:
-        """Return the hits relevant to a text that is not a query, and one text made of their
-        passages.
+    ) -> builtins.list[ToldNote]:
+        """Return the notes relevant to a text that is not a query, with their relevant passages.
 
-        The hits are chosen by their words, not by embeddings. Only notes that are valid now are
+        The passages are chosen by their words, not by embeddings. Only notes that are valid now are
         searched. Notes that are archived or held back (`is_held_back`) are left out.
 
         text: the text, such as the prompt that the user just wrote.
         least: the lowest relevance of a passage (docs/hooks.md).
-        max_tokens: the length of the text to return.
+        max_tokens: the length of the notes, worded as evidence.
         known: the ids of notes to leave out.
         limit: how many passages to return at most.
         """
@@ -653,7 +653,7 @@ class ReadVerbs(ProjectList):
             skip=lambda note: note.id in known or self.is_held_back(note),
         )[:limit]
         hits, outdated = self._newest_first(hits)
-        return hits, self.index.evidence_text(hits, self.settings.zone, outdated)
+        return told_notes(hits, self.settings.zone, outdated)
 
     @verb
     def list(

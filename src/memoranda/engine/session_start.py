@@ -15,10 +15,11 @@ from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.telling import Telling, author, claimed
 from memoranda.index.rows import NoteInfo, day_of
+from memoranda.index.told_notes import ToldNote, item_line
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
-from memoranda.text.fence import CLOSE, MARKS, OPEN, PLAIN_MARK, cut, fenced
+from memoranda.text.fence import CLOSE, OPEN, fenced
 from memoranda.text.tokens import tokens_in
 from memoranda.text.unicode import flat, visible
 
@@ -98,7 +99,8 @@ def _section(
         telling = memory.telling(info)
         if telling is Telling.SILENT:
             continue
-        line = told_line(memory, info, text, telling, mark=mark, longest=_LINE_CHARACTERS)
+        told_note = told_note_of(memory, info, text, telling, mark=mark, longest=_LINE_CHARACTERS)
+        line = item_line(told_note, _LINE_CHARACTERS)
         room -= tokens_in(f"{line}\n")
         if room < 0:
             break
@@ -108,7 +110,7 @@ def _section(
     return []
 
 
-def told_line(
+def told_note_of(
     memory: ReviewVerbs,
     info: NoteInfo,
     body: str,
@@ -117,32 +119,28 @@ def told_line(
     mark: str = "",
     names_author: bool = False,
     longest: int,
-) -> str:
-    """Return a note as one line, such as `- (2026-11-28, notes/tea) Anna likes tea`.
+) -> ToldNote:
+    """Return a note as `item_line` words it. Its passages are the lines of its content.
 
-    If a newer note contradicts the note, the line also says what the newer note says.
+    If a newer note contradicts the note, a mark says what the newer note says.
 
     body: the content of the note.
-    telling: whether the note is shown as a fact, or as a claim of its author with "unconfirmed".
+    telling: whether the note is told as a fact, or as a claim of its author with "unconfirmed".
     mark: a remark to show after the address.
     names_author: whether the remark names the author, who is then not named a second time.
-    longest: how many characters of the note are shown.
+    longest: about how many characters of the note are needed.
     """
-    day = day_of(info, memory.settings.zone)
-    origin = f"{day}, {flat(info.permalink)}"
-    for remark in (mark, newer_marks(memory, [info]).get(info.row, "")):
-        if remark:
-            origin += f", {flat(remark)}"
-    text = " ".join(
-        flat(line.strip()) for line in visible(body[: 3 * longest]).splitlines() if line.strip()
-    )
+    lines = visible(body[: 3 * longest]).splitlines()
+    passages = [flat(line.strip()) for line in lines if line.strip()] or [""]
     name = " ".join(flat(info.title).split())
-    if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
-        text = f"{name}: {text}"
+    if info.project != CATEGORY_PROJECT and not " ".join(passages).lstrip("# ").startswith(name):
+        passages[0] = f"{name}: {passages[0]}"
+    marks = [mark, newer_marks(memory, [info]).get(info.row, "")]
     if telling is Telling.CLAIM and not names_author:
-        text = claimed(info.provenance, text)
-        origin += ", unconfirmed"
-    return MARKS.sub(PLAIN_MARK, f"- ({origin}) {cut(text, longest)}")
+        passages[0] = claimed(info.provenance, passages[0])
+        marks.append("unconfirmed")
+    day = day_of(info, memory.settings.zone)
+    return ToldNote(info, day, tuple(passages), tuple(filter(None, marks)))
 
 
 def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:

@@ -7,9 +7,9 @@ could replace SQLite by offering the methods of `Index`, `NoteQueries`, `LinkQue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from datetime import date, tzinfo
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -225,16 +225,6 @@ class Index(Database):
             least=least,
             floor=floor,
         )
-
-    @staticmethod
-    def evidence_text(hits: Sequence[Hit], zone: tzinfo | None, last: Container[int] = ()) -> str:
-        """Write evidence as text: for each note a line about it, then its passages.
-
-        See `search.format_evidence` for the parameters.
-        """
-        from memoranda.index import search
-
-        return search.format_evidence(hits, zone, last)
 
     def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
         """Return the memories that contain the words of `text` most often (contract 001, 14).

@@ -13,14 +13,19 @@ OPEN = (
     'It may be stale: check what matters.">'
 )
 CLOSE = f"</{TAG}>"
-# Finds our marks in a text, where they would end the fence. PLAIN_MARK replaces them.
-MARKS = lazy_pattern(rf"</?\s*{TAG}[^>\n]*>?", re.I)
-PLAIN_MARK = f"[{TAG}]"
+# Finds our marks in a text, where they would end the fence.
+_MARKS = lazy_pattern(rf"</?(?P<blanks>\s*){TAG}[^>\n]*>?", re.I)
+_PLAIN_MARK = f"[{TAG}]"
 
 
 def fenced(text: str) -> str:
     """Return `text` between our marks."""
     return f"{OPEN}\n{text}\n{CLOSE}"
+
+
+def without_marks(text: str) -> str:
+    """Return `text` with our marks in it made harmless. It keeps its number of lines."""
+    return _MARKS.sub(lambda match: _PLAIN_MARK + "\n" * match["blanks"].count("\n"), text)
 
 
 def cut(text: str, most_characters: int) -> str:

@@ -14,9 +14,9 @@ import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, tzinfo
+from datetime import date
 from itertools import chain, groupby, product
 from string import ascii_lowercase
 from typing import NamedTuple
@@ -49,14 +49,13 @@ from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
 from memoranda.index.search.words import shortened
 from memoranda.index.superseding import validity_marks
-from memoranda.note.links import slug
-from memoranda.note.model import ARCHIVED
+from memoranda.index.told_notes import BELOW, NoteHeading, heading_of
 from memoranda.query import Query
 from memoranda.text.dialogue import spoken
 from memoranda.text.folding import is_changed
 from memoranda.text.tokens import is_cjk, stop_words, tokens
 from memoranda.text.tokens import words as informative_words
-from memoranda.text.unicode import flat, sqlite_text, visible
+from memoranda.text.unicode import sqlite_text, visible
 
 # In a strict search, this many of the best notes by BM25 are read and ranked.
 _MAX_READ_BY_BM25 = 20
@@ -78,12 +77,6 @@ _TAG_SCORE = 1.0
 _MIN_PASTED_TERMS = 8
 # Evidence comes from at most this many notes.
 _MAX_EVIDENCE_NOTES = 60
-# Evidence shows this much of a title.
-_MAX_TITLE_CHARACTERS = 60
-# People type this many characters of an id.
-_ID_CHARACTERS = 8
-# Separates the passages below a line about a note.
-_BELOW = "\n  "
 
 
 def search(
@@ -676,7 +669,7 @@ def find_evidence(
     at `filters.valid_at` are used only if no other note answers. Their passages begin with a
     remark.
 
-    max_chars: the most characters that the hits take as `format_evidence` writes them.
+    max_chars: the most characters that the hits take as `evidence_text` words them.
     today: the day from which "last week" in the question counts.
     near: compares meanings. None compares only words.
     skip: returns True for notes to leave out.
@@ -714,109 +707,6 @@ def find_evidence(
     )
 
 
-def format_evidence(
-    hits: Sequence[Hit], zone: tzinfo | None = None, last: Container[int] = ()
-) -> str:
-    """Write evidence as text: for each note a line with title, day and address, then its passages.
-
-    Example of one note: `Budget (2026-11-21, work/plans/q4)`, then `  We agreed on 5,000 euros.`
-
-    Lines of passages are indented by two blanks, so no text can look like a line about a note. If
-    the address of a note repeats its title, the note shares a line with other such notes of its
-    folder and day. The passages of each note then begin with its name. The name of a memory is the
-    first 8 characters of its id.
-
-    hits: the passages.
-    zone: the time zone of the days. None means the system's.
-    last: the rows of notes to put after the other notes of their group.
-    """
-    lines = {hit.note.row: _note_line(hit.note, zone) for hit in hits}
-    groups: dict[tuple[bool, str], list[Hit]] = {}
-    for hit in hits:
-        groups.setdefault(lines[hit.note.row].group, []).append(hit)
-    evidence_lines = []
-    for (_, place), group_hits in groups.items():
-        group_hits.sort(
-            key=lambda hit: (
-                hit.note.row in last,
-                hit.note.created,
-                hit.note.permalink,
-                hit.line,
-            )
-        )
-        rows = list(dict.fromkeys(hit.note.row for hit in group_hits))
-        line = lines[rows[0]]
-        if len(rows) == 1 and not line.is_memory:
-            passages = [hit.passage for hit in group_hits]
-            evidence_lines.append(_BELOW.join([line.heading, *passages]))
-            continue
-        parts = [flat(f"({place})")]
-        for row in rows:
-            parts.append(
-                f"{lines[row].name}: "
-                + _BELOW.join(hit.passage for hit in group_hits if hit.note.row == row)
-            )
-        evidence_lines.append("\n".join(parts))
-    return "\n\n".join(evidence_lines)
-
-
-class _NoteLine(NamedTuple):
-    """The way in which evidence names a note.
-
-    is_memory: whether its permalink ends in its id, as for memories (contract 001, 2).
-    group: a pair: whether the address repeats the title, and the text "day, place". Notes with the
-        same group share a line. The place is the folder if the address repeats the title, else the
-        whole address.
-    name: the name of the note within a shared line.
-    heading: the line for this note alone. The title is left out if the address repeats it.
-    """
-
-    is_memory: bool
-    group: tuple[bool, str]
-    name: str
-    heading: str
-
-
-def _note_line(note: NoteInfo, zone: tzinfo | None) -> _NoteLine:
-    """Return the way in which evidence names a note."""
-    last_segment = note.permalink.rpartition("/")[2]
-    is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID_CHARACTERS]}")
-    is_title_in_address = is_memory or slug(note.title) == last_segment
-    is_project_in_permalink = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
-    if is_project_in_permalink:
-        address = note.permalink
-    else:
-        address = f"{note.project}: {note.permalink}"
-    day = day_of(note, zone) + (f", {ARCHIVED}" if note.phase == ARCHIVED else "")
-    if is_title_in_address and "/" in address:
-        place = address.rpartition("/")[0]
-    else:
-        place = address
-    if is_title_in_address:
-        title = ""
-    else:
-        title = f"{' '.join(note.title[:_MAX_TITLE_CHARACTERS].split())} "
-    if is_memory:
-        name = note.id[:_ID_CHARACTERS]
-    else:
-        name = flat(last_segment)
-    group = (is_title_in_address, f"{day}, {place}")
-    return _NoteLine(is_memory, group, name, flat(f"{title}({day}, {address})"))
-
-
-def _line_length(line: _NoteLine, *, is_shared: bool) -> int:
-    """Return how many characters the line about a note takes, with brackets, colon and line ends.
-
-    is_shared: whether its group has a line already, so that only the name of the note is added.
-    """
-    name_length = len(line.name) + 3
-    if is_shared:
-        return name_length
-    if line.is_memory:
-        return len(line.group[1]) + 4 + name_length
-    return len(line.heading) + 3
-
-
 def _chunks_that_fit(
     db: sqlite3.Connection,
     ranking: ChunkReading,
@@ -834,7 +724,7 @@ def _chunks_that_fit(
     notes = infos(db, ranking.rows)
     used_rows: set[int] = set()
     groups: set[tuple[bool, str]] = set()
-    lines: dict[int, _NoteLine] = {}
+    headings: dict[int, NoteHeading] = {}
     seen_words: list[frozenset[str]] = []
     for row, start, stop, score in ranking.relevant(least):
         text = ranking.texts[row]
@@ -842,15 +732,14 @@ def _chunks_that_fit(
         if skip is not None and skip(note):
             continue
         passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
-        if row in lines:
-            line = lines[row]
-        else:
-            line = lines.setdefault(row, _note_line(note, None))
-        # How many characters `format_evidence` adds to the passage
-        added = len(_BELOW)
+        if row not in headings:
+            headings[row] = heading_of(note, day_of(note, None))
+        note_heading = headings[row]
+        # How many characters `evidence_text` adds to the passage
+        added = len(BELOW)
         if row not in used_rows:
-            added = _line_length(line, is_shared=line.group in groups) + len(_BELOW) - 1
-        passage = visible(passage).replace("\n", _BELOW)
+            added = note_heading.length(is_shared=note_heading.group in groups) + len(BELOW) - 1
+        passage = visible(passage).replace("\n", BELOW)
         if len(passage) + added > space:
             # Only the first passage is cut. A later chunk may be short enough to fit whole.
             if used_rows or added >= space:
@@ -862,7 +751,7 @@ def _chunks_that_fit(
             continue
         space -= len(passage) + added
         used_rows.add(row)
-        groups.add(line.group)
+        groups.add(note_heading.group)
         seen_words.append(words)
         number = text.front.count("\n") + text.text.count("\n", 0, start) + 1
         yield Hit(note, passage, round(score, 6), ranking.why(text), number)

@@ -14,10 +14,10 @@ from starlette.responses import Response
 from memoranda.engine import MemorySession
 from memoranda.engine.served import Served, log_of
 from memoranda.index.rows import NoteInfo
+from memoranda.index.told_notes import ToldText
 from memoranda.query import Query
 from memoranda.serve.page.paging import part
-from memoranda.serve.page.search import writers
-from memoranda.serve.page.told import told
+from memoranda.serve.page.search import readable_passage, writers
 from memoranda.serve.page.visit import Visit
 
 # Calls on one page, and the notes that are named for each.
@@ -128,7 +128,7 @@ def ask(visit: Visit) -> Response:
     prompt = visit.fields.get("prompt", "")
     # The function is missing if the page is served without our clients, as by tests.
     preview = getattr(visit.request.app.state, "preview", None)
-    at_start = for_prompt = ""
+    at_start = for_prompt = ToldText()
     if preview is not None:
         at_start, for_prompt = preview(visit.memory, agent, prompt)
     return visit.html(
@@ -137,5 +137,5 @@ def ask(visit: Visit) -> Response:
         agent=agent,
         prompt=prompt,
         tellings={"prompt": for_prompt, "start": at_start},
-        told=told,
+        readable=readable_passage,
     )

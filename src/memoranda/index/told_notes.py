@@ -1,0 +1,238 @@
+"""Notes as an agent is told them: as evidence for a question or a prompt, or at the start of a
+session.
+
+`ToldNote` is such a note as data. Everything that adds a mark to it works on this data, and the
+functions at the end word it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from datetime import tzinfo
+from itertools import groupby
+from typing import NamedTuple
+
+from memoranda.index.rows import Hit, NoteInfo, day_of
+from memoranda.note.links import slug
+from memoranda.note.model import ARCHIVED
+from memoranda.text.fence import cut, without_marks
+from memoranda.text.unicode import flat
+
+# Evidence shows this much of a title.
+_MAX_TITLE_CHARACTERS = 60
+# People type this many characters of an id.
+_ID_CHARACTERS = 8
+BELOW = "\n  "
+"""Separates the passages below a line about a note."""
+
+
+class ToldNote(NamedTuple):
+    """A note that an agent is told.
+
+    note: the note.
+    day: the day that it is about, as YYYY-MM-DD.
+    passages: parts of its text, in the order of the text. In evidence a passage may have several
+        lines, otherwise it is one line.
+    marks: remarks such as `pinned`, `by codex` or `unconfirmed`.
+    score: the relevance of its best passage. 0.0 for a note that was not searched for.
+    """
+
+    note: NoteInfo
+    day: str
+    passages: tuple[str, ...]
+    marks: tuple[str, ...] = ()
+    score: float = 0.0
+
+
+class ToldSection(NamedTuple):
+    """The notes under one title, such as those that are due. Without a title: ""."""
+
+    title: str
+    notes: list[ToldNote]
+
+
+class ToldText(NamedTuple):
+    """A text for the context of an agent, and the notes in it.
+
+    text: the text; "" if there is nothing to tell.
+    """
+
+    text: str = ""
+    sections: tuple[ToldSection, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """Return the ids of the notes in the text."""
+        return [told_note.note.id for section in self.sections for told_note in section.notes]
+
+
+class ToldLine(NamedTuple):
+    """A line of evidence.
+
+    begins: the note whose first passage begins on this line. None for any other line.
+    """
+
+    text: str
+    begins: ToldNote | None = None
+
+
+class NoteHeading(NamedTuple):
+    """The way in which evidence names a note.
+
+    is_memory: whether its permalink ends in its id, as for memories (contract 001, 2).
+    group: a pair: whether the address repeats the title, and the text "day, place". Notes with the
+        same group share a line. The place is the folder if the address repeats the title, else the
+        whole address.
+    name: the name of the note within a shared line.
+    line: the line for this note alone. The title is left out if the address repeats it.
+    """
+
+    is_memory: bool
+    group: tuple[bool, str]
+    name: str
+    line: str
+
+    def length(self, *, is_shared: bool) -> int:
+        """Return how many characters this takes, with brackets, colon and line ends.
+
+        is_shared: whether its group has a line already, so that only the name of the note is added.
+        """
+        name_length = len(self.name) + 3
+        if is_shared:
+            return name_length
+        if self.is_memory:
+            return len(self.group[1]) + 4 + name_length
+        return len(self.line) + 3
+
+
+def heading_of(note: NoteInfo, day: str, marks: Iterable[str] = ()) -> NoteHeading:
+    """Return the way in which evidence names a note.
+
+    day: the day that the note is about.
+    marks: remarks to show with it.
+    """
+    last_segment = note.permalink.rpartition("/")[2]
+    is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID_CHARACTERS]}")
+    is_title_in_address = is_memory or slug(note.title) == last_segment
+    is_project_in_permalink = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
+    if is_project_in_permalink:
+        address = note.permalink
+    else:
+        address = f"{note.project}: {note.permalink}"
+    when = day + (f", {ARCHIVED}" if note.phase == ARCHIVED else "")
+    if is_title_in_address and "/" in address:
+        place = address.rpartition("/")[0]
+    else:
+        place = address
+    if is_title_in_address:
+        title = ""
+    else:
+        title = f"{' '.join(note.title[:_MAX_TITLE_CHARACTERS].split())} "
+    if is_memory:
+        name = note.id[:_ID_CHARACTERS]
+    else:
+        name = flat(last_segment)
+    remarks = ", ".join(marks)
+    if remarks:
+        name = f"{name} ({remarks})"
+        address = f"{address}, {remarks}"
+    return NoteHeading(
+        is_memory,
+        (is_title_in_address, f"{when}, {place}"),
+        name,
+        flat(f"{title}({when}, {address})"),
+    )
+
+
+def told_notes(
+    hits: Sequence[Hit], zone: tzinfo | None = None, last: Container[int] = ()
+) -> list[ToldNote]:
+    """Return the notes of hits with their passages.
+
+    Notes that share a line stand together. Within their group they are in the order of their time.
+
+    zone: the time zone of the days. None means the system's.
+    last: the rows of notes to put after the other notes of their group.
+    """
+    hits_by_row: dict[int, list[Hit]] = {}
+    for hit in hits:
+        hits_by_row.setdefault(hit.note.row, []).append(hit)
+    groups: dict[tuple[bool, str], list[ToldNote]] = {}
+    for note_hits in hits_by_row.values():
+        note = note_hits[0].note
+        day = day_of(note, zone)
+        told_note = ToldNote(
+            note,
+            day,
+            tuple(hit.passage for hit in sorted(note_hits, key=lambda hit: hit.line)),
+            score=max(hit.score for hit in note_hits),
+        )
+        groups.setdefault(heading_of(note, day).group, []).append(told_note)
+    for group in groups.values():
+        group.sort(
+            key=lambda told_note: (
+                told_note.note.row in last,
+                told_note.note.created,
+                told_note.note.permalink,
+            )
+        )
+    return [told_note for group in groups.values() for told_note in group]
+
+
+def evidence_text(notes: Sequence[ToldNote]) -> str:
+    """Word evidence: for each note a line with title, day and address, then its passages.
+
+    Example of one note: `Budget (2026-11-21, work/plans/q4)`, then `  We agreed on 5,000 euros.`
+
+    Lines of passages are indented by two blanks, so no text can look like a line about a note. If
+    the address of a note repeats its title, the note shares a line with other such notes of its
+    folder and day. The passages of each note then begin with its name. The name of a memory is the
+    first 8 characters of its id.
+
+    notes: the notes, those that share a line together (`told_notes`).
+    """
+    return "\n".join(line.text for line in evidence_lines(notes))
+
+
+def evidence_lines(notes: Sequence[ToldNote]) -> list[ToldLine]:
+    """Return the lines of `evidence_text`."""
+    headings = [heading_of(told_note.note, told_note.day, told_note.marks) for told_note in notes]
+    lines: list[ToldLine] = []
+    pairs = zip(headings, notes, strict=True)
+    for (_, place), pairs_of_group in groupby(pairs, key=lambda pair: pair[0].group):
+        if lines:
+            lines.append(ToldLine(""))
+        lines += _group_lines(place, list(pairs_of_group))
+    return lines
+
+
+def _group_lines(place: str, pairs: list[tuple[NoteHeading, ToldNote]]) -> Iterator[ToldLine]:
+    """Yield the lines of notes that share a line.
+
+    place: the day and the place of the notes.
+    pairs: each note with its heading.
+    """
+    first_heading, first_note = pairs[0]
+    if len(pairs) == 1 and not first_heading.is_memory:
+        yield ToldLine(first_heading.line)
+        yield from _passage_lines("  ", first_note)
+        return
+    yield ToldLine(flat(f"({place})"))
+    for note_heading, told_note in pairs:
+        yield from _passage_lines(f"{note_heading.name}: ", told_note)
+
+
+def _passage_lines(beginning: str, told_note: ToldNote) -> Iterator[ToldLine]:
+    """Yield the lines of a note's passages, of which the first line begins with `beginning`."""
+    first_line, *other_lines = BELOW.join(told_note.passages).split("\n")
+    yield ToldLine(f"{beginning}{first_line}", told_note)
+    yield from map(ToldLine, other_lines)
+
+
+def item_line(told_note: ToldNote, longest: int) -> str:
+    """Word a note as one line, such as `- (2026-11-28, notes/tea, pinned) Anna likes tea`.
+
+    longest: how many characters of its passages are shown.
+    """
+    origin = ", ".join((told_note.day, *map(flat, (told_note.note.permalink, *told_note.marks))))
+    return without_marks(f"- ({origin}) {cut(' '.join(told_note.passages), longest)}")

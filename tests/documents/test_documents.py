@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from memoranda import Draft, documents
-from memoranda.documents.cutting import compact, cut, longest, number_that_fit
+from memoranda.documents.cutting import (
+    compact,
+    cut,
+    largest_size,
+    rows_that_fit,
+    text_that_fits,
+)
 from memoranda.faces import registry
 from memoranda.query import Query
 
@@ -93,8 +99,22 @@ def test_document_that_fits_is_whole() -> None:
     assert cut(document, 100) == compact(document)
 
 
-def test_longest_size_is_the_last_that_fits() -> None:
-    assert longest(100, lambda size: 3 * size, 10) == 3
-    assert longest(2, lambda size: 3 * size, 10) == 2
-    assert longest(5, lambda size: 20 + size, 10) == 0
-    assert number_that_fit([3, 3, 3, 3], 10) == 3
+def test_largest_size_is_the_last_that_fits() -> None:
+    assert largest_size(100, lambda size: 3 * size, 10) == 3
+    assert largest_size(2, lambda size: 3 * size, 10) == 2
+    assert largest_size(5, lambda size: 20 + size, 10) == 0
+    assert rows_that_fit([3, 3, 3, 3], 10) == 3
+    assert rows_that_fit([0, 0], 0) == 2
+    assert rows_that_fit([], 5) == 0
+
+
+@pytest.mark.parametrize("size", [0, 5, 98, 100])
+def test_text_is_worded_few_times_and_whole_where_the_whole_fits(size: int) -> None:
+    calls = []
+
+    def text(part: int) -> str:
+        calls.append(part)
+        return "x" * part + ("" if part == 100 else "…")
+
+    assert text_that_fits(100, text, size if size == 100 else size + 1) == text(size)
+    assert len(calls) < 12

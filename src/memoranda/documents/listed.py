@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memoranda.documents.cutting import number_that_fit
+from memoranda.documents.cutting import rows_that_fit
 from memoranda.value_object import FrozenValueObject
 
 Document = dict[str, Any]
@@ -55,7 +55,7 @@ class Listed(FrozenValueObject):
         lengths: the characters that each row takes.
         offset: the number of rows before this part.
         """
-        return self.first(max(number_that_fit(lengths, room), 1), offset)
+        return self.first(max(rows_that_fit(lengths, room), 1), offset)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.rows)

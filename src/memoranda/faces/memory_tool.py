@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from memoranda import errors
-from memoranda.documents.cutting import number_that_fit
+from memoranda.documents.cutting import rows_that_fit
 from memoranda.errors import (
     CountMismatch,
     Exists,
@@ -203,7 +203,7 @@ class MemoryCommands:
         most_characters = self.view_max_characters
         # Show as many whole lines as may be shown, at least one.
         if most_characters and len(text) > most_characters:
-            line_count = max(number_that_fit([len(line) + 1 for line in lines], most_characters), 1)
+            line_count = max(rows_that_fit([len(line) + 1 for line in lines], most_characters), 1)
         if line_count < total:
             notice = f"\n[lines 1-{line_count} of {total}; see more with view_range [{line_count + 1}, {total}]]"
         return header + _numbered(lines[:line_count], 1) + notice

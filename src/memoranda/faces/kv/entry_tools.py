@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from memoranda import documents
 from memoranda.clock import milliseconds, seconds
-from memoranda.documents.cutting import longest
+from memoranda.documents.cutting import text_that_fits
 from memoranda.documents.listed import Listed
 from memoranda.engine.entries import Entries, EntryError
 from memoranda.errors import Advice, MemorandaError, ProjectOutOfReach
@@ -142,12 +142,8 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
         }
         return _text_of(part, form)
 
-    # Do not build a reply that must be too long.
-    if remaining_size <= LIMIT:
-        whole_reply = text(remaining_size)
-        if len(whole_reply) <= LIMIT:
-            return whole_reply
-    return _longest_text(min(remaining_size - 1, LIMIT), text)
+    # No part longer than LIMIT fits, so none much longer has to be built.
+    return text_that_fits(min(remaining_size, LIMIT + 1), text, LIMIT)
 
 
 def memory_forget(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -336,15 +332,4 @@ def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: st
             key: _cut_value(value, _TIGHT_VALUE_CHARACTERS) for key, value in listed.rows[0].items()
         }
         listed = Listed([shortened, *listed.rows[1:]], listed.total)
-    whole_reply = text(listed)
-    if len(whole_reply) <= LIMIT:
-        return whole_reply
-    return _longest_text(len(listed) - 1, lambda size: text(listed.first(size, offset)))
-
-
-def _longest_text(highest: int, text: Callable[[int], str]) -> str:
-    """Return `text(size)` for the largest size up to `highest` whose text is within LIMIT.
-
-    text: makes a text that is the longer the larger the size is.
-    """
-    return text(longest(highest, lambda size: len(text(size)), LIMIT))
+    return text_that_fits(len(listed), lambda size: text(listed.first(size, offset)), LIMIT)

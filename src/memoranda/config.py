@@ -18,12 +18,11 @@ from typing import Any, NamedTuple
 from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
 from memoranda.errors import ConfigError, ConfigFileError, InvalidInput
-from memoranda.extras import MODEL_PACKAGES
 from memoranda.note.model import CATEGORIES
 from memoranda.note.project_access import ProjectAccess
 from memoranda.state_place import PRIVATE, keep_state
 from memoranda.text.pattern import lazy_pattern
-from memoranda.text.user_path import absolute_path, user_folder, user_path
+from memoranda.text.user_path import absolute_path, user_folder
 
 OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
@@ -726,11 +725,6 @@ class _File(NamedTuple):
         texts = self._semantic_texts(environ)
         model = texts.get("model") or None
         url = texts.get("endpoint") or None
-        # Without an endpoint and a scheme such as `package:`, the model is a folder, unless it is
-        # the name of a package.
-        is_folder = model not in (None, "off", *MODEL_PACKAGES) and ":" not in str(model)
-        if model and not url and is_folder:
-            model = str(self.path.parent / user_path(model))
         key = None
         if url:
             key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY") or None

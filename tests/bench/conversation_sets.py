@@ -121,9 +121,9 @@ def _haystack(name: str, kind: str, question: str, sessions: dict[str, list[dict
 
 
 def run(
-    script: str, *arguments: str | Path, model: Path | None = None, status: int = 0
+    script: str, *arguments: str | Path, model: str | None = None, status: int = 0
 ) -> tuple[str, str]:
-    """What the bench prints: (stdout, stderr). `model`: the folder of the embedding model, else
+    """What the bench prints: (stdout, stderr). `model`: the name of the embedding model, else
     there is none.
     """
     done = subprocess.run(
@@ -131,7 +131,7 @@ def run(
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, "MEMORY_SEMANTIC": "off" if model is None else str(model)},
+        env={**os.environ, "MEMORY_SEMANTIC": model or "off"},
     )
     assert done.returncode == status, done.stderr
     return done.stdout, done.stderr

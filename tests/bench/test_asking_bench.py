@@ -9,7 +9,6 @@ import json
 import haystacks
 from bench import conversation_sets as sets
 from crowd import NAMES, crowd
-from index.vectors import tiny
 
 
 def test_turns_told_again_differ_and_are_the_same_every_time(tmp_path):
@@ -41,7 +40,8 @@ def test_every_kind_of_query_has_a_row_beside_plain_full_text(tmp_path):
         assert rows[0].endswith((" ok", " over"))
 
 
-def test_vectors_that_are_no_model_s_are_called_a_stand_in(tmp_path):
+def test_vectors_that_are_no_model_s_are_called_a_stand_in(tmp_path, small_models):
+    name = "universal-sentence-encoder-multilingual"
     arguments = (
         "asking.py",
         sets.locomo(tmp_path),
@@ -52,21 +52,21 @@ def test_vectors_that_are_no_model_s_are_called_a_stand_in(tmp_path):
         "--json",
         "--vectors",
     )
-    printed, remarks = sets.run(*arguments, "near", model=tiny.make(tmp_path / "wee"))
+    printed, remarks = sets.run(*arguments, "near", model=small_models)
     figures = [json.loads(line) for line in printed.splitlines()]
     assert {figure["pipeline"] for figure in figures} == {
         "memoranda",
-        "memoranda + wee",
+        f"memoranda + {name}",
         "fts5 porter, OR",
     }
     assert {(figure["pipeline"], figure["budget_ms"]) for figure in figures} == {
         ("memoranda", 3),
         ("memoranda", 12),
-        ("memoranda + wee", 15),
-        ("memoranda + wee", 40),
+        (f"memoranda + {name}", 15),
+        (f"memoranda + {name}", 40),
         ("fts5 porter, OR", None),
     }
     assert "Vectors are a stand-in" in remarks
-    _, remarks = sets.run(*arguments, "model", model=tmp_path / "wee")
+    _, remarks = sets.run(*arguments, "model", model=small_models)
     assert "stand-in" not in remarks
     assert "passages a second" in remarks

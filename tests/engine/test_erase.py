@@ -15,7 +15,6 @@ from zlib import crc32
 
 import pytest
 
-from index.vectors import tiny
 from memoranda import Session, config
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.doctor import examine, repair
@@ -373,11 +372,12 @@ def test_every_kind_of_secret_goes_with_all_its_versions(
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-erase")
-def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Place) -> None:
-    model = str(tiny.make(place.root.parent / "tiny"))
+def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(
+    place: Place, small_models: str
+) -> None:
     from memoranda.engine.embedding import Embedding
 
-    with place.open(model=model) as memory:
+    with place.open(model=small_models) as memory:
         note(memory, "bystander", "stays as it is")
         secrets = [secret_of(n) for n in range(PER_KIND * len(KINDS) * TOGETHER)]
         assert len(set(secrets)) >= 1000
@@ -399,7 +399,7 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Plac
     assert [word for word in words if word.encode() in data] == []
     known = terms(place.home / ".memoranda" / "index.db")
     assert [word for word in (*secrets, "绝密", "vault") if word in known] == []
-    with place.open(model=model) as memory:
+    with place.open(model=small_models) as memory:
         # Whose templates stay
         left = [each for each in memory.list(limit=0)[0] if each.project != "banks"]
         assert [each.title for each in left] == ["bystander"]
@@ -662,10 +662,10 @@ def test_doctor_finds_what_was_left_and_finishes_it(memory: MemorySession) -> No
     assert changes(memory) == {2: "erase"}
 
 
-def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place) -> None:
+def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place, small_models: str) -> None:
     from memoranda.engine.embedding import Embedding
 
-    with place.open(model=str(tiny.make(place.root / "tiny"))) as memory:
+    with place.open(model=small_models) as memory:
         note(memory, "plan", "bread and cheese")
         kept = note(memory, "kept", "soup and dinner")
         Embedding(memory).some(60)

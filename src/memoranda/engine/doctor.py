@@ -20,7 +20,7 @@ from memoranda import former_name
 from memoranda.config import absolute, owner_of
 from memoranda.engine.access_table import AccessRefused, AccessTable
 from memoranda.engine.contents import home_path
-from memoranda.engine.embedding import Embedding
+from memoranda.engine.embedding import OFF, Embedding
 from memoranda.engine.engine import Engine
 from memoranda.engine.erase import finish
 from memoranda.engine.freshness import NOT_UTF8
@@ -111,6 +111,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         name = engine.settings.file.name
         warnings = engine.settings.warnings
         findings += [Finding("warning", "bad_config", name, warning) for warning in warnings]
+        findings += _named_model(memory)
         trouble = engine.ledger.trouble()
         if trouble:
             findings.append(_home_trouble(engine, trouble))
@@ -147,6 +148,17 @@ def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
             raise StorageError("the index", engine.index.explain(error)) from None
     engine.rebuild_index()
     return [damaged, *_notes(memory)]
+
+
+def _named_model(memory: ReadVerbs) -> list[Finding]:
+    """Find out whether the embedding model that the settings name cannot be used."""
+    settings = memory.engine.settings
+    if settings.semantic_model in (None, OFF):
+        return []
+    trouble = Embedding(memory).trouble
+    if not trouble:
+        return []
+    return [Finding("warning", "bad_config", settings.file.name, trouble)]
 
 
 def _graph_files(engine: Engine) -> list[Finding]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from memoranda.engine.engine import verb
 from memoranda.engine.session import HomeSession
 from memoranda.errors import StorageError
+from memoranda.index.vectors import OFF as OFF
 from memoranda.index.vectors import ModelSettings, identify
 from memoranda.index.vectors import NoModel as NoModel
 from memoranda.sources.files import make_private, reason

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from index.vectors import tiny
 from memoranda import config
 from memoranda.engine import open_session
 from memoranda.engine.embedding import Embedding
@@ -178,9 +177,10 @@ def test_a_name_that_very_many_notes_hold_is_somebody_to_the_model(memory):
     ]
 
 
-def test_a_search_uses_the_vectors_of_the_home_and_explains_their_share(tmp_path: Path):
-    model = tiny.make(tmp_path / "model")
-    settings = replace(config.load(tmp_path / "home"), semantic_model=str(model))
+def test_a_search_uses_the_vectors_of_the_home_and_explains_their_share(
+    tmp_path: Path, small_models: str
+):
+    settings = replace(config.load(tmp_path / "home"), semantic_model=small_models)
     with open_session(config=settings, watch=False) as memory:
         memory.write(Draft("the billing database is slow", title="Billing"))
         before = memory.search("what is slow at the billing database?", explain=True)[0].why

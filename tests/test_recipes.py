@@ -1,11 +1,12 @@
-"""The recipes of CONTRIBUTING.md work: a copy of the package gets a tool, a command, a column and a
-job by their steps, and all of them are there.
+"""The recipes of CONTRIBUTING.md work: a copy of the package gets a tool, a command, a column, a job
+and an error by their steps, and all of them are there.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import memoranda
 
 pytestmark = pytest.mark.slow
 SOURCE = Path(memoranda.__file__).parent
+ROOT = Path(__file__).parents[1]
 
 TOOL = {
     "name": "count_words",
@@ -53,64 +55,119 @@ def plan_throwaway(
 ) -> list[Action]:
     """What is tagged throwaway goes to the archive."""
     return [
-        Action("throwaway", "decay", memory.id, "it is tagged throwaway", memory.path)
+        Action("throwaway", "discard", memory.id, "it is tagged throwaway", memory.path)
         for memory in memories
         if "throwaway" in memory.tags
     ]
-
-
-JOBS["throwaway"] = plan_throwaway
 '''
+ERROR = '''
+
+class NoteFrozen(MemorandaError):
+    """The note may not be changed before a day."""
+
+    code = "frozen"
+
+    def __init__(self, name: str):
+        super().__init__(f"{name} may not be changed yet. Change it tomorrow.")
+'''
+TOUCHED: dict[str, set[str]] = {}
+"""The files of the package that each recipe touches, as they are called in it."""
+_RECIPES = re.findall(
+    r"\*\*(An? [\w ]+)\.\*\*(.*?)(?=\n\n\*\*|\n## )",
+    (ROOT / "CONTRIBUTING.md").read_text("utf-8"),
+    re.S,
+)
 
 
-def edited(file: Path, old: str, new: str) -> None:
-    """Replace a piece of a file that stands in it once."""
-    text = file.read_text("utf-8")
-    assert text.count(old) == 1, (file, old)
-    file.write_text(text.replace(old, new), "utf-8")
+class Recipe:
+    """One recipe, followed in a copy of the package."""
 
+    def __init__(self, name: str, package: Path):
+        self._package = package
+        self._touched = TOUCHED.setdefault(name, set())
 
-def appended(file: Path, text: str) -> None:
-    file.write_text(file.read_text("utf-8") + text, "utf-8")
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Replace a piece of a file that stands in it once."""
+        text = self._text(file)
+        assert text.count(old) == 1, (file, old)
+        (self._package / file).write_text(text.replace(old, new), "utf-8")
+
+    def append(self, file: str, addition: str) -> None:
+        (self._package / file).write_text(self._text(file) + addition, "utf-8")
+
+    def insert_after(self, file: str, line: str, new_line: str) -> None:
+        """Insert a line after another one that stands in the file once."""
+        self.edit(file, f"{line}\n", f"{line}\n{new_line}\n")
+
+    def _text(self, file: str) -> str:
+        self._touched.add(file)
+        return (self._package / file).read_text("utf-8")
 
 
 def add_tool(package: Path) -> None:
-    declared = package / "faces/texts/notes-tools.json"
-    rows = json.loads(declared.read_text("utf-8"))
-    declared.write_text(json.dumps([*rows, TOOL]), "utf-8")
-    appended(package / "faces/notes/read_tools.py", RUN)
+    recipe = Recipe("A tool", package)
+    recipe.edit("faces/texts/notes-tools.json", "\n]\n", f",\n{json.dumps(TOOL)}\n]\n")
+    recipe.append("faces/notes/read_tools.py", RUN)
 
 
 def add_command(package: Path) -> None:
-    appended(package / "cli/search_commands.py", COMMAND)
-    edited(
-        package / "cli/__init__.py", "context backlinks orphans", "context backlinks orphans shout"
-    )
+    recipe = Recipe("A command", package)
+    recipe.append("cli/search_commands.py", COMMAND)
+    recipe.edit("cli/__init__.py", "context backlinks orphans", "context backlinks orphans shout")
+    summaries = (package / "cli/summaries.txt").read_text("utf-8").splitlines()
+    (line,) = [line for line in summaries if line.startswith("orphans ")]
+    recipe.insert_after("cli/summaries.txt", line, "shout          Print a note in capitals.")
 
 
 def add_column(package: Path) -> None:
-    index = package / "index"
-    edited(index / "schema.sql", "  provenance   text\n", "  provenance   text,\n  words integer\n")
-    edited(
-        index / "writer.py",
-        '        "provenance": _provenance_json(note.provenance),\n',
-        '        "provenance": _provenance_json(note.provenance),\n'
-        '        "words": len(known.text.split()),\n',
+    recipe = Recipe("A column of the index", package)
+    recipe.edit("index/schema.sql", "  provenance   text\n", "  provenance   text,\n  words int\n")
+    database = (package / "index/database.py").read_text("utf-8")
+    (version,) = re.findall(r"^SCHEMA_VERSION = (\d+)$", database, re.M)
+    recipe.edit(
+        "index/database.py",
+        f"SCHEMA_VERSION = {version}\n",
+        f"SCHEMA_VERSION = {int(version) + 1}\n",
     )
-    edited(
-        index / "rows.py",
-        '    "provenance_json": _Column("n.provenance"),\n',
-        '    "provenance_json": _Column("n.provenance"),\n    "words": _Column("n.words"),\n',
+    recipe.insert_after(
+        "index/writer.py",
+        '        "provenance": _provenance_json(note.provenance),',
+        '        "words": len(known.text.split()),',
     )
-    edited(
-        index / "rows.py",
-        "    provenance_json: str | None = None\n",
-        "    provenance_json: str | None = None\n    words: int = 0\n",
+    recipe.insert_after(
+        "index/rows.py",
+        '    "provenance_json": _Column("n.provenance"),',
+        '    "words": _Column("n.words"),',
+    )
+    recipe.insert_after(
+        "index/rows.py", "    provenance_json: str | None = None", "    words: int = 0"
     )
 
 
 def add_job(package: Path) -> None:
-    appended(package / "jobs/lifecycle.py", JOB)
+    recipe = Recipe("A job", package)
+    recipe.append("jobs/lifecycle.py", JOB)
+    recipe.insert_after(
+        "jobs/lifecycle.py",
+        '    "consolidate": lambda memories, settings, now: plan_duplicates(memories),',
+        '    "throwaway": lambda *state: plan_throwaway(*state),',
+    )
+    recipe.edit(
+        "jobs/job.py",
+        '_REMOVING = ("expire", "decay")',
+        '_REMOVING = ("expire", "decay", "discard")',
+    )
+
+
+def add_error(package: Path) -> None:
+    recipe = Recipe("An error", package)
+    recipe.append("errors.py", ERROR)
+    recipe.insert_after("__init__.py", '        "NoTime",', '        "NoteFrozen",')
+    recipe.insert_after(
+        "__init__.pyi",
+        "from memoranda.errors import NoTime as NoTime",
+        "from memoranda.errors import NoteFrozen as NoteFrozen",
+    )
 
 
 class Copy:
@@ -150,13 +207,33 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     folder = tmp_path_factory.mktemp("recipes")
     package = folder / "memoranda"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    for add in (add_tool, add_command, add_column, add_job):
+    _write_with(SOURCE.parent, folder, "before")
+    for add in (add_tool, add_command, add_column, add_job, add_error):
         add(package)
     (folder / "vault").mkdir()
     (folder / "bm").mkdir()
     config = {"projects": {"main": str(folder / "vault")}, "default_project": "main"}
     (folder / "bm/config.json").write_text(json.dumps(config))
     return Copy(folder)
+
+
+def _write_with(code: Path, folder: Path, title: str) -> None:
+    """Write a note with another version of the code, so that the home has an index of it."""
+    script = (
+        "from memoranda import Draft, open_memory\n"
+        f"with open_memory({str(folder / 'home')!r}) as memory:\n"
+        f"    memory.write(Draft('a b c d', project='notes', title={title!r}))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(code)}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "name", ["A tool", "A command", "A column of the index", "A job", "An error"]
+)
+def test_a_recipe_names_each_file_it_takes(copy: Copy, name: str) -> None:
+    text = dict(_RECIPES)[name]
+    assert {file for file in TOUCHED[name] if f"`{file}`" not in text} == set()
 
 
 def answers(copy: Copy, *options: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -200,12 +277,12 @@ def test_column_added_is_filled_and_read_with_the_provenance_of_many_notes(copy:
         "with open_memory() as memory:\n"
         "    drafts = [Draft(f'a b {n}', project='notes', title=f'N{n}') for n in range(50)]\n"
         "    memory.write_many(drafts)\n"
-        "    memory.session.reindex()\n"
         "    notes = memory.list(Query(projects=('notes',)), limit=0)[0]\n"
-        "    notes = [note for note in notes if note.title.startswith('N')]\n"
-        "    print({(note.words, note.provenance.who) for note in notes}, len(notes))\n"
+        "    new = [note for note in notes if note.title.startswith('N')]\n"
+        "    print({(note.words, note.provenance.who) for note in new}, len(new))\n"
+        "    print([note.words for note in notes if note.title == 'before'])\n"
     )
-    assert told == "{(3, 'owner')} 50\n"
+    assert told == "{(3, 'owner')} 50\n[4]\n"
 
 
 def test_job_added_runs_with_the_others(copy: Copy) -> None:
@@ -215,3 +292,9 @@ def test_job_added_runs_with_the_others(copy: Copy) -> None:
     done = json.loads(copy.memory("consolidate", "--json"))["jobs"]["throwaway"]
     assert done["processed"] == 1
     assert "of no use" not in copy.memory("list")
+    assert " discard " in copy.memory("log")
+
+
+def test_error_added_is_of_the_library(copy: Copy) -> None:
+    code = "import memoranda; error = memoranda.NoteFrozen('Plan'); print(error.code, error)"
+    assert copy.python(code) == "frozen Plan may not be changed yet. Change it tomorrow.\n"

@@ -13,6 +13,7 @@ import pytest
 
 from jobs.homes import Home
 from memoranda.jobs.job import Outcome, Round
+from memoranda.jobs.lifecycle import JOBS
 from memoranda.serve.daemon import Daemon
 
 
@@ -133,7 +134,7 @@ def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(
     dreamless.round()
     dreamless.later(minutes=1)
     dreamless.round()
-    assert planned == ["expire", "decay", "upgrade", "consolidate"] * 2
+    assert planned == list(JOBS) * 2
 
 
 def test_what_is_over_in_a_quiet_week_is_expired_all_the_same(dreamless: Home) -> None:

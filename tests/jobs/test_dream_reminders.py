@@ -87,7 +87,7 @@ def test_one_time_said_twice_in_a_paragraph_is_one_reminder(home: Home) -> None:
     home.write("review tomorrow at 4pm and again tomorrow at 4pm", "skills")
     assert len(deep(home)["reminders"]) == 2
     assert deep(home)["reminders"] == []
-    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
+    assert not any(outcome.actions for outcome in lifecycle.consolidate(home.memory))
 
 
 def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_first_two(

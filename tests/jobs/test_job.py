@@ -54,7 +54,7 @@ def test_locked_memories_and_files_that_share_an_id_are_left_alone(home: Home) -
     copy.write_bytes(home.file(twice).read_bytes())
     before = home.tree()
     home.later(days=8)
-    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
+    assert not any(outcome.actions for outcome in lifecycle.consolidate(home.memory))
     assert home.tree() == before
     copy.unlink()
     assert [action.id for action in lifecycle.consolidate(home.memory)[0].actions] == [twice]

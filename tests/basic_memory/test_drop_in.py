@@ -336,9 +336,6 @@ def test_its_further_tools_are_views_of_the_same_notes(program: Program, tmp_pat
     assert "cook" in program.text("view_note", identifier="Ann")
     assert program.data("read_content", path="data.json")["content_type"] == "application/json"
     assert program.data("read_content", path="picture.png")["type"] == "image"
-    found = json.loads(json.loads(program.text("search", query="cook"))[0]["text"])
-    fetched = json.loads(json.loads(program.text("fetch", id=found["results"][0]["id"]))[0]["text"])
-    assert (found["total_count"], fetched["title"]) == (1, "Ann")
 
 
 @pytest.mark.parametrize("tool", FORMER)
@@ -492,23 +489,12 @@ def test_folder_moved_or_missed_says_how_many_files(program: Program) -> None:
     assert json.loads(program.fails("delete_note", **missing))["total_files"] == 0
 
 
-def test_its_prompts_and_numbers_are_of_the_project(program: Program) -> None:
+def test_its_prompts_are_of_the_project(program: Program) -> None:
     program.text(
         "write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people"
     )
     for name, words in (("recent_activity", "main/people/ann"), ("getting_started", MAIN)):
         assert words in program.registry.prompts[name].render(program.memory, {"project": MAIN})
-    (shown,) = resource_result(
-        program.memory, program.registry.templates, "memory://any/main/info"
-    )["contents"]
-    numbers = json.loads(shown["text"])["statistics"]
-    assert (numbers["total_entities"], numbers["relation_types"]) == (1, {"knows": 1})
-    assert (numbers["observation_categories"], numbers["total_unresolved_relations"]) == (
-        {"role": 1},
-        1,
-    )
-    (fetched,) = json.loads(program.text("fetch", id="no-such-note"))
-    assert json.loads(fetched["text"])["metadata"] == {"error": "Document not found"}
 
 
 def test_no_days_are_today(program: Program) -> None:

@@ -65,8 +65,6 @@ TOOLS = [
     TheirTool(writing.delete_project, has_project=False),
     TheirTool(views.view_note, is_verbatim=True),
     TheirTool(views.read_content, is_verbatim=True),
-    TheirTool(views.search),
-    TheirTool(views.fetch, is_verbatim=True),
 ]
 """The tools that are served as Basic Memory has them. Other note tools are served as our own."""
 
@@ -76,6 +74,8 @@ FORMER = {
     "find": "list_directory or search_notes with metadata_filters",
     "grep": "search_notes",
     "tail": "recent_activity",
+    "search": "search_notes",
+    "fetch": "read_note",
     "schema_validate": "search_notes with note_types and metadata_filters",
     "schema_infer": "search_notes with note_types",
     "schema_diff": "search_notes with note_types",

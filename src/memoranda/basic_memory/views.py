@@ -1,26 +1,22 @@
-"""The other parts of Basic Memory: showing files, tools for connectors, prompts, and resources."""
+"""The other parts of Basic Memory: showing files, prompts, and the resource of a note."""
 
 from __future__ import annotations
 
 import base64
-import json
-from collections import Counter
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from memoranda.basic_memory.documents import json_reply, text_reply
+from memoranda.basic_memory.documents import text_reply
 from memoranda.basic_memory.reading import check_inside, missing_note, recent_activity
 from memoranda.basic_memory.texts import text_file
 from memoranda.basic_memory.vault import Vault
 from memoranda.documents.cutting import compact
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, OutsideError
 from memoranda.faces.arguments import Arguments
-from memoranda.faces.notes.replies import PROMPTS, TEMPLATE, project_id
+from memoranda.faces.notes.replies import PROMPTS, TEMPLATE
 from memoranda.faces.reply import Reply
 from memoranda.faces.tool import Prompt, Template
-from memoranda.query import Query
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -41,7 +37,6 @@ _IMAGE_TYPES = {
 }
 # Basic Memory shows no larger file.
 _MAX_BYTES = 350_000
-_MAX_HITS = 10
 
 
 def view_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
@@ -105,32 +100,6 @@ def _data_reply(data: dict[str, Any]) -> Reply:
     return Reply(compact(data), data)
 
 
-def search(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Find notes for connectors, which use only the tools `search` and `fetch`."""
-    query = Query(text=args["query"], projects=(args["project"],))
-    notes = [hit.note for hit in memory.search(query, limit=_MAX_HITS)]
-    rows = [{"id": note.permalink, "title": note.title, "url": note.permalink} for note in notes]
-    return _wrapped({"results": rows, "total_count": len(rows), "query": args["query"]})
-
-
-def fetch(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Return the note with an id from `search`."""
-    name = args["id"]
-    try:
-        note = memory.read(name, project=args["project"])
-    except NotFound as error:
-        title = name.rpartition("/")[2].replace("-", " ").title()
-        row = {"id": name, "title": title, "text": str(error), "url": name}
-        return _wrapped(row | {"metadata": {"error": "Document not found"}})
-    row = {"id": name, "title": note.title, "text": note.text, "url": name}
-    return _wrapped(row | {"metadata": {"format": "markdown"}})
-
-
-def _wrapped(data: dict[str, Any]) -> Reply:
-    """Return data in the form for connectors: a list with one text, which is JSON."""
-    return json_reply([{"type": "text", "text": json.dumps(data, ensure_ascii=False)}])
-
-
 def prompts_of(vault: Vault) -> list[Prompt]:
     """Return our prompts, and two that only the program has."""
     project = ("project", "Only this project; without it the default one", False)
@@ -154,16 +123,8 @@ def _activity(vault: Vault, file: str, memory: MemorySession, args: dict[str, st
 
 
 def templates_of(vault: Vault) -> list[Template]:
-    """Return the resource templates: the numbers of a project, then our template of a note.
-
-    An address of a note may also match the first, which then shows the note.
-    """
-    uri = "memory://{workspace}/{project}/info"
-    about = "A project in numbers: notes, observations, relations."
-    numbers = Template(
-        uri, "project_info", about, "application/json", partial(_project_info, vault)
-    )
-    return [numbers, replace(TEMPLATE, read=partial(_note, vault))]
+    """Return our resource template of a note, whose address may leave out the project."""
+    return [replace(TEMPLATE, read=partial(_note, vault))]
 
 
 def _note(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> str:
@@ -174,35 +135,3 @@ def _note(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> str
     args = {"identifier": f"{variables['project']}/{variables['path']}"}
     project = vault.detected(memory, args) or vault.named(memory, args)
     return memory.read(args["identifier"], project=project).text
-
-
-def _project_info(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> str:
-    """Return the numbers of a project as JSON.
-
-    If there is no such project, return the note with this address. Raises NotFound.
-    """
-    name = vault.known_name(memory, variables["project"])
-    if name is None:
-        path = f"{variables['project']}/info"
-        return _note(vault, memory, {"project": variables["workspace"], "path": path})
-    project = vault.projects(memory)[name]
-    infos, total = memory.list(Query(projects=(project.name,), order="path"), limit=0)
-    edges = list(chain.from_iterable(map(memory.outgoing, infos)))
-    facts = list(chain.from_iterable(map(memory.observations, infos)))
-    statistics = {
-        "total_entities": total,
-        "total_observations": len(facts),
-        "total_relations": len(edges),
-        "note_types": Counter(info.type for info in infos),
-        "total_unresolved_relations": sum(edge.state != "resolved" for edge in edges),
-        "observation_categories": Counter(fact.category or "note" for fact in facts),
-        "relation_types": Counter(edge.type for edge in edges),
-    }
-    data = {
-        "project_name": name,
-        "project_path": str(project.root),
-        "external_id": project_id(name),
-        "default_project": vault.shown(memory.default_project),
-        "statistics": statistics,
-    }
-    return json.dumps(data, indent=2)

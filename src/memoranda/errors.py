@@ -90,6 +90,19 @@ class MemorandaError(Exception):
             self.hint = hint
 
 
+STAND_IN = "@basic-memory"
+"""Ends our name of a project of another program whose own name is taken here."""
+
+
+def project_title(name: str) -> str:
+    """Return the name of a project as people read it.
+
+    >>> project_title("memories@basic-memory")
+    'memories'
+    """
+    return name.removesuffix(STAND_IN)
+
+
 def near(word: str, names: Iterable[str], most: int = 3) -> list[str]:
     """Those of `names` that `word` may be a misspelling of, nearest first."""
     # 4 ms, for errors only
@@ -239,7 +252,7 @@ class NotFound(MemorandaError):
         else:
             guess = ""
         if project:
-            where = f" in {project}"
+            where = f" in {project_title(project)}"
         else:
             where = ""
         super().__init__(
@@ -264,7 +277,7 @@ class NothingToReplace(NotFound):
         super().__init__(identifier, project)
         MemorandaError.__init__(
             self,
-            f'Note not found in {project}: "{identifier}", so it has no checksum to compare. '
+            f'Note not found in {project_title(project)}: "{identifier}", so it has no checksum to compare. '
             "Leave expected_checksum out to create it.",
         )
 
@@ -279,7 +292,7 @@ class FolderNotFound(NotFound):
         else:
             folders_note = ""
         if project:
-            where = f" in project {project}"
+            where = f" in project {project_title(project)}"
         else:
             where = ""
         MemorandaError.__init__(
@@ -433,7 +446,8 @@ class OutsideError(MemorandaError):
         self.path = path
         self.project = project
         super().__init__(
-            f'Path must stay inside project {project}: "{path}". Use a relative path without "..".'
+            f'Path must stay inside project {project_title(project)}: "{path}". '
+            'Use a relative path without "..".'
         )
 
 
@@ -498,7 +512,7 @@ class ProjectOverlaps(ProjectRefused):
     """`folder` is in the project `other`, or holds it."""
 
     def __init__(self, folder: str, other_project: str):
-        super().__init__(folder, f"it overlaps project {other_project}")
+        super().__init__(folder, f"it overlaps project {project_title(other_project)}")
         self.other = other_project
 
 
@@ -539,7 +553,7 @@ class NotWritable(InvalidInput):
         self.project = project
         self.reason = reason
         super().__init__(
-            f"Nothing was changed in project {project}: {reason}. "
+            f"Nothing was changed in project {project_title(project)}: {reason}. "
             "Its owner can allow it with memory project access."
         )
 

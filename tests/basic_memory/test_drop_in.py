@@ -101,6 +101,36 @@ def test_a_vault_with_the_name_of_a_built_in_project_is_the_one_that_is_used(
     program.memory.close()
 
 
+@pytest.mark.parametrize("name", ["memories", "kv", "Notes"])
+def test_such_a_vault_has_its_own_name_in_files_and_replies_and_texts_of_notes_stay(
+    tmp_path: Path, name: str
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    program = Program(tmp_path, projects={name: str(vault)}, default_project=name)
+    said = f"3 notes, memories basic-memory, {name}@basic-memory"
+    program.text("write_note", title="Mine", content=f"harbour: {said}", directory="d")
+    address = f"{name.lower()}/d/mine"
+    assert f"\npermalink: {address}\n" in (vault / "d/Mine.md").read_text()
+    assert said in program.text("read_note", identifier=address)
+    shown = [
+        program.text("search_notes", query="harbour"),
+        program.text("build_context", url="d/mine", output_format="text"),
+    ]
+    for text in shown:
+        assert said in text
+        assert f": {address})" in text
+    others = [
+        program.text("recent_activity"),
+        program.text("list_directory", dir_name="/"),
+        program.fails("delete_note", identifier="gone", is_directory=True),
+        program.text("read_note", identifier="gone"),
+        json.dumps(program.data("build_context", url="nowhere")),
+    ]
+    assert [text for text in others if "basic-memory" in text] == []
+    program.memory.close()
+
+
 def test_a_cloud_project_is_never_written_to_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,7 +141,7 @@ def test_a_project_of_basic_memory_takes_the_name_notes_and_no_other_of_ours(
     config = {"projects": {"notes": "/n", "kv": "/k", "x": ""}, "default_project": "notes"}
     (tmp_path / "config.json").write_text(json.dumps(config))
     found = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
-    assert dict(found.projects) == {"notes": "/n", "kv basic-memory": "/k"}
+    assert dict(found.projects) == {"notes": "/n", "kv@basic-memory": "/k"}
     assert found.default_project == "notes"
 
 

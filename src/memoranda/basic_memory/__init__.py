@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from memoranda.basic_memory import reading, views, writing
-from memoranda.basic_memory.documents import either, error_fields, text_reply
+from memoranda.basic_memory.documents import either, error_fields
 from memoranda.basic_memory.texts import text_file
 from memoranda.basic_memory.vault import Vault
 from memoranda.errors import MemorandaError, ProjectNotFound
@@ -37,12 +37,10 @@ class TheirTool:
 
     answer: answers a call as Basic Memory would.
     has_project: whether a call is about one project.
-    is_verbatim: whether the reply is the text of a note or a file, which must not be changed.
     """
 
     answer: Answer
     has_project: bool = True
-    is_verbatim: bool = False
 
     @property
     def name(self) -> str:
@@ -52,7 +50,7 @@ class TheirTool:
 
 TOOLS = [
     TheirTool(writing.write_note),
-    TheirTool(reading.read_note, is_verbatim=True),
+    TheirTool(reading.read_note),
     TheirTool(writing.edit_note),
     TheirTool(writing.move_note),
     TheirTool(writing.delete_note),
@@ -63,8 +61,8 @@ TOOLS = [
     TheirTool(writing.list_memory_projects, has_project=False),
     TheirTool(writing.create_memory_project, has_project=False),
     TheirTool(writing.delete_project, has_project=False),
-    TheirTool(views.view_note, is_verbatim=True),
-    TheirTool(views.read_content, is_verbatim=True),
+    TheirTool(views.view_note),
+    TheirTool(views.read_content),
 ]
 """The tools that are served as Basic Memory has them. Other note tools are served as our own."""
 
@@ -159,13 +157,9 @@ def _run(theirs: TheirTool, vault: Vault, memory: MemorySession, args: Arguments
     try:
         if theirs.has_project:
             args["project"] = vault.detected(memory, args) or vault.named(memory, args)
-        reply = theirs.answer(vault, memory, args)
+        return theirs.answer(vault, memory, args)
     except MemorandaError as error:
         if isinstance(error, ProjectNotFound):
             # The engine also knows projects that Basic Memory does not have.
             error = ProjectNotFound(error.name, list(vault.projects(memory)))
-        reply = either(args, error_fields(error), str(error), True)
-    is_text = reply.data == {"result": reply.text}
-    if not is_text or (theirs.is_verbatim and not reply.is_error):
-        return reply
-    return text_reply(vault.in_their_names(reply.text), reply.is_error)
+        return either(args, error_fields(error), str(error), True)

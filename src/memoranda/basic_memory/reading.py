@@ -158,7 +158,7 @@ def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: No
         data["related_results"] = [identity(hit.note) for hit in hits]
         rows = ["", "Notes that come near:", *rows]
     text = "\n".join([str(error), *rows])
-    return either(args, data, vault.in_their_names(text))
+    return either(args, data, text)
 
 
 def list_directory(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:

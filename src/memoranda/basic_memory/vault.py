@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoranda.errors import ConfigFileError, InvalidInput, ProjectNotFound
+from memoranda.errors import STAND_IN, ConfigFileError, InvalidInput, ProjectNotFound
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.replies import project_id
 from memoranda.note.links import slug
@@ -138,13 +138,6 @@ class Vault:
                 return ours
         return None
 
-    def in_their_names(self, text: str) -> str:
-        """Return a text with our names of projects replaced by the program's."""
-        for theirs, ours in self.names.items():
-            if ours != theirs:
-                text = text.replace(ours, theirs)
-        return text
-
     def shown(self, name: str) -> str:
         """Return the program's name of a project that we call `name`."""
         return next((theirs for theirs, ours in self.names.items() if ours == name), name)
@@ -220,7 +213,7 @@ def _our_name(name: str, names: Any) -> str:
     """Return our name of a project, which is the program's name in most cases.
 
     A project `notes` replaces our built-in one. For the name of any other built-in project, whose
-    notes have another form, we add a suffix that replies do not show.
+    notes have another form, we add `STAND_IN`, which replies do not show (`project_title`).
 
     names: our names of other projects, which must not be used again.
     """
@@ -230,7 +223,7 @@ def _our_name(name: str, names: Any) -> str:
         our_name = name
     taken_names = {*BUILT_IN_PROJECTS, *map(str.lower, names)} - {"notes"}
     if our_name.lower() in taken_names:
-        return f"{name} basic-memory"
+        return f"{name}{STAND_IN}"
     return our_name
 
 

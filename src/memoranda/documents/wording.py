@@ -12,6 +12,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import parse_stamp
+from memoranda.errors import project_title
 from memoranda.index.rows import day_of
 from memoranda.note.model import ARCHIVED, MEMORY_PROJECTS
 from memoranda.text.fence import cut
@@ -108,12 +109,12 @@ def counted(hits: Hits, word: str = "note") -> str:
 
 def address(note: Note | NoteInfo) -> str:
     """Return `project: permalink`, by which any tool finds the note."""
-    return flat(f"{note.project}: {note.permalink}")
+    return flat(f"{project_title(note.project)}: {note.permalink}")
 
 
 def place(note: Note | NoteInfo) -> str:
     """Return `project/path`, as the log shows a note."""
-    return f"{note.project}/{note.path}"
+    return f"{project_title(note.project)}/{note.path}"
 
 
 def named(note: Note | NoteInfo) -> str:

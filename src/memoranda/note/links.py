@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memoranda.errors import InvalidInput, OutsideError
+from memoranda.errors import InvalidInput, OutsideError, project_title
 from memoranda.note import notion
 from memoranda.note.model import ARCHIVE_PROJECT, Observation, Relation
 from memoranda.text.pattern import lazy_pattern
@@ -166,7 +166,8 @@ def lead(project: str) -> str:
     """Return the part before the first `/` in the permalinks of a project's notes."""
     if project == ARCHIVE_PROJECT:
         return "archive"
-    return slug(project) or project.lower()
+    title = project_title(project)
+    return slug(title) or title.lower()
 
 
 def fold(name: str) -> str:

@@ -38,6 +38,7 @@ from memoranda.errors import (
     MemorandaError,
     NotFound,
     OutsideError,
+    project_title,
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes import replies
@@ -253,7 +254,7 @@ def _describe_attachment(memory: MemorySession, attached: AttachedFile) -> Reply
     rows = [
         f"# {short(attached.path)} is an attachment, not a note",
         f"type: {attached.kind}, {attached.size:,} bytes, changed {day(attached.changed, memory.settings.zone)}",
-        f"project: {attached.project}",
+        f"project: {project_title(attached.project)}",
     ]
     if attached.notes or attached.texts:
         data |= {"notes_on_it": attached.notes, "cards": attached.texts}
@@ -369,7 +370,7 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     listed = page.part([documents.place(entry) for entry in listing.entries], listing.total)
     rows = [_place_line(entry, zone) for entry in listing.entries]
     page, listed, rows = page.fit(listed, rows, args["as_json"])
-    name = f"{project}: /{folder}" + (f" ({glob})" if glob else "")
+    name = f"{project_title(project)}: /{folder}" + (f" ({glob})" if glob else "")
     head = f"# {short(name)}, {listing.total:,} {'entry' if listing.total == 1 else 'entries'}"
     data = {
         "project": project,
@@ -434,7 +435,7 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
     ]
     page, listed, rows = page.fit(listed, rows, args["as_json"])
     if projects:
-        where = f" in {projects[0]}"
+        where = f" in {project_title(projects[0])}"
     else:
         where = ""
     head = f"# Changed since {minute(since, zone)}{where}: {plural(total, 'note')}"

@@ -19,6 +19,7 @@ from memoranda.errors import (
     NothingToReplace,
     ProjectRefused,
     Taken,
+    project_title,
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
@@ -147,7 +148,7 @@ def _changed_lines(action: str, note: Note, detail: str = "") -> list[str]:
     detail: added to the heading, e.g. ` (append)`.
     """
     where = {
-        "project": note.project,
+        "project": project_title(note.project),
         "file_path": note.path,
         "permalink": note.permalink,
         "checksum": note.checksum,
@@ -169,14 +170,15 @@ def _folder_warning(
     notes: the number of notes that the call has put there.
     """
     folder, _, rest = path.partition("/")
-    if folder.casefold() != project.casefold() or not rest:
+    title = project_title(project)
+    if folder.casefold() != title.casefold() or not rest:
         return {}
     entries_there = memory.directory(project, glob=folder, limit=0).entries
     # A folder with more notes existed before.
     is_new_folder = any(entry.path == folder and entry.notes == notes for entry in entries_there)
     if not is_new_folder:
         return {}
-    warning = f"Paths begin inside project {project}, so this is in a folder {folder} of it. If you meant {flat(rest)}"
+    warning = f"Paths begin inside project {title}, so this is in a folder {folder} of it. If you meant {flat(rest)}"
     return {"warnings": [f'{warning}, call move_note with destination_path="{flat(rest)}".']}
 
 
@@ -410,7 +412,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         permalink = memory.find((moved.project, moved.new_path)).permalink
     text = lines(
         f"# Moved {'folder' if is_folder else 'note'}",
-        f"project: {moved.project}",
+        f"project: {project_title(moved.project)}",
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else f"permalink: {flat(permalink)}",
@@ -424,13 +426,12 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
     if args["is_directory"]:
         project, folder = _folder(memory, args)
         deleted = memory.delete_folder(project, folder)
-        noun_phrase = (
-            f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}"
-        )
+        title = project_title(deleted.project)
+        noun_phrase = f"folder {flat(folder)} of {title} with {plural(deleted.notes, 'note')}"
         noun_phrase = f"{noun_phrase}: {_path_list(deleted.paths)}"
     else:
         deleted = memory.delete(_note(memory, args, "delete"))
-        noun_phrase = f"{flat(deleted.paths[0])} from {deleted.project}"
+        noun_phrase = f"{flat(deleted.paths[0])} from {project_title(deleted.project)}"
     back = f"The owner can bring it back with `memory undo {deleted.change}`."
     if deleted.lost:
         if deleted.lost < deleted.notes:

@@ -77,7 +77,7 @@ async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
     shown = await followed(
         page, await page.send("/page/undo", change=str(web.memory.log()[0].number))
     )
-    assert "Taken back." in plain(shown.text)
+    assert "Taken back" in plain(shown.text)
     assert "Masked" not in plain(shown.text)
     web.memory.write(Draft("x", project="notes", title="House"))
     house = web.memory.find("House")
@@ -85,7 +85,7 @@ async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
         note_url(house.project, house.path), do="merge", other="Router", sure="yes"
     )
     shown = await followed(page, answer)
-    assert "Merged into" in plain(shown.text)
+    assert "Merged “Router” into “House”." in plain(shown.text)
     assert "Masked" not in plain(shown.text)
 
 

@@ -22,7 +22,7 @@ from memoranda.note.frontmatter import REMOVE
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.note.names import Looseness
 from memoranda.query import split_list
-from memoranda.serve.page import editing
+from memoranda.serve.page import editing, note_history
 from memoranda.serve.page.visit import HOME, Visit
 
 # Notes of one bulk action, which is a single change.
@@ -134,6 +134,7 @@ ACTIONS: Mapping[str, Action] = {
     "archive": lambda visit, info: archive_named(visit.memory, [info.id]) and None,
     "bring_back": lambda visit, info: visit.memory.bring_back(info) and None,
     "delete": _delete,
+    "restore_outside": note_history.restore_before_outside_edit,
     "erase": lambda visit, info: visit.memory.erase(info) and None,
 }
 """The actions that a form, or `/api/note`, may ask for, by name."""

@@ -16,8 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memoranda.serve.page import note_text
+from memoranda.serve.page.property_words import point_in_time, property_name, property_value
 from memoranda.serve.page.repetition import repetition
 from memoranda.serve.page.static_files import static_url
+from memoranda.serve.page.titles import folder_of, time_put_off_to, title_of_revision
 from memoranda.serve.page.wording import (
     COLON,
     LANGUAGES,
@@ -112,6 +114,9 @@ def _environment() -> Environment:
         "program": program_of,
         "is_upkeep": lambda change: is_upkeep([change]),
         "bytes": shown_size,
+        "put_off_to": time_put_off_to,
+        "title_of_revision": title_of_revision,
+        "folder_of": folder_of,
     }
     return environment
 
@@ -171,5 +176,8 @@ def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
         "short_day": lambda date: short_day(language, date, now.year),
         "date_words": lambda date: date_words(language, date),
         "month_words": lambda date: month_words(language, date),
+        "property_name": partial(property_name, language),
+        "property_value": lambda key, value: property_value(language, key, value, now, zone),
+        "point": lambda at: point_in_time(language, at, now, zone),
         "heading_of_day": lambda at: heading_of_day(language, at, now, zone),
     }

@@ -23,7 +23,6 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.engine import MemorySession
 from memoranda.engine.access_table import AccessRefused
-from memoranda.engine.write_gate import RESTORING
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, FIRST_OF_MACHINE, Change
@@ -36,12 +35,11 @@ from memoranda.serve.page.rendering import id_url, note_url, render, render_fram
 from memoranda.serve.page.secret_question import (
     FIELD,
     SecretQuestion,
-    have_secret,
     holds_secret,
-    masked_in,
     mode_for,
     question_of,
 )
+from memoranda.serve.page.toasts import toast_of
 from memoranda.serve.page.wording import first_weekday_of, language_of, translated
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ sent as three."""
 PART_HEADER = "x-part"
 """The header by which a script of the page asks for a part of a page."""
 DONE = "done"
-"""The field of an address that names the change that was just made, for `Visit._toast`."""
+"""The field of an address that names the change that was just made, for the message of the next page."""
 # The HTTP status of each error. Any other error is the client's fault: 400.
 _STATUS = {
     "not_found": 404,
@@ -79,8 +77,6 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-# Texts of a change that are looked at for a secret before the page names it.
-_MAX_TOAST_TEXTS = 20
 # Digits that a number in an address or a form may have, as the number of a change.
 _MAX_DIGITS = len(str(FIRST_OF_MACHINE))
 # Characters of one field of an address. The arguments of tools have the same limit.
@@ -173,10 +169,9 @@ class Visit:
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         """Render a template with `values` as the answer."""
-        toast = self._toast()
+        change = self._change_just_made()
+        toast = None if change is None else toast_of(self.memory, change)
         values |= self._values() | {"toast": toast}
-        if toast is not None:
-            values |= self._toast_values(toast)
         return HTMLResponse(render(template, self.language, **values), status)
 
     def frame(self, template: str) -> str:
@@ -221,7 +216,7 @@ class Visit:
         """
         return f"{number}.{digest(f'{DONE} {self.csrf} {number}')[:16]}"
 
-    def _toast(self) -> Change | None:
+    def _change_just_made(self) -> Change | None:
         """Return the change that was just made, which the field DONE of the address names.
 
         None without such a field, or unless this page signed it.
@@ -240,16 +235,6 @@ class Visit:
         if change is None or change.verb == ERASE:
             return None
         return change
-
-    def _toast_values(self, toast: Change) -> dict[str, Any]:
-        """Return the words of the message about a change that was just made."""
-        revisions = self.memory.revisions(toast.number, limit=_MAX_TOAST_TEXTS)
-        name = toast.path.rpartition("/")[2].removesuffix(".md")
-        # A file may be named by its secret.
-        if have_secret(self.memory, revisions):
-            name = ""
-        masked = [] if toast.verb in RESTORING else list(masked_in(self.memory, revisions))
-        return {"toast_name": name, "masked": masked}
 
     def note_address(self, note: Note | NoteInfo) -> str:
         """Return the address of a note's page. It has the id in the place of a name with a secret."""

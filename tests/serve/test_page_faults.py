@@ -15,12 +15,12 @@ from memoranda.engine.entries import NoteEntries
 from memoranda.engine.served import log_of
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo
-from memoranda.note.edit import Append, FindReplace
+from memoranda.note.edit import Append, FindReplace, Rewrite
 from memoranda.note.model import Provenance
 from memoranda.serve.page import digest
+from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.change_rows import RowWriter
 from memoranda.serve.page.note import _not_shown
-from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.writers import writer_of
 from serve.test_page import memory, plain
@@ -38,12 +38,22 @@ def links_of(shown, pattern):
 async def test_erase_links_the_other_notes_that_have_the_words(web, page):
     secret = "The vault opens with sparrow-lantern-47."
     web.memory.write(Draft(secret, project="notes", title="Vault"))
-    web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
+    copy = web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
     memory(web, "Nothing to see", category="knowledge")
     shown = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
     elsewhere = shown.partition("stand elsewhere")[2]
-    assert note_url("notes", "Copy.md") in elsewhere
+    assert f'<a href="{id_url(copy.id)}">Copy</a>' in elsewhere
     assert "Nothing to see" not in plain(elsewhere)
+
+
+async def test_the_erase_page_names_an_older_text_of_another_note_by_its_title(web, page):
+    secret = "The vault opens with sparrow-lantern-47."
+    web.memory.write(Draft(secret, project="notes", title="Vault"))
+    copy = web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
+    web.memory.edit(copy, Rewrite("Nothing any more.\n"))
+    shown = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
+    assert "Copy in an older text of it" in plain(shown)
+    assert "kept text" not in plain(shown)
 
 
 async def test_today_says_what_agents_did_and_not_what_the_owner_did(web, page):
@@ -325,3 +335,13 @@ async def test_restore_is_offered_only_where_the_text_changed(web, page):
     web.memory.edit(note, FindReplace("four", "five"))
     html = await page.see(f"{address}?part=history")
     assert html.count("Restore the text before this") == 1
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-02-30", "soon"])
+async def test_a_day_that_the_calendar_cannot_show_is_refused_before_the_page_begins(
+    web, page, day
+):
+    answer = await page.client.get(f"/page/calendar?day={day}")
+    assert answer.status_code == 400
+    assert answer.text.count("<h1>") == 1
+    assert "a day is YYYY-MM-DD" in plain(answer.text)

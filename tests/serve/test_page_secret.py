@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.note.edit import Append
-from memoranda.serve.page.rendering import id_url, note_url
+from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.wording import words
 from memoranda.text.gate import SECRET, default_rules
 from serve.test_page import memory, plain
@@ -253,3 +253,19 @@ def test_what_a_secret_looks_like_is_said_in_chinese():
     reasons = {rule.why for rule in default_rules() if rule.kind == SECRET}
     assert len(reasons) > 30
     assert reasons - words("zh").keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("back", "way_back"),
+    [(None, "/page/note/notes/Tea.md"), ("/page/search?q=tea", "/page/search?q=tea")],
+)
+async def test_back_leads_from_the_question_about_a_secret_to_the_page_with_the_form(
+    web, page, back, way_back
+):
+    web.memory.write(Draft("At four.", project="notes", title="Tea"))
+    fields = {"do": "tag", "tags": "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"} | (
+        {"back": back} if back else {}
+    )
+    shown = await page.send(note_url("notes", "Tea.md"), **fields)
+    assert shown.status_code == 400
+    assert f'<a class="button quiet" href="{way_back}">Back</a>' in shown.text

@@ -9,8 +9,8 @@ import pytest
 
 from memoranda import Draft
 from memoranda.clock import stamp
+from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.property_words import property_value
-from memoranda.serve.page.rendering import note_url
 from serve.test_page import memory, plain
 from serve.test_page_secret import followed
 

@@ -242,6 +242,23 @@ class History:
             if step.touched.path.endswith(f"-{id_begin}.md"):
                 yield step
 
+    def place_of_text(self, digest_start: str) -> tuple[str, str] | None:
+        """Return the project and path of the latest change that replaced or wrote a text.
+
+        digest_start: the first digits of the SHA-256 of the text.
+        """
+        # "g" follows every digit that may come next.
+        bounds = {"first": digest_start, "end": f"{digest_start}g"}
+        row = self.database.row(
+            "select change, project, path from step where old >= :first and old < :end "
+            "union all select change, project, path from step where new >= :first and new < :end "
+            "order by change desc limit 1",
+            bounds,
+        )
+        if row is None:
+            return None
+        return row["project"], row["path"]
+
     def with_name_id(self, id_begin: str, before: int) -> list[int]:
         """Return the numbers below `before` of changes with a step on a file named by this id.
 

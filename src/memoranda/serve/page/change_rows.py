@@ -21,7 +21,7 @@ from memoranda.engine.refusals import refused_undos
 from memoranda.engine.whereabouts import where_now
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
-from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.titles import MAX_CHARACTERS, title_of_path, title_of_revision
 from memoranda.serve.page.visit import HOME
 from memoranda.text.word_diff import SAME, Part

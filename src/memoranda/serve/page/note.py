@@ -29,13 +29,12 @@ from memoranda.note.model import (
     REMINDERS,
     Note,
 )
-from memoranda.serve.page import editing, note_actions, note_history, used
+from memoranda.serve.page import editing, erasing, merge_pages, note_actions, note_history, used
+from memoranda.serve.page.addresses import note_ref, note_url, place_at, place_of_id
 from memoranda.serve.page.calendar import SNOOZES, reminder_row
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
-from memoranda.serve.page.people import found_of, notes_called
+from memoranda.serve.page.people import found_of
 from memoranda.serve.page.programs import Opening, is_local, openings
-from memoranda.serve.page.rendering import note_url
-from memoranda.serve.page.review import panes_of, say_the_same
 from memoranda.serve.page.visit import HOME, Visit
 
 # Links listed in each direction.
@@ -43,8 +42,6 @@ _MAX_LINKS = 100
 # Links of a direction that are shown above "more".
 _LINKS_SHOWN = 12
 _AMBIGUOUS = "ambiguous"
-# Before a note is erased, notes with the same words are named: at most this many.
-_MAX_NAMED = 8
 # The address of a link in the text as it is shown.
 _HREF = re.compile(r'href="([^"]*)"')
 # Notes that are offered for an ambiguous name.
@@ -69,9 +66,8 @@ def _place(visit: Visit) -> tuple[str, str]:
     """Return the project and the path of the note in the address of the request."""
     parameters = visit.request.path_params
     if "id" in parameters:
-        info = visit.memory.find(parameters["id"])
-        return info.project, info.path
-    return parameters["project"], parameters["path"]
+        return place_of_id(visit.memory, parameters["id"])
+    return place_at(visit.memory, parameters["project"], parameters["path"])
 
 
 def show(visit: Visit) -> Response:
@@ -96,7 +92,7 @@ def show(visit: Visit) -> Response:
     if part_name == "edit":
         return editing.form(visit, note, note.text, note.text)
     if part_name == "erase":
-        return _erase_form(visit, info)
+        return erasing.form(visit, info)
     return _page(visit, info, note)
 
 
@@ -133,7 +129,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         until=str(note.header.get("valid_until") or ""),
         has_until=note.project in MEMORY_PROJECTS or not memory.holds_entities(note.project),
         folder=note.path.rpartition("/")[0],
-        ref=f"{note.project}/{note.path}",
+        ref=note_ref(note.project, note.path),
         reminder=reminder_row(memory, info) if info.category == REMINDERS else None,
         snoozes=SNOOZES,
         claim=Telling.CLAIM.value,
@@ -238,9 +234,9 @@ def _changed(visit: Visit) -> Response:
         # Upkeep or somebody else moved it while the page was open: it is the same note.
         info = moved
     if action == "erase":
-        return _erase(visit, info)
+        return erasing.erase(visit, info)
     if action == "merge" and visit.fields.get("sure") != "yes":
-        return _merge_form(visit, info)
+        return merge_pages.ask(visit, info)
     try:
         new_place = note_actions.act(visit, info)
     except Conflict:
@@ -253,42 +249,3 @@ def _changed(visit: Visit) -> Response:
         return editing.with_secret(visit, info, refused)
     target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)
     return visit.back(target)
-
-
-def _merge_form(visit: Visit, info: NoteInfo) -> Response:
-    """Ask whether to merge the note that the field `other` names into a note.
-
-    Shows both with their differences. If several notes have the name, shows a choice.
-    """
-    memory = visit.memory
-    named = notes_called(memory, visit.text("other"))
-    infos = [candidate for candidate in named if candidate.row != info.row]
-    if len(infos) > 1:
-        return visit.html("merge_which.html", note=info, infos=infos)
-    if infos:
-        other_note = infos[0]
-    else:
-        # It is named by its path or id.
-        other_note = note_actions.other_of_merge(visit, info)
-    notes = [memory.read(note, count=False) for note in (info, other_note)]
-    return visit.html(
-        "merge.html",
-        note=info,
-        other=other_note,
-        panes=panes_of(notes),
-        is_same=say_the_same(notes),
-    )
-
-
-def _erase(visit: Visit, info: NoteInfo) -> Response:
-    """Erase a note from the files and the history, or ask whether to do so."""
-    memory = visit.memory
-    if visit.fields.get("sure") != "yes":
-        return _erase_form(visit, info)
-    return visit.html("erased.html", done=memory.erase(info))
-
-
-def _erase_form(visit: Visit, info: NoteInfo) -> Response:
-    """Ask whether to erase a note. Says what would go, and which notes have the same words."""
-    foretold = visit.memory.erase(info, dry_run=True)
-    return visit.html("erase.html", note=info, foretold=foretold, most_named=_MAX_NAMED)

@@ -10,16 +10,22 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
-from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memoranda.serve.page import note_text
+from memoranda.serve.page.addresses import id_url, note_ref, note_url
 from memoranda.serve.page.property_words import point_in_time, property_name, property_value
 from memoranda.serve.page.repetition import repetition
 from memoranda.serve.page.static_files import static_url
-from memoranda.serve.page.titles import folder_of, time_put_off_to, title_of_revision
+from memoranda.serve.page.titles import (
+    folder_of,
+    place_of,
+    time_put_off_to,
+    title_of_path,
+    title_of_revision,
+)
 from memoranda.serve.page.wording import (
     COLON,
     LANGUAGES,
@@ -47,16 +53,6 @@ from memoranda.serve.page.writers import (
     writing_agent,
 )
 from memoranda.text.unicode import flat, visible
-
-
-def note_url(project: str, path: str) -> str:
-    """Return the address of a note's page."""
-    return "/page/note/" + quote(f"{project}/{path}", safe="/", errors="replace")
-
-
-def id_url(note_id: str) -> str:
-    """Return the address of a note's page by its id. Its path may have words nobody should see."""
-    return "/page/id/" + quote(note_id, safe="", errors="replace")
 
 
 def first_line(text: str, max_characters: int = 160) -> str:
@@ -97,6 +93,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "note_url": note_url,
         "id_url": id_url,
+        "note_ref": note_ref,
         "static_url": static_url,
         "languages": LANGUAGES,
         "colour_of": colour_of,
@@ -115,8 +112,10 @@ def _environment() -> Environment:
         "is_upkeep": lambda change: is_upkeep([change]),
         "bytes": shown_size,
         "put_off_to": time_put_off_to,
+        "title_of_path": title_of_path,
         "title_of_revision": title_of_revision,
         "folder_of": folder_of,
+        "place_of": place_of,
     }
     return environment
 

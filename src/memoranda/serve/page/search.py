@@ -24,7 +24,7 @@ from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hit
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.query import Query, day, parse
-from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import writer_of, writing_agent
 from memoranda.transcripts.search import TraceHit

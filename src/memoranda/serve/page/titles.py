@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from memoranda.documents import differences
 from memoranda.documents.differences import PropertyChange
 from memoranda.engine.history import Revision
+from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Touched
 
 MAX_CHARACTERS = 220
@@ -57,3 +58,8 @@ def folder_of(touched: Touched) -> str:
     """Return the project and the folder in which a change left or removed a file: `notes/people`."""
     path = f"{touched.project.lstrip('.')}/{touched.to or touched.path}"
     return path.rpartition("/")[0]
+
+
+def place_of(info: NoteInfo) -> str:
+    """Return the project and the folder of a note: `notes/people`."""
+    return f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0]

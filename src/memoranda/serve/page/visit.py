@@ -30,8 +30,9 @@ from memoranda.note.model import Note
 from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
+from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.framing import framed
-from memoranda.serve.page.rendering import id_url, note_url, render, render_frame
+from memoranda.serve.page.rendering import render, render_frame
 from memoranda.serve.page.secret_question import (
     FIELD,
     SecretQuestion,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from memoranda.serve.sessions import McpSession
 
 HOME = "/page"
+_NOTE_PAGES = (f"{HOME}/note/", f"{HOME}/id/")
 BODY = 8 << 20
 """Bytes that a form may have: a note of 1 MiB before and after the edit, of which each byte may be
 sent as three."""
@@ -198,16 +200,22 @@ class Visit:
         is_final: whether the change cannot be undone. Then nothing is said or offered.
         """
         target = self.fields.get("back", "") if to is None else to
-        # The field could lead to another site.
-        is_own_address = target == HOME or target.startswith((f"{HOME}/", f"{HOME}?"))
-        if not is_own_address:
-            target = HOME
-        path, _, query = target.partition("?")
+        path, _, query = (target if _is_own(target) else HOME).partition("?")
         address = without(path, query, (DONE,))
         if self.memory.changed and not is_final:
             joint = "&" if "?" in address else "?"
             address += f"{joint}{urlencode({DONE: self._signed(self.memory.changed)})}"
         return RedirectResponse(address, 303)
+
+    @property
+    def way_back(self) -> str:
+        """The address of the page with the form that was sent."""
+        target = self.fields.get("back", "")
+        if _is_own(target):
+            return target
+        path = str(self.request.url.path)
+        # Only the page of a note is at the address to which its forms are sent.
+        return path if path.startswith(_NOTE_PAGES) else HOME
 
     def _signed(self, number: int) -> str:
         """Return the number of a change with a signature: `17.0f3b…`.
@@ -252,6 +260,11 @@ class Visit:
     def ask_about(self, refused: SecretRefused, *, is_maskable: bool | None = None) -> None:
         """Have the next page ask about a secret that was refused (see `question_of`)."""
         self.secret = question_of(self.memory, self.fields, refused, is_maskable=is_maskable)
+
+
+def _is_own(target: str) -> bool:
+    """Whether an address is one of the page. A field could lead to another site."""
+    return target == HOME or target.startswith((f"{HOME}/", f"{HOME}?"))
 
 
 def without(path: str, query: str, names: Iterable[str]) -> str:

@@ -235,6 +235,8 @@ def _changed(visit: Visit) -> Response:
         info = moved
     if action == "erase":
         return erasing.erase(visit, info)
+    if action == "edit" and visit.fields.get("preview"):
+        return editing.preview(visit, memory.read(info, count=False))
     if action == "merge" and visit.fields.get("sure") != "yes":
         return merge_pages.ask(visit, info)
     try:

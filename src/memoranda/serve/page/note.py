@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
@@ -84,6 +84,8 @@ def show(visit: Visit) -> Response:
         info = visit.memory.find(_place(visit))
     except NotFound:
         return _elsewhere(visit)
+    if part_name is None and _is_of_former_place(visit, info):
+        return _redirected(visit, info)
     if part_name in ("text", "download"):
         return _file(visit, info, part_name == "download")
     if part_name == "used":
@@ -200,11 +202,23 @@ def _elsewhere(visit: Visit) -> Response:
     """
     info = where_now(visit.memory, *_place(visit))
     if info is not None:
-        address = note_url(info.project, info.path)
-        if visit.fields.get("done"):
-            address += f"?done={quote(visit.fields['done'])}"
-        return RedirectResponse(address, 302)
+        return _redirected(visit, info)
     return note_history.show(visit, _place(visit), is_gone=True)
+
+
+def _redirected(visit: Visit, info: NoteInfo) -> Response:
+    """Redirect to the address of a note."""
+    address = note_url(info.project, info.path)
+    if visit.fields.get("done"):
+        address += f"?done={quote(visit.fields['done'])}"
+    return RedirectResponse(address, 302)
+
+
+def _is_of_former_place(visit: Visit, info: NoteInfo) -> bool:
+    """Whether the address of the request names another place of a memory than the present one."""
+    is_memory = visit.request.path_params.get("project") in MEMORY_PROJECTS
+    address = note_url(info.project, info.path)
+    return is_memory and unquote(address) != str(visit.request.scope["path"])
 
 
 def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:

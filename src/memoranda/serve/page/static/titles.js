@@ -74,6 +74,8 @@ export function offerTitles() {
   document.addEventListener("keydown", pressed, true);
   list.addEventListener("click", (event) => {
     const button = event.target.closest("button");
+    // The button is gone before a menu around it could see that the click was inside.
+    event.stopPropagation();
     if (button) take(button.dataset.title);
   });
 }

@@ -34,7 +34,7 @@ class Mention:
     """Something that has the same words as an erased note, and stays.
 
     title: the title of the note, with secrets masked, or the name of the file.
-    url: the address of the note. "" if it is no note.
+    url: the address of the note. "" for a file.
     is_older_text: whether only an older text of the note has the words.
     is_source: whether it is the file from which the erased note was made.
     """

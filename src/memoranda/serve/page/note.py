@@ -17,7 +17,7 @@ from memoranda.engine import MemorySession
 from memoranda.engine.attachments import conventions_of
 from memoranda.engine.telling import Telling
 from memoranda.engine.upkeep import Upkeep
-from memoranda.engine.whereabouts import where_now
+from memoranda.engine.whereabouts import Place, where_now
 from memoranda.errors import Ambiguous, Conflict, MemorandaError, NotFound, SecretRefused
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.model import (
@@ -62,7 +62,7 @@ def find(visit: Visit) -> Response:
     return RedirectResponse(note_url(info.project, info.path), 303)
 
 
-def _place(visit: Visit) -> tuple[str, str]:
+def _place(visit: Visit) -> Place:
     """Return the project and the path of the note in the address of the request."""
     parameters = visit.request.path_params
     if "id" in parameters:
@@ -86,15 +86,20 @@ def show(visit: Visit) -> Response:
         return _elsewhere(visit)
     if part_name is None and _is_of_former_place(visit, info):
         return _redirected(visit, info)
+    return _part(visit, info, part_name)
+
+
+def _part(visit: Visit, info: NoteInfo, part_name: str | None) -> Response:
+    """Return the page of a note, or another view of it (see `show`)."""
     if part_name in ("text", "download"):
         return _file(visit, info, part_name == "download")
     if part_name == "used":
         return used.of_note(visit, info)
+    if part_name == "erase":
+        return erasing.form(visit, info)
     note = visit.memory.read(info, count=False)
     if part_name == "edit":
         return editing.form(visit, note, note.text, note.text)
-    if part_name == "erase":
-        return erasing.form(visit, info)
     return _page(visit, info, note)
 
 
@@ -231,37 +236,64 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
 
 def _changed(visit: Visit) -> Response:
     """Carry out the action of a form, then redirect to the page of the note, where it is then."""
-    memory = visit.memory
-    action = visit.fields.get("do", "")
     place = _place(visit)
+    action = visit.fields.get("do", "")
     if action == "restore":
-        memory.restore("/".join(place), change=visit.number("change", 0))
+        visit.memory.restore("/".join(place), change=visit.number("change", 0))
         return visit.back(note_url(*place))
+    info = _note_to_change(visit, place)
+    if info is None:
+        return editing.gone(visit, place)
+    question = _question(visit, info)
+    if question is not None:
+        return question
+    if action == "edit":
+        return _edited(visit, info)
+    return _acted(visit, info)
+
+
+def _note_to_change(visit: Visit, place: Place) -> NoteInfo | None:
+    """Return the note at a place, or where it is by now.
+
+    None if it is gone, and a form for editing has a text that must not be lost. Otherwise raises
+    NotFound if it is gone.
+    """
+    memory = visit.memory
     try:
-        info = memory.find(place)
+        return memory.find(place)
     except NotFound:
-        moved = where_now(memory, *place, only_same=True)
-        if moved is None and action == "edit" and visit.fields.keys() & {"text", "mine"}:
-            return editing.gone(visit, place)
-        if moved is None:
-            raise
         # Upkeep or somebody else moved it while the page was open: it is the same note.
-        info = moved
+        moved = where_now(memory, *place, only_same=True)
+        is_text_typed = bool(visit.fields.keys() & {"text", "mine"})
+        if moved is None and not (visit.fields.get("do") == "edit" and is_text_typed):
+            raise
+        return moved
+
+
+def _question(visit: Visit, info: NoteInfo) -> Response | None:
+    """Return what is shown before an action is carried out. None if nothing is asked first."""
+    action = visit.fields.get("do")
     if action == "erase":
         return erasing.erase(visit, info)
-    if action == "edit" and visit.fields.get("preview"):
-        return editing.preview(visit, memory.read(info, count=False))
     if action == "merge" and visit.fields.get("sure") != "yes":
         return merge_pages.ask(visit, info)
+    if action == "edit" and visit.fields.get("preview"):
+        return editing.preview(visit, visit.memory.read(info, count=False))
+    return None
+
+
+def _edited(visit: Visit, info: NoteInfo) -> Response:
+    """Save the text of a form. If it is in conflict or has a secret, show the form again."""
     try:
-        new_place = note_actions.act(visit, info)
+        return _acted(visit, info)
     except Conflict:
-        if action != "edit":
-            raise
         return editing.conflict(visit, info)
     except SecretRefused as refused:
-        if action != "edit":
-            raise
         return editing.with_secret(visit, info, refused)
+
+
+def _acted(visit: Visit, info: NoteInfo) -> Response:
+    """Do the action of a form to a note, then redirect to its page, where it is then."""
+    new_place = note_actions.act(visit, info)
     target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)
     return visit.back(target)

@@ -147,6 +147,13 @@ async def test_a_title_of_no_note_is_answered_beside_it_with_the_nearest_titles(
     assert offered == ["Green tea ceremony"]
 
 
+async def test_the_history_says_which_note_was_merged_into_it(web, page):
+    tea, chai = note(web, "Tea", "At four.\n"), note(web, "Chai", "At five.\n")
+    await merged(page, tea, f"notes/{chai.path}")
+    shown = plain(await page.see(f"{note_url(tea.project, tea.path)}?part=history"))
+    assert "merged “Chai” into it" in shown
+
+
 async def test_two_chosen_notes_are_merged_either_way_round(web, page):
     note(web, "Tea", "At four.\n")
     note(web, "Chai", "At five.\n")
@@ -167,11 +174,18 @@ async def test_titles_are_offered_while_somebody_types_one(web, page):
     tea = note(web, "Tea", "At four.\n")
     note(web, "Green tea", "x\n")
     note(web, "茶道入门", "x\n")
-    for typed, titles in (("gre", ["Green tea"]), ("茶", ["茶道入门"]), ("", []), ("zzz", [])):
+    memory(web, "Tea is at five.")
+    for typed, titles in (
+        ("gre", ["Green tea"]),
+        ("tea", ["Tea", "Tea is at five.", "Green tea"]),
+        ("茶", ["茶道入门"]),
+        ("", []),
+        ("zzz", []),
+    ):
         shown = await page.see(f"/page/titles?q={typed}")
         assert re.findall('data-title="([^"]*)"', shown) == titles, typed
     shown = await page.see(f"/page/titles?q=tea&not={tea.id}")
-    assert re.findall('data-title="([^"]*)"', shown) == ["Green tea"]
+    assert re.findall('data-title="([^"]*)"', shown) == ["Tea is at five.", "Green tea"]
 
 
 async def test_copies_of_one_memory_are_merged_though_they_have_one_id(web, page):

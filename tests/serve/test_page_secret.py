@@ -269,3 +269,25 @@ async def test_back_leads_from_the_question_about_a_secret_to_the_page_with_the_
     shown = await page.send(note_url("notes", "Tea.md"), **fields)
     assert shown.status_code == 400
     assert f'<a class="button quiet" href="{way_back}">Back</a>' in shown.text
+
+
+@pytest.mark.parametrize("category", ["", "knowledge"])
+async def test_lists_name_a_note_by_its_secret_neither_in_links_nor_in_addresses(
+    web, page, category
+):
+    project = {"project": "categories", "category": category} if category else {"project": "notes"}
+    note = web.memory.write(Draft(TEXT, **project))
+    await page.send(note_url(note.project, note.path), do="pin")
+    web.memory.write(Draft(f"[[{note.id}]] Copied: {TEXT}", project="notes", title="Copy"))
+    lists = ("/page", "/page/search", "/page/search?q=password", "/page/palette?q=password")
+    others = ("/page/titles?q=password", "/page/calendar", "/page/rail", "/page/graph?part=list")
+    for address in (*lists, *others):
+        shown = await page.see(address)
+        for link in re.findall(r"<a [^>]*>.*?</a>", shown, re.S):
+            words = re.sub("<small>.*?</small>", "", link)
+            # Only a memory is named by its text alone.
+            assert SECRET_WORD not in words, (address, words)
+            if category:
+                assert SECRET_WORD.lower() not in words.lower(), (address, words)
+    erase = await page.see(f"/page/id/{note.id}?part=erase")
+    assert SECRET_WORD.lower() not in erase.partition("<main")[2].lower()

@@ -729,7 +729,7 @@ class Freshness:
                 self._leave_out(source, error)
 
     def _keep_replaced(self, note: Note) -> None:
-        """Keep the text that another program replaced by that of a note, if a change wrote it.
+        """Keep the former text of a note that another program replaced, if a change wrote it.
 
         The history needs it to tell what the other program changed. Only the index has it still.
         """

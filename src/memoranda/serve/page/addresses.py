@@ -2,7 +2,7 @@
 
 The file of a memory is named by the beginning of its text, and by its id: `people/ann-1a2b3c4d.md`.
 An address must not repeat the text, which may be a secret, so it has the id alone:
-`people/1a2b3c4d`.
+`people/1a2b3c4d`. Another path with a secret is replaced by its hash: `~0a1b2c3d4e5f6071`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import lru_cache
+from hashlib import sha256
 from urllib.parse import quote
 
 from memoranda.engine import MemorySession
@@ -17,17 +19,30 @@ from memoranda.engine.whereabouts import Place, last_place_of_memory
 from memoranda.errors import Ambiguous, MemorandaError, NotFound
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import MEMORY_PROJECTS
+from memoranda.note.names import Looseness
+from memoranda.query import Query
+from memoranda.text.gate import SECRET, default_rules
 
 # The name of a memory's file, with the first digits of its id.
 _NAME_OF_MEMORY = re.compile(r"[^/]*-([0-9a-f]{8})\.md$")
 _ID = re.compile(r"[0-9a-f]{8}")
+_HASH_DIGITS = 16
+_HASH = re.compile(r"~[0-9a-f]{16}")
 
 
+@lru_cache(maxsize=20_000)
 def short_path(project: str, path: str) -> str:
     """Return a path as addresses have it: `people/ann-1a2b3c4d.md` of a memory is `people/1a2b3c4d`."""
     if project in MEMORY_PROJECTS:
         return _NAME_OF_MEMORY.sub(r"\1", path)
+    if default_rules().find(path, SECRET):
+        return _hashed(path)
     return path
+
+
+def _hashed(path: str) -> str:
+    digest = sha256(path.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"~{digest[:_HASH_DIGITS]}"
 
 
 def note_ref(project: str, path: str) -> str:
@@ -50,6 +65,8 @@ def place_at(memory: MemorySession, project: str, path: str) -> Place:
 
     It may be gone, or elsewhere now.
     """
+    if _HASH.fullmatch(path):
+        return project, _path_of_hash(memory, project, path)
     folder, _, name = path.rpartition("/")
     if project not in MEMORY_PROJECTS or not _ID.fullmatch(name):
         return project, path
@@ -58,6 +75,13 @@ def place_at(memory: MemorySession, project: str, path: str) -> Place:
     for info in [*here, *infos]:
         return info.project, info.path
     return last_place_of_memory(memory, name) or (project, path)
+
+
+def _path_of_hash(memory: MemorySession, project: str, hashed: str) -> str:
+    """Return the path that a hash replaces. The hash itself if no note of the project has it."""
+    # Hardly any path has a secret, so looking at all of them is fast enough.
+    infos, _ = memory.list(Query(projects=(project,)), limit=0)
+    return next((info.path for info in infos if _hashed(info.path) == hashed), hashed)
 
 
 def place_of_id(memory: MemorySession, note_id: str) -> Place:
@@ -70,12 +94,15 @@ def place_of_id(memory: MemorySession, note_id: str) -> Place:
     return place
 
 
-def noted(memory: MemorySession, ref: str) -> NoteInfo:
-    """Return the note that a field of an address names. Raises the errors of `find`."""
+def noted(memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
+    """Return the note that a field of an address names. Raises the errors of `find`.
+
+    looseness: how much a name may differ from the note's own name.
+    """
     project, _, path = ref.partition("/")
-    if project in MEMORY_PROJECTS:
+    if project in MEMORY_PROJECTS or _HASH.fullmatch(path):
         return memory.find(place_at(memory, project, path))
-    return memory.find(ref)
+    return memory.find(ref, looseness=looseness)
 
 
 def _folder(info: NoteInfo) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
+from memoranda.note.names import Looseness
 from memoranda.serve.page.addresses import noted
 from memoranda.serve.page.note_names import nearest
 from memoranda.serve.page.people import notes_called
@@ -63,12 +64,12 @@ def _other_title(visit: Visit, info: NoteInfo, status: int, **values: Any) -> Re
 
 
 def _meant(memory: MemorySession, text: str) -> list[NoteInfo]:
-    """Return the notes that a text names: the one with this id or place, else those of this name."""
+    """Return the notes that a text names: one by its id or place, else all notes of this name."""
     try:
-        exact = noted(memory, text)
+        exact = noted(memory, text, looseness=Looseness.EXACT)
         is_exact = exact.id == text or text.startswith(f"{exact.project}/")
         if is_exact:
             return [exact]
-    except (MemorandaError, InvalidInput):
+    except MemorandaError:
         pass
     return notes_called(memory, text)

@@ -111,10 +111,7 @@ def other_of_merge(visit: Visit, info: NoteInfo) -> NoteInfo:
     ref = visit.text("other")
     if not ref:
         raise InvalidInput("Name the other note.")
-    if ref.startswith(tuple(f"{project}/" for project in MEMORY_PROJECTS)):
-        other_note = noted(visit.memory, ref)
-    else:
-        other_note = visit.memory.find(ref, looseness=Looseness.CASE)
+    other_note = noted(visit.memory, ref, looseness=Looseness.CASE)
     if other_note.row == info.row:
         raise InvalidInput("A note cannot be merged into itself. Name another one.")
     return other_note

@@ -95,6 +95,7 @@ def _rows(
     may_undo: whether it can be taken back now.
     may_restore: whether the text before it can be restored.
     undoes: the number of the change that it undid, or None.
+    merged: the title of the note that it merged into this one. "" if it merged none.
     """
     changes = [step.change for step in steps]
     undone = undone_in(changes)
@@ -123,9 +124,24 @@ def _rows(
             # The text of an earlier place would be restored at that place.
             "may_restore": changed_text and step.place == place and _has_text_before(change, place),
             "undoes": change.undoes,
+            "merged": _title_merged(memory, step, revisions[change.number]),
         }
         rows.append(documents.change(change) | row)
     return rows
+
+
+def _title_merged(memory: MemorySession, step: PlacedChange, revisions: Sequence[Revision]) -> str:
+    """Return the title of the note that a change merged into the note. "" if it merged none.
+
+    A title with a secret is left out.
+    """
+    if step.change.verb != "merge":
+        return ""
+    for revision in revisions:
+        is_other = revision.after is None and not _is_about(revision, step.place)
+        if is_other and not have_secret(memory, [revision]):
+            return title_of_revision(revision)
+    return ""
 
 
 def _outside_row(edit: OutsideEdit, *, may_restore: bool) -> Document:

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.index.rows import NoteInfo
+from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.query import Query
 from memoranda.serve.page.visit import Visit
 
@@ -32,9 +33,20 @@ def suggest(visit: Visit) -> Response:
 
 
 def titled(memory: MemorySession, text: str) -> list[NoteInfo]:
-    """Return the notes whose titles have words that begin as typed, at most _MAX_OFFERED."""
+    """Return the notes whose titles have words that begin as typed, at most _MAX_OFFERED.
+
+    Titles that begin as typed come first, those of notes before the first lines of memories.
+    """
     query = Query(text=text, search_type="title", archived=False)
-    return [hit.note for hit in memory.search(query, limit=_MAX_OFFERED)]
+    infos = [hit.note for hit in memory.search(query, limit=_MAX_CANDIDATES)]
+    beginning = text.casefold()
+
+    def order(info: NoteInfo) -> tuple[bool, bool, bool]:
+        title = info.title.casefold()
+        is_memory = info.project in MEMORY_PROJECTS
+        return title != beginning, not title.startswith(beginning), is_memory
+
+    return sorted(infos, key=order)[:_MAX_OFFERED]
 
 
 def nearest(memory: MemorySession, text: str) -> list[NoteInfo]:

@@ -152,6 +152,17 @@ def render_frame(template: str, language: str, **values: Any) -> str:
     return frame + MAIN
 
 
+def _titled(visit: Any, title: str) -> str:
+    """Return a title as lists show it: with its secrets masked.
+
+    visit: the request, whose memory has the rules for secrets. None for a page without a memory.
+    """
+    if visit is None:
+        return title
+    masked: str = visit.memory.gate_rules().redacted(title)
+    return masked
+
+
 def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the functions and filters that depend on the language and the reader's clock."""
     zone = values.get("zone")
@@ -175,6 +186,7 @@ def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
         "short_day": lambda date: short_day(language, date, now.year),
         "date_words": lambda date: date_words(language, date),
         "month_words": lambda date: month_words(language, date),
+        "titled": partial(_titled, values.get("visit")),
         "property_name": partial(property_name, language),
         "property_value": lambda key, value: property_value(language, key, value, now, zone),
         "point": lambda at: point_in_time(language, at, now, zone),

@@ -17,7 +17,7 @@ _PUT_OFF_KEYS = ("snoozed_until", "due_at")
 
 
 def title_in(text: str) -> str:
-    """Return the title in the text of a note: that of its header, else its first line. "" if none."""
+    """Return the title in the text of a note: in its header, else its first line. "" without both."""
     header, body = differences.split(text)
     title = header.get("title")
     if isinstance(title, str) and title.strip():

@@ -838,7 +838,7 @@ def test_reminders_are_done_and_put_off_by_clicks_and_keys(visit, memory):
         page.goto("/page/calendar")
         first = page.locator("[data-card].here").inner_text()
         page.keyboard.press("z")
-        expect(page.locator("#toast")).to_contain_text("Put off")
+        expect(page.locator("#toast")).to_contain_text("put off until")
         page.keyboard.press("u")
         expect(page.locator("#toast")).to_contain_text("Taken back")
         page.goto("/page/calendar")

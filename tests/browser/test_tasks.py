@@ -190,7 +190,7 @@ def test_snooze_what_is_due(visit):
         expect(page.locator(".reminder.here")).to_have_count(1)
         name = page.locator(".reminder.here p a").inner_text()
         person.press("z")
-        expect(page.locator("#toast")).to_contain_text("Put off")
+        expect(page.locator("#toast")).to_contain_text("put off until")
         expect(page.locator(".reminder").filter(has_text=name)).not_to_contain_text("late")
         assert person.steps == 2
 

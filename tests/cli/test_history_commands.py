@@ -221,12 +221,34 @@ def test_a_change_without_words_is_said_to_be_what_it_is(
     assert words in _no_words(Revision(unused, touched, before, after))
 
 
-def test_a_text_that_an_editor_replaced_is_said_to_be_lost_in_log_and_diff(terminal: Any) -> None:
-    a = terminal.write("meet at noon")
-    terminal.ok("tag", a, "--add", "x")
+def _edit_outside(terminal: Any) -> None:
+    """Have an editor replace "noon" in the only note by "one"."""
     entry = terminal("log", "--json").json["entries"][0]
     file = terminal.home / entry["project"] / entry["path"]
     file.write_text(file.read_text().replace("noon", "one"))
+
+
+def _lose_index(terminal: Any) -> None:
+    """Throw the index away, which alone had the text that an editor has just replaced."""
+    for path in (terminal.home / ".memoranda").glob("index*.db*"):
+        path.unlink()
+
+
+def test_a_text_that_an_editor_replaced_is_in_log_and_diff(terminal: Any) -> None:
+    a = terminal.write("meet at noon")
+    _edit_outside(terminal)
+    terminal.ok("tag", a, "--add", "y")
+    assert terminal.ok("log", "-p").splitlines()[-1] == "  + meet at noon"
+    document = terminal("diff", a, "1", "--json").json
+    assert "meet at noon" in document["after"]
+    assert document["text_lost"] is False
+
+
+def test_a_text_that_was_replaced_unseen_is_said_to_be_lost_in_log_and_diff(terminal: Any) -> None:
+    a = terminal.write("meet at noon")
+    terminal.ok("tag", a, "--add", "x")
+    _edit_outside(terminal)
+    _lose_index(terminal)
     terminal.ok("tag", a, "--add", "y")
     said = "(the history does not keep a text of this change)"
     assert terminal.ok("diff", a, "2").splitlines()[1:] == [f"  {said}"]
@@ -237,11 +259,10 @@ def test_a_text_that_an_editor_replaced_is_said_to_be_lost_in_log_and_diff(termi
     assert terminal("diff", a, "3", "--json").json["text_lost"] is False
 
 
-def test_a_new_notes_text_that_an_editor_replaced_is_said_to_be_lost(terminal: Any) -> None:
+def test_a_new_notes_text_that_was_replaced_unseen_is_said_to_be_lost(terminal: Any) -> None:
     a = terminal.write("meet at noon")
-    entry = terminal("log", "--json").json["entries"][0]
-    file = terminal.home / entry["project"] / entry["path"]
-    file.write_text(file.read_text().replace("noon", "one"))
+    _edit_outside(terminal)
+    _lose_index(terminal)
     terminal.ok("tag", a, "--add", "y")
     said = "(the history does not keep a text of this change)"
     assert terminal.ok("log", "-p").splitlines()[-1] == f"  {said}"

@@ -4,21 +4,71 @@ from __future__ import annotations
 
 from memoranda import Draft
 from memoranda.documents import differences
+from memoranda.engine.entries import NoteEntries
 from memoranda.note.edit import FindReplace
+from memoranda.query import Query
 
 
-def test_a_text_that_an_editor_replaced_is_not_shown_as_deleted(memory) -> None:
+def _edited_between(memory, *, is_index_lost: bool = False) -> int:
+    """Have an editor replace the text of a change. Returns the number of that change."""
     note = memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
     memory.edit(note, FindReplace("7:30", "7:40"))
-    edited = memory.log(limit=1)[0].number
+    edited: int = memory.log(limit=1)[0].number
     file = memory.home / "notes" / "Meeting.md"
     file.write_text(file.read_text().replace("7:40", "7:50"))
+    if is_index_lost:
+        memory.engine.rebuild_index()
     memory.edit(note, FindReplace("7:50", "8:00"))
-    (revision,) = memory.revisions(edited)
+    return edited
+
+
+def test_a_text_that_an_editor_replaced_is_kept(memory) -> None:
+    (revision,) = memory.revisions(_edited_between(memory))
+    assert not revision.is_text_lost
+    assert revision.after is not None
+    assert "Meet at 7:40." in revision.after
+
+
+def test_a_text_that_neither_index_nor_file_has_is_not_shown_as_deleted(memory) -> None:
+    (revision,) = memory.revisions(_edited_between(memory, is_index_lost=True))
     difference = differences.of_revision(revision)
     assert revision.is_text_lost
     assert difference.is_text_lost
     assert not difference.lines
+
+
+def test_a_text_that_an_editor_replaced_is_gone_from_the_ledger_with_its_erased_note(
+    memory,
+) -> None:
+    _edited_between(memory)
+    texts = [data for _, data in memory.engine.ledger.history.texts_with_data()]
+    assert any(b"7:40" in data for data in texts)
+    erased = memory.erase("notes/Meeting.md")
+    assert not erased.remains
+    assert not [*memory.engine.ledger.history.texts_with_data()]
+
+
+def test_a_text_that_an_editor_replaced_is_swept_with_its_change_and_not_before(memory) -> None:
+    _edited_between(memory)
+    history = memory.engine.ledger.history
+    count = len([*history.texts()])
+    history.sweep()
+    assert len([*history.texts()]) == count
+    with history.database.transaction() as connection:
+        connection.execute("delete from step")
+    history.sweep()
+    assert not [*history.texts()]
+
+
+def test_the_text_of_an_entry_with_a_time_to_live_is_not_kept_when_an_editor_replaces_it(
+    memory,
+) -> None:
+    NoteEntries(memory).put("default", "pin", "1234", ttl=600)
+    (info,), _ = memory.list(Query(projects=("kv",)))
+    file = memory.home / "kv" / info.path
+    file.write_text(file.read_text().replace("1234", "5678"))
+    assert "5678" in memory.read(info).text
+    assert not [*memory.engine.ledger.history.texts_with_data()]
 
 
 def test_a_deleted_note_has_lost_no_text(memory) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from memoranda import Draft
 from memoranda.note.edit import Append, FindReplace
+from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.merging import merge
-from memoranda.serve.page.rendering import note_url
 
 pytestmark = pytest.mark.anyio
 

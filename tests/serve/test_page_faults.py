@@ -15,12 +15,12 @@ from memoranda.engine.entries import NoteEntries
 from memoranda.engine.served import log_of
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo
-from memoranda.note.edit import Append, FindReplace
+from memoranda.note.edit import Append, FindReplace, Rewrite
 from memoranda.note.model import Provenance
 from memoranda.serve.page import digest
+from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.change_rows import RowWriter
 from memoranda.serve.page.note import _not_shown
-from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.writers import writer_of
 from serve.test_page import memory, plain
@@ -38,12 +38,22 @@ def links_of(shown, pattern):
 async def test_erase_links_the_other_notes_that_have_the_words(web, page):
     secret = "The vault opens with sparrow-lantern-47."
     web.memory.write(Draft(secret, project="notes", title="Vault"))
-    web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
+    copy = web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
     memory(web, "Nothing to see", category="knowledge")
     shown = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
     elsewhere = shown.partition("stand elsewhere")[2]
-    assert note_url("notes", "Copy.md") in elsewhere
+    assert f'<a href="{id_url(copy.id)}">Copy</a>' in elsewhere
     assert "Nothing to see" not in plain(elsewhere)
+
+
+async def test_the_erase_page_names_an_older_text_of_another_note_by_its_title(web, page):
+    secret = "The vault opens with sparrow-lantern-47."
+    web.memory.write(Draft(secret, project="notes", title="Vault"))
+    copy = web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
+    web.memory.edit(copy, Rewrite("Nothing any more.\n"))
+    shown = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
+    assert "Copy in an older text of it" in plain(shown)
+    assert "kept text" not in plain(shown)
 
 
 async def test_today_says_what_agents_did_and_not_what_the_owner_did(web, page):
@@ -256,15 +266,82 @@ async def test_a_change_of_an_entry_with_a_time_to_live_is_not_said_to_be_of_an_
     assert "outside" not in shown
 
 
-async def test_a_change_whose_text_an_editor_replaced_says_so_and_shows_no_older_text(web, page):
-    note = web.memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
-    web.memory.edit(note, FindReplace("7:30", "7:40"))
-    number = web.memory.log(limit=1)[0].number
-    file = web.memory.home / "notes" / "Meeting.md"
-    file.write_text(file.read_text().replace("7:40", "7:50"))
-    web.memory.edit(note, FindReplace("7:50", "8:00"))
+async def test_a_change_whose_text_is_lost_says_so_and_shows_no_older_text(web, page):
+    number = meeting_edited_outside(web, is_index_lost=True)
     shown = plain(await page.see(f"/page/change/{number}"))
     assert "The history does not keep a text of this change." in shown
     assert "7:30" not in shown
     change = web.memory.change_numbered(number)
     assert RowWriter(web.memory, [change]).row(change)["lines"] == []
+
+
+def meeting_edited_outside(web, *, is_index_lost: bool = False) -> int:
+    """Have an editor replace the text of a change of the note "Meeting" from 7:40 to 7:50.
+
+    Returns the number of that change.
+    """
+    note = web.memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
+    web.memory.edit(note, FindReplace("7:30", "7:40"))
+    number: int = web.memory.log(limit=1)[0].number
+    file = web.memory.home / "notes" / "Meeting.md"
+    file.write_text(file.read_text().replace("7:40", "7:50"))
+    if is_index_lost:
+        web.memory.engine.rebuild_index()
+    web.memory.edit(note, FindReplace("7:50", "8:00"))
+    return number
+
+
+MEETING = note_url("notes", "Meeting.md")
+
+
+async def test_an_edit_outside_of_memory_is_an_entry_of_its_own_in_the_history(web, page):
+    meeting_edited_outside(web)
+    shown = plain(await page.see(f"{MEETING}?part=history"))
+    rows = r"edited it Meet.*Outside of memory.*Meet at 7: 40 50.*edited it Meet at 7: 30 40"
+    assert re.search(rows, re.sub(r"\s+", " ", shown))
+
+
+async def test_an_edit_outside_after_the_last_change_is_the_newest_entry_and_can_be_taken_back(
+    web, page
+):
+    web.memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
+    file = web.memory.home / "notes" / "Meeting.md"
+    file.write_text(file.read_text().replace("7:30", "7:50"))
+    html = await page.see(f"{MEETING}?part=history")
+    shown = re.sub(r"\s+", " ", plain(html))
+    assert re.search("Outside of memory.*7: 30 50.*wrote it", shown)
+    number = web.memory.log(limit=1)[0].number
+    assert 'value="restore_outside"' in html
+    await page.send(MEETING, do="restore_outside", after=str(number))
+    assert "Meet at 7:30." in file.read_text()
+
+
+async def test_a_note_read_by_agents_shows_no_edit_outside(web, page):
+    note = memory(web, "Ann likes tea.", category="people")
+    for _ in range(3):
+        web.memory.as_caller("claude", "mcp").read(note)
+    assert Upkeep(web.memory).fold() == 1
+    web.memory.tag(web.memory.memory_id(note.id), ["tea"], [])
+    shown = plain(await page.see(f"{note_url(note.project, note.path)}?part=history"))
+    assert "tagged" in shown
+    assert "Outside" not in shown
+
+
+async def test_restore_is_offered_only_where_the_text_changed(web, page):
+    note = web.memory.write(Draft("Tea at four.", project="notes", title="Tea"))
+    address = note_url("notes", "Tea.md")
+    await page.send(address, do="pin")
+    assert "Restore" not in await page.see(f"{address}?part=history")
+    web.memory.edit(note, FindReplace("four", "five"))
+    html = await page.see(f"{address}?part=history")
+    assert html.count("Restore the text before this") == 1
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-02-30", "soon"])
+async def test_a_day_that_the_calendar_cannot_show_is_refused_before_the_page_begins(
+    web, page, day
+):
+    answer = await page.client.get(f"/page/calendar?day={day}")
+    assert answer.status_code == 400
+    assert answer.text.count("<h1>") == 1
+    assert "a day is YYYY-MM-DD" in plain(answer.text)

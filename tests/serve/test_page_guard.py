@@ -10,8 +10,8 @@ from time import process_time
 import pytest
 
 from memoranda import Draft
+from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.note_text import LinkTargets, as_html
-from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import BODY
 from serve.web import Browser, bearer
 

@@ -13,7 +13,7 @@ from memoranda import Draft
 from memoranda.engine.served import log_of
 from memoranda.note.edit import FindReplace
 from memoranda.serve.page import agents, calendar, note_history, used
-from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.addresses import note_url
 
 pytestmark = pytest.mark.anyio
 

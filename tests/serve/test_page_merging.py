@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from memoranda import Draft
-from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.addresses import note_url
+from serve.test_page import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -123,8 +126,75 @@ async def test_of_two_people_of_one_name_in_two_projects_the_page_says_so(web, p
     address = note_url(ann.project, ann.path)
     which = await page.send(address, do="merge", other="Ann")
     assert which.status_code == 200
-    offered = re.findall(r'name="other" value="([^"]*)"', which.text)
-    assert sorted(offered) == ["notes/friends/Ann.md", "vault/people/Ann.md"]
-    shown = await page.send(address, do="merge", other="vault/people/Ann.md")
-    assert "They are in two projects: notes and vault" in shown.text
-    assert re.search(r'class="button main"[^>]*>Keep both', shown.text)
+    offered = re.findall(r'href="(/page/merge\?[^"]*)"', which.text)
+    named = {parse_qs(urlsplit(unescape(link)).query)["other"][0]: link for link in offered}
+    assert sorted(named) == ["notes/friends/Ann.md", "vault/people/Ann.md"]
+    shown = await page.see(unescape(named["vault/people/Ann.md"]))
+    assert "They are in two projects: notes and vault" in shown
+    assert re.search(r'class="button main"[^>]*>Keep both', shown)
+
+
+async def test_a_title_of_no_note_is_answered_beside_it_with_the_nearest_titles(web, page):
+    tea = note(web, "Tea", "At four.\n")
+    note(web, "Green tea ceremony", "x\n")
+    note(web, "Harbour", "x\n")
+    address = note_url(tea.project, tea.path)
+    answer = await page.send(address, do="merge", other="Gren tea ceremonie")
+    assert answer.status_code == 404
+    assert 'name="other" value="Gren tea ceremonie"' in answer.text
+    assert "No note has this title." in answer.text
+    offered = re.findall(r'href="/page/merge\?[^"]*">([^<]*)<', answer.text)
+    assert offered == ["Green tea ceremony"]
+
+
+async def test_the_history_says_which_note_was_merged_into_it(web, page):
+    tea, chai = note(web, "Tea", "At four.\n"), note(web, "Chai", "At five.\n")
+    await merged(page, tea, f"notes/{chai.path}")
+    shown = plain(await page.see(f"{note_url(tea.project, tea.path)}?part=history"))
+    assert "merged “Chai” into it" in shown
+
+
+async def test_two_chosen_notes_are_merged_either_way_round(web, page):
+    note(web, "Tea", "At four.\n")
+    note(web, "Chai", "At five.\n")
+    note(web, "Cake", "Plum.\n")
+    answer = await page.send("/page/bulk", ref="notes/Tea.md\nnotes/Chai.md", do="merge")
+    assert answer.status_code == 303
+    shown = await page.see(answer.headers["location"])
+    assert "of “Chai” go into “Tea”" in plain(shown)
+    (turned,) = re.findall(r'href="([^"]*)">The other way round', shown)
+    assert "of “Tea” go into “Chai”" in plain(await page.see(unescape(turned)))
+    for refs in ("notes/Tea.md", "notes/Tea.md\nnotes/Chai.md\nnotes/Cake.md"):
+        refused = await page.send("/page/bulk", ref=refs, do="merge")
+        assert refused.status_code == 400
+        assert "Choose two notes to merge them." in refused.text
+
+
+async def test_titles_are_offered_while_somebody_types_one(web, page):
+    tea = note(web, "Tea", "At four.\n")
+    note(web, "Green tea", "x\n")
+    note(web, "茶道入门", "x\n")
+    memory(web, "Tea is at five.")
+    for typed, titles in (
+        ("gre", ["Green tea"]),
+        ("tea", ["Tea", "Tea is at five.", "Green tea"]),
+        ("茶", ["茶道入门"]),
+        ("", []),
+        ("zzz", []),
+    ):
+        shown = await page.see(f"/page/titles?q={typed}")
+        assert re.findall('data-title="([^"]*)"', shown) == titles, typed
+    shown = await page.see(f"/page/titles?q=tea&not={tea.id}")
+    assert re.findall('data-title="([^"]*)"', shown) == ["Tea is at five.", "Green tea"]
+
+
+async def test_copies_of_one_memory_are_merged_though_they_have_one_id(web, page):
+    tea = memory(web, "Tea is at four.")
+    file = web.memory.home / "categories" / tea.path
+    copy = web.memory.home / "categories" / "lessons" / file.name
+    copy.parent.mkdir(exist_ok=True)
+    copy.write_text(file.read_text())
+    refs = [f"categories/{tea.path}", f"categories/lessons/{file.name}"]
+    answer = await page.send("/page/bulk", ref="\n".join(refs), do="merge")
+    shown = await page.see(answer.headers["location"])
+    assert "Merge these two?" in plain(shown)

@@ -9,7 +9,7 @@ import pytest
 
 from memoranda.clock import stamp
 from memoranda.jobs import reminders
-from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.repetition import repetition
 from serve.test_page import memory, plain
 

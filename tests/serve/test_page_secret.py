@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.note.edit import Append
-from memoranda.serve.page.rendering import id_url, note_url
+from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.wording import words
 from memoranda.text.gate import SECRET, default_rules
 from serve.test_page import memory, plain
@@ -77,7 +77,7 @@ async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
     shown = await followed(
         page, await page.send("/page/undo", change=str(web.memory.log()[0].number))
     )
-    assert "Taken back." in plain(shown.text)
+    assert "Taken back" in plain(shown.text)
     assert "Masked" not in plain(shown.text)
     web.memory.write(Draft("x", project="notes", title="House"))
     house = web.memory.find("House")
@@ -85,7 +85,7 @@ async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
         note_url(house.project, house.path), do="merge", other="Router", sure="yes"
     )
     shown = await followed(page, answer)
-    assert "Merged into" in plain(shown.text)
+    assert "Merged “Router” into “House”." in plain(shown.text)
     assert "Masked" not in plain(shown.text)
 
 
@@ -253,3 +253,41 @@ def test_what_a_secret_looks_like_is_said_in_chinese():
     reasons = {rule.why for rule in default_rules() if rule.kind == SECRET}
     assert len(reasons) > 30
     assert reasons - words("zh").keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("back", "way_back"),
+    [(None, "/page/note/notes/Tea.md"), ("/page/search?q=tea", "/page/search?q=tea")],
+)
+async def test_back_leads_from_the_question_about_a_secret_to_the_page_with_the_form(
+    web, page, back, way_back
+):
+    web.memory.write(Draft("At four.", project="notes", title="Tea"))
+    fields = {"do": "tag", "tags": "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"} | (
+        {"back": back} if back else {}
+    )
+    shown = await page.send(note_url("notes", "Tea.md"), **fields)
+    assert shown.status_code == 400
+    assert f'<a class="button quiet" href="{way_back}">Back</a>' in shown.text
+
+
+@pytest.mark.parametrize("category", ["", "knowledge"])
+async def test_lists_name_a_note_by_its_secret_neither_in_links_nor_in_addresses(
+    web, page, category
+):
+    project = {"project": "categories", "category": category} if category else {"project": "notes"}
+    note = web.memory.write(Draft(TEXT, **project))
+    await page.send(note_url(note.project, note.path), do="pin")
+    web.memory.write(Draft(f"[[{note.id}]] Copied: {TEXT}", project="notes", title="Copy"))
+    lists = ("/page", "/page/search", "/page/search?q=password", "/page/palette?q=password")
+    others = ("/page/titles?q=password", "/page/calendar", "/page/rail", "/page/graph?part=list")
+    for address in (*lists, *others):
+        shown = await page.see(address)
+        for link in re.findall(r"<a [^>]*>.*?</a>", shown, re.S):
+            words = re.sub("<small>.*?</small>", "", link)
+            # Only a memory is named by its text alone.
+            assert SECRET_WORD not in words, (address, words)
+            if category:
+                assert SECRET_WORD.lower() not in words.lower(), (address, words)
+    erase = await page.see(f"/page/id/{note.id}?part=erase")
+    assert SECRET_WORD.lower() not in erase.partition("<main")[2].lower()

@@ -16,11 +16,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.clock import Clock, microseconds, waits_at_most
-from memoranda.errors import Busy, MemorandaError, ProjectWarning
+from memoranda.errors import Busy, MemorandaError, ProjectWarning, StorageError
 from memoranda.index.index import Index
 from memoranda.index.rows import NotIndexable
 from memoranda.ledger.ledger import Ledger
@@ -697,12 +698,16 @@ class Freshness:
         """
         index = self._index
         left_out: set[str] = set()
+        changed_paths = {change.path for change in changes if change.old == change.path}
 
         def load(path: str) -> tuple[Note, Stamp] | None:
             """Read the note at a path, None if it is left out."""
             if path in left_out:
                 return None
-            return self._load(source, path)
+            loaded = self._load(source, path)
+            if loaded is not None and path in changed_paths:
+                self._keep_replaced(loaded[0])
+            return loaded
 
         is_applied = not changes
         while not is_applied:
@@ -722,6 +727,21 @@ class Freshness:
                     raise
                 left_out.add(error.path)
                 self._leave_out(source, error)
+
+    def _keep_replaced(self, note: Note) -> None:
+        """Keep the former text of a note that another program replaced, if a change wrote it.
+
+        The history needs it to tell what the other program changed. Only the index has it still.
+        """
+        # Entries may have a time to live, and then leave no text.
+        if note.project == KV_PROJECT:
+            return
+        text = self._index.notes.file_text(note.project, note.path, unless_etag=note.etag)
+        if text is None:
+            return
+        # A ledger that cannot be written to keeps no call from being answered.
+        with suppress(StorageError):
+            self._ledger.history.keep_written(text.encode("utf-8", "surrogateescape"))
 
     def _leave_out(self, source: Source, error: NotIndexable) -> None:
         """Record that a note is not in the index until its file changes, and why."""

@@ -281,7 +281,7 @@ class HistoryVerbs(NoteVerbs):
         try:
             info = self.memory_id(ref)
         except (NotFound, Ambiguous):
-            place = self._place_by_id(ref)
+            place = self.place_by_id(ref)
             if place is not None:
                 return place
             try:
@@ -359,7 +359,7 @@ class HistoryVerbs(NoteVerbs):
             )
         return next(iter(places_elsewhere), None)
 
-    def _place_by_id(self, ref: str) -> Location | None:
+    def place_by_id(self, ref: str) -> Location | None:
         """Return the last place of the memory whose id begins with `ref`. None if it is unknown.
 
         The name of a memory's file has the beginning of the id. So the history can find it.

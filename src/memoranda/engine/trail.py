@@ -136,6 +136,8 @@ class Trail:
         # The changes of `files`, by number.
         self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []
+        # The SHA-256 of the texts that were looked at.
+        self._remembered: set[str | None] = set()
         self.met: set[Location] = set()
         self._queue = _NumberQueue(ABOVE_ALL_NUMBERS)
         # The projects whose moves of folders are in the queue.
@@ -222,11 +224,20 @@ class Trail:
         return is_named_by_id and (touched.old is None or self._has_id(touched))
 
     def _remember_text(self, touched: Touched) -> None:
-        """Add the text that a step replaced to `texts`, and the ids in its header to `ids`.
+        """Add the kept texts of a step to `texts`, and the ids in their headers to `ids`.
 
-        Changes of files that are named by these ids are queued.
+        They are the text that it replaced, and the text that it wrote if another program replaced
+        that. Changes of files that are named by these ids are queued.
         """
-        data = self._kept_text(touched.old)
+        written = touched.new if touched.do == StepKind.PUT else None
+        for digest in (written, touched.old):
+            # The text that a change wrote is often the one that the next change replaced.
+            if digest not in self._remembered:
+                self._remembered.add(digest)
+                self._remember(touched, self._kept_text(digest))
+
+    def _remember(self, touched: Touched, data: bytes | None) -> None:
+        """Add a kept text of a step to `texts`, and the ids in its header to `ids`."""
         if data is None:
             return
         self.texts.append(data)

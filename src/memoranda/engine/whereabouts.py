@@ -98,6 +98,31 @@ def where_now(
     return None
 
 
+@verb
+def last_place_of_memory(memory: HistoryVerbs, id_start: str) -> Place | None:
+    """Return where the memory whose id begins with some digits is, or was last. None if unknown.
+
+    A memory into which it was merged is another one.
+    """
+    location = memory.place_by_id(id_start)
+    if location is None:
+        return None
+    project, path, _ = location
+    return project, path
+
+
+@verb
+def note_of_text(memory: HistoryVerbs, digest_start: str) -> NoteInfo | None:
+    """Return the note that has an older text, at its present place. None if it is gone or unknown.
+
+    digest_start: the first digits of the SHA-256 of the text.
+    """
+    place = memory.engine.ledger.history.place_of_text(digest_start)
+    if place is None:
+        return None
+    return where_now(memory, *place)
+
+
 def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
     """The note at a place now. None if no note is there."""
     with suppress(MemorandaError):

@@ -662,6 +662,22 @@ class NoteQueries(Queries):
         agent_notes = self._db.execute(sql, (json.dumps(list(rows)),))
         return [(row, who, iso(created)) for row, created, who in agent_notes]
 
+    def file_text(self, project: str, path: str, *, unless_etag: str) -> str | None:
+        """Return the text of the file at a path as it was indexed.
+
+        None if it was not indexed, or has this etag.
+        """
+        sql = (
+            "select n.etag, t.front || t.text from note n join text t on t.row = n.row"
+            f" where n.project = {_PROJECT} and n.path = ?"
+        )
+        row = self._db.execute(sql, (project, path)).fetchone()
+        if row is None:
+            return None
+        etag, text = row
+        is_known = (etag.hex() if isinstance(etag, bytes) else etag) == unless_etag
+        return None if is_known else str(text)
+
     def bodies(self, rows: Sequence[int]) -> dict[int, str]:
         """Return the text after the frontmatter of each of these rows."""
         sql = "select row, text from text where row in (select value from json_each(?))"

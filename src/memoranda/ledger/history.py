@@ -86,6 +86,11 @@ _REFERENCE = (
     "select 1 from step where old = :digest "
     f"union all select 1 from step where new = :digest and do = '{StepKind.LINES}' limit 1"
 )
+# A text that a change wrote is kept, too, once another program replaced it (`keep_written`).
+_MENTION = (
+    "select 1 from step where old = :digest "
+    "union all select 1 from step where new = :digest limit 1"
+)
 # Texts read together, each of at most a megabyte.
 _TEXTS_AT_A_TIME = 50
 # Changes looked at together when they are purged.
@@ -236,6 +241,23 @@ class History:
         for step in self._placed(where, (id_begin, project)):
             if step.touched.path.endswith(f"-{id_begin}.md"):
                 yield step
+
+    def place_of_text(self, digest_start: str) -> tuple[str, str] | None:
+        """Return the project and path of the latest change that replaced or wrote a text.
+
+        digest_start: the first digits of the SHA-256 of the text.
+        """
+        # "g" follows every digit that may come next.
+        bounds = {"first": digest_start, "end": f"{digest_start}g"}
+        row = self.database.row(
+            "select change, project, path from step where old >= :first and old < :end "
+            "union all select change, project, path from step where new >= :first and new < :end "
+            "order by change desc limit 1",
+            bounds,
+        )
+        if row is None:
+            return None
+        return row["project"], row["path"]
 
     def with_name_id(self, id_begin: str, before: int) -> list[int]:
         """Return the numbers below `before` of changes with a step on a file named by this id.
@@ -724,6 +746,16 @@ class History:
         with self.database.transaction(durable=durable) as connection:
             return self.keep_text(connection, data)
 
+    def keep_written(self, data: bytes) -> None:
+        """Keep a text that another program replaced, if a change wrote it. Raises StorageError.
+
+        The history has the texts that changes replace. It would lack this one.
+        """
+        digest = sha256(data)
+        sql = "select 1 from step where new = ? and do = ? limit 1"
+        if self.database.row(sql, (digest, StepKind.PUT)) and not self.has_text(digest):
+            self.keep_bytes(data, durable=False)
+
     def _is_sound(self, digest: str) -> bool:
         """Whether the file of the large text with this SHA-256 exists and is undamaged."""
         try:
@@ -883,17 +915,17 @@ class History:
         """Return the SHA-256 of the kept texts that no change refers to."""
         rows = self.database.rows(
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
-            f"and not exists (select 1 from step where new = t.sha256 and do = '{StepKind.LINES}')"
+            "and not exists (select 1 from step where new = t.sha256)"
         )
         digests = [row["sha256"] for row in rows]
         large: list[str] = []
         with suppress(FileNotFoundError):
             large = sorted(os.listdir(self._layout.texts))
-        return digests + [digest for digest in large if not self._is_referenced(digest)]
+        return digests + [digest for digest in large if not self._is_mentioned(digest)]
 
-    def _is_referenced(self, digest: str) -> bool:
-        """Whether a change refers to a kept text."""
-        return self.database.row(_REFERENCE, {"digest": digest}) is not None
+    def _is_mentioned(self, digest: str) -> bool:
+        """Whether a change replaced or wrote a kept text."""
+        return self.database.row(_MENTION, {"digest": digest}) is not None
 
     def referenced(self) -> set[str]:
         """Return the SHA-256 of the texts that changes refer to, kept or not."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from calendar import Calendar
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
 from typing import Any
 
 from starlette.responses import Response
@@ -119,9 +119,13 @@ def _month(text: str) -> date:
 def _day(text: str) -> date:
     """Return the day of a text such as `2026-11-28`. Raises InvalidInput."""
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD') from None
+        day = date.min
+    # At the ends of the calendar there is no day before, or after.
+    if day.year in (MINYEAR, MAXYEAR):
+        raise InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD')
+    return day
 
 
 def show(visit: Visit) -> Response:

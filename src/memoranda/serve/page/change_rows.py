@@ -21,7 +21,8 @@ from memoranda.engine.refusals import refused_undos
 from memoranda.engine.whereabouts import where_now
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
-from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.titles import MAX_CHARACTERS, title_of_path, title_of_revision
 from memoranda.serve.page.visit import HOME
 from memoranda.text.word_diff import SAME, Part
 
@@ -33,7 +34,6 @@ _OPENING = re.compile(r"\s*(?:[-*+]|#+)\s+(?:\[([^\[\]\n]{2,60})\]\s+)?")
 _LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # Lines of a row.
 _LINES = 3
-_MAX_LINE_CHARACTERS = 220
 # Characters of unchanged text that are shown before and after the changed words.
 _CONTEXT_CHARACTERS = 40
 # Lines of a difference that are examined for those that say something.
@@ -134,13 +134,8 @@ class RowWriter:
     def _title(self, change: Change, info: NoteInfo | None, revision: Revision | None) -> str:
         """Return the title of the note, or if it is gone its first line, or the name of its file."""
         if info is not None:
-            return info.title[:_MAX_LINE_CHARACTERS]
-        if revision is not None and (revision.before or revision.after):
-            text = differences.split(revision.after or revision.before or "")[1]
-            for line in text.splitlines():
-                if line.strip("# \t"):
-                    return line.strip("# \t")[:_MAX_LINE_CHARACTERS]
-        return change.path.rpartition("/")[2].removesuffix(".md")
+            return info.title[:MAX_CHARACTERS]
+        return title_of_revision(revision) or title_of_path(change.path)
 
     def _address(self, change: Change, info: NoteInfo | None) -> str:
         """Return the address of the note. If the note is gone, the address of the change."""
@@ -230,6 +225,6 @@ def _trimmed(line: Line) -> Line:
 
 def _cut(text: str) -> str:
     """Cut a text to the length of a line, with `…` at its end."""
-    if len(text) <= _MAX_LINE_CHARACTERS:
+    if len(text) <= MAX_CHARACTERS:
         return text
-    return f"{text[: _MAX_LINE_CHARACTERS - 1]}…"
+    return f"{text[: MAX_CHARACTERS - 1]}…"

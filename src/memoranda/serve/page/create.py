@@ -16,6 +16,7 @@ from memoranda.errors import InvalidInput, MemorandaError, SecretRefused, TimeRe
 from memoranda.jobs import reminders
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, REMINDERS, Draft
 from memoranda.query import split_list
+from memoranda.serve.page.drafts import draft_of
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.secret_question import FIELD, MASK
 from memoranda.serve.page.visit import HOME, Visit
@@ -28,6 +29,8 @@ _PROJECTS_OF_TOOLS = frozenset(("kv", "graph"))
 
 def show(visit: Visit) -> Response:
     """Show the form for a new note. A POST makes the note."""
+    if visit.fields.get("preview"):
+        return visit.html("new.html", **choices(visit) | {"draft": draft_of(visit)}, warning="")
     if visit.is_post:
         return _create_or_ask(visit)
     return visit.html("new.html", **choices(visit), warning="")
@@ -38,6 +41,7 @@ def choices(visit: Visit) -> dict[str, Any]:
     memory = visit.memory
     return {
         "fields": dict(visit.fields),
+        "draft": None,
         "categories": [name for name in CATEGORIES if name not in (INBOX, REMINDERS)],
         "projects": [
             project.name

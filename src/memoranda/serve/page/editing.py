@@ -16,9 +16,12 @@ from memoranda.documents import differences
 from memoranda.errors import InvalidInput, SecretRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.note import frontmatter
-from memoranda.note.markdown import listed_texts
-from memoranda.note.model import Note, united
+from memoranda.note.edit import SetKeys
+from memoranda.note.markdown import listed_texts, other_tag_keys
+from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS, Note, united
+from memoranda.query import split_list
 from memoranda.serve.page import create
+from memoranda.serve.page.drafts import draft_of
 from memoranda.serve.page.merging import BOTH, Merge, merge
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import writer_of
@@ -39,19 +42,30 @@ def form(
 
     text: the text in the form.
     base: the text of the note when the form was made.
-    values: further values of the template, for a conflict.
+    values: further values of the template, for a conflict or a preview.
     """
     _check_editable(note)
-    conflict_values = {"merged": None, "author": "", "difference": None} | values
+    further_values = {
+        "merged": None,
+        "author": "",
+        "difference": None,
+        "draft": None,
+        "checksum": note.checksum,
+    } | values
     header, body = apart(text)
+    properties, _ = differences.split(text)
+    title = properties.get("title")
     return visit.html(
         "edit.html",
         status,
         note=note,
+        title=title if isinstance(title, str) else "",
+        tags=", ".join(united(listed_texts(properties.get("tags")))),
+        is_memory=note.project in MEMORY_PROJECTS,
         header=header,
         text=body,
         base=base,
-        **conflict_values,
+        **further_values,
     )
 
 
@@ -83,7 +97,8 @@ def apart(text: str) -> tuple[str, str]:
 def typed(visit: Visit) -> str:
     """Return the text that was typed into the form: its fields `header`, if it was sent, and `text`.
 
-    After a conflict, it is the text of the field `mine`. Raises KeyError if neither was sent.
+    Its fields `title` and `tags` are in the header. After a conflict, it is the text of the field
+    `mine`. Raises KeyError if neither was sent.
     """
     if _MINE in visit.fields:
         return visit.fields[_MINE].replace("\r\n", "\n")
@@ -91,7 +106,39 @@ def typed(visit: Visit) -> str:
     text = visit.fields["text"].replace("\r\n", "\n")
     if header and not header.endswith("\n"):
         header += "\n"
-    return header + text
+    return _with_properties(visit, header + text)
+
+
+def _with_properties(visit: Visit, text: str) -> str:
+    """Return a text with the title and the tags of the form, as far as they were changed there.
+
+    Raises InvalidInput if the header of the text cannot be read.
+    """
+    keys: dict[str, Any] = {}
+    title = visit.text("title")
+    if title and title != visit.text("title_before"):
+        keys["title"] = title
+    tags = visit.text("tags")
+    if tags != visit.text("tags_before"):
+        header, _ = differences.split(text)
+        keys["tags"] = split_list(tags) or frontmatter.REMOVE
+        keys |= dict.fromkeys(other_tag_keys(header), frontmatter.REMOVE)
+    if not keys:
+        return text
+    try:
+        return SetKeys(keys, MEMORY_KEYS).apply(text).text
+    except ValueError:
+        raise InvalidInput(
+            "The properties in the file cannot be read. Mend them before you change title or tags."
+        ) from None
+
+
+def preview(visit: Visit, note: Note) -> Response:
+    """Show the form again with its text as it will look. Nothing is saved."""
+    # The form is about the text that the note had when it was first made.
+    base = visit.fields.get("base", "").replace("\r\n", "\n")
+    checksum = visit.fields.get("checksum", note.checksum)
+    return form(visit, note, typed(visit), base, draft=draft_of(visit), checksum=checksum)
 
 
 def decided(visit: Visit, theirs: str) -> str:

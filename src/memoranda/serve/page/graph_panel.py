@@ -11,6 +11,7 @@ from starlette.responses import Response
 from memoranda.engine.contents import content_of
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.grammar import LINKS_TO
+from memoranda.serve.page.addresses import noted
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
 
@@ -40,7 +41,7 @@ class RelatedNotes:
 def show(visit: Visit) -> Response:
     """Show the panel of the note in the field `note`."""
     memory = visit.memory
-    info = memory.find(visit.text("note"))
+    info = noted(memory, visit.text("note"))
     text = content_of(memory, info)[:_EXAMINED]
     edges = [*memory.outgoing(info)[:_MAX_LINKS], *memory.incoming(info, limit=_MAX_LINKS)]
     values: dict[str, Any] = {

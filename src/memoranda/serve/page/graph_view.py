@@ -20,13 +20,13 @@ from memoranda.engine.link_walk import neighbourhood, relations
 from memoranda.index.rows import NoteInfo, NotePlace, day_of
 from memoranda.query import Query
 from memoranda.serve.page import graph_panel
+from memoranda.serve.page.addresses import note_url, noted
 from memoranda.serve.page.graph_choice import (
     Pairs,
     group_of,
     groups_by_row,
     notes_that_matter,
 )
-from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.serve.page.wording import translated
@@ -70,7 +70,7 @@ def show(visit: Visit) -> Response:
         query_fields.setdefault("by", BY_LINKS)
     title = fields.get("cluster", "")
     if fields.get("note"):
-        title = memory.find(fields["note"]).title
+        title = noted(memory, fields["note"]).title
     return visit.html(
         "graph.html",
         fields=fields,
@@ -101,7 +101,7 @@ def drawing(visit: Visit) -> dict[str, Any]:
     fields = visit.fields
     limit = min(visit.number("limit", SHOWN) or SHOWN, MOST)
     if fields.get("note"):
-        return _around(visit, [memory.find(fields["note"])], limit)
+        return _around(visit, [noted(memory, fields["note"])], limit)
     if fields.get("q", "").strip() or any(fields.get(name) for name in _SEARCH_FIELDS):
         hits = memory.search(query_of(memory, fields), limit=HITS, explain=True)
         return _around(visit, [hit.note for hit in hits], limit, hits.total) | hits.bound

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
@@ -17,7 +17,7 @@ from memoranda.engine import MemorySession
 from memoranda.engine.attachments import conventions_of
 from memoranda.engine.telling import Telling
 from memoranda.engine.upkeep import Upkeep
-from memoranda.engine.whereabouts import where_now
+from memoranda.engine.whereabouts import Place, where_now
 from memoranda.errors import Ambiguous, Conflict, MemorandaError, NotFound, SecretRefused
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.model import (
@@ -29,13 +29,12 @@ from memoranda.note.model import (
     REMINDERS,
     Note,
 )
-from memoranda.serve.page import editing, note_actions, note_history, used
+from memoranda.serve.page import editing, erasing, merge_pages, note_actions, note_history, used
+from memoranda.serve.page.addresses import note_ref, note_url, place_at, place_of_id
 from memoranda.serve.page.calendar import SNOOZES, reminder_row
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
-from memoranda.serve.page.people import found_of, notes_called
+from memoranda.serve.page.people import found_of
 from memoranda.serve.page.programs import Opening, is_local, openings
-from memoranda.serve.page.rendering import note_url
-from memoranda.serve.page.review import panes_of, say_the_same
 from memoranda.serve.page.visit import HOME, Visit
 
 # Links listed in each direction.
@@ -43,8 +42,6 @@ _MAX_LINKS = 100
 # Links of a direction that are shown above "more".
 _LINKS_SHOWN = 12
 _AMBIGUOUS = "ambiguous"
-# Before a note is erased, notes with the same words are named: at most this many.
-_MAX_NAMED = 8
 # The address of a link in the text as it is shown.
 _HREF = re.compile(r'href="([^"]*)"')
 # Notes that are offered for an ambiguous name.
@@ -65,13 +62,12 @@ def find(visit: Visit) -> Response:
     return RedirectResponse(note_url(info.project, info.path), 303)
 
 
-def _place(visit: Visit) -> tuple[str, str]:
+def _place(visit: Visit) -> Place:
     """Return the project and the path of the note in the address of the request."""
     parameters = visit.request.path_params
     if "id" in parameters:
-        info = visit.memory.find(parameters["id"])
-        return info.project, info.path
-    return parameters["project"], parameters["path"]
+        return place_of_id(visit.memory, parameters["id"])
+    return place_at(visit.memory, parameters["project"], parameters["path"])
 
 
 def show(visit: Visit) -> Response:
@@ -88,15 +84,22 @@ def show(visit: Visit) -> Response:
         info = visit.memory.find(_place(visit))
     except NotFound:
         return _elsewhere(visit)
+    if part_name is None and _is_of_former_place(visit, info):
+        return _redirected(visit, info)
+    return _part(visit, info, part_name)
+
+
+def _part(visit: Visit, info: NoteInfo, part_name: str | None) -> Response:
+    """Return the page of a note, or another view of it (see `show`)."""
     if part_name in ("text", "download"):
         return _file(visit, info, part_name == "download")
     if part_name == "used":
         return used.of_note(visit, info)
+    if part_name == "erase":
+        return erasing.form(visit, info)
     note = visit.memory.read(info, count=False)
     if part_name == "edit":
         return editing.form(visit, note, note.text, note.text)
-    if part_name == "erase":
-        return _erase_form(visit, info)
     return _page(visit, info, note)
 
 
@@ -133,7 +136,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         until=str(note.header.get("valid_until") or ""),
         has_until=note.project in MEMORY_PROJECTS or not memory.holds_entities(note.project),
         folder=note.path.rpartition("/")[0],
-        ref=f"{note.project}/{note.path}",
+        ref=note_ref(note.project, note.path),
         reminder=reminder_row(memory, info) if info.category == REMINDERS else None,
         snoozes=SNOOZES,
         claim=Telling.CLAIM.value,
@@ -204,11 +207,23 @@ def _elsewhere(visit: Visit) -> Response:
     """
     info = where_now(visit.memory, *_place(visit))
     if info is not None:
-        address = note_url(info.project, info.path)
-        if visit.fields.get("done"):
-            address += f"?done={quote(visit.fields['done'])}"
-        return RedirectResponse(address, 302)
+        return _redirected(visit, info)
     return note_history.show(visit, _place(visit), is_gone=True)
+
+
+def _redirected(visit: Visit, info: NoteInfo) -> Response:
+    """Redirect to the address of a note."""
+    address = note_url(info.project, info.path)
+    if visit.fields.get("done"):
+        address += f"?done={quote(visit.fields['done'])}"
+    return RedirectResponse(address, 302)
+
+
+def _is_of_former_place(visit: Visit, info: NoteInfo) -> bool:
+    """Whether the address of the request names another place of a memory than the present one."""
+    is_memory = visit.request.path_params.get("project") in MEMORY_PROJECTS
+    address = note_url(info.project, info.path)
+    return is_memory and unquote(address) != str(visit.request.scope["path"])
 
 
 def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
@@ -221,74 +236,64 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
 
 def _changed(visit: Visit) -> Response:
     """Carry out the action of a form, then redirect to the page of the note, where it is then."""
-    memory = visit.memory
-    action = visit.fields.get("do", "")
     place = _place(visit)
+    action = visit.fields.get("do", "")
     if action == "restore":
-        memory.restore("/".join(place), change=visit.number("change", 0))
+        visit.memory.restore("/".join(place), change=visit.number("change", 0))
         return visit.back(note_url(*place))
-    try:
-        info = memory.find(place)
-    except NotFound:
-        moved = where_now(memory, *place, only_same=True)
-        if moved is None and action == "edit" and visit.fields.keys() & {"text", "mine"}:
-            return editing.gone(visit, place)
-        if moved is None:
-            raise
-        # Upkeep or somebody else moved it while the page was open: it is the same note.
-        info = moved
-    if action == "erase":
-        return _erase(visit, info)
-    if action == "merge" and visit.fields.get("sure") != "yes":
-        return _merge_form(visit, info)
-    try:
-        new_place = note_actions.act(visit, info)
-    except Conflict:
-        if action != "edit":
-            raise
-        return editing.conflict(visit, info)
-    except SecretRefused as refused:
-        if action != "edit":
-            raise
-        return editing.with_secret(visit, info, refused)
-    target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)
-    return visit.back(target)
+    info = _note_to_change(visit, place)
+    if info is None:
+        return editing.gone(visit, place)
+    question = _question(visit, info)
+    if question is not None:
+        return question
+    if action == "edit":
+        return _edited(visit, info)
+    return _acted(visit, info)
 
 
-def _merge_form(visit: Visit, info: NoteInfo) -> Response:
-    """Ask whether to merge the note that the field `other` names into a note.
+def _note_to_change(visit: Visit, place: Place) -> NoteInfo | None:
+    """Return the note at a place, or where it is by now.
 
-    Shows both with their differences. If several notes have the name, shows a choice.
+    None if it is gone, and a form for editing has a text that must not be lost. Otherwise raises
+    NotFound if it is gone.
     """
     memory = visit.memory
-    named = notes_called(memory, visit.text("other"))
-    infos = [candidate for candidate in named if candidate.row != info.row]
-    if len(infos) > 1:
-        return visit.html("merge_which.html", note=info, infos=infos)
-    if infos:
-        other_note = infos[0]
-    else:
-        # It is named by its path or id.
-        other_note = note_actions.other_of_merge(visit, info)
-    notes = [memory.read(note, count=False) for note in (info, other_note)]
-    return visit.html(
-        "merge.html",
-        note=info,
-        other=other_note,
-        panes=panes_of(notes),
-        is_same=say_the_same(notes),
-    )
+    try:
+        return memory.find(place)
+    except NotFound:
+        # Upkeep or somebody else moved it while the page was open: it is the same note.
+        moved = where_now(memory, *place, only_same=True)
+        is_text_typed = bool(visit.fields.keys() & {"text", "mine"})
+        if moved is None and not (visit.fields.get("do") == "edit" and is_text_typed):
+            raise
+        return moved
 
 
-def _erase(visit: Visit, info: NoteInfo) -> Response:
-    """Erase a note from the files and the history, or ask whether to do so."""
-    memory = visit.memory
-    if visit.fields.get("sure") != "yes":
-        return _erase_form(visit, info)
-    return visit.html("erased.html", done=memory.erase(info))
+def _question(visit: Visit, info: NoteInfo) -> Response | None:
+    """Return what is shown before an action is carried out. None if nothing is asked first."""
+    action = visit.fields.get("do")
+    if action == "erase":
+        return erasing.erase(visit, info)
+    if action == "merge" and visit.fields.get("sure") != "yes":
+        return merge_pages.ask(visit, info)
+    if action == "edit" and visit.fields.get("preview"):
+        return editing.preview(visit, visit.memory.read(info, count=False))
+    return None
 
 
-def _erase_form(visit: Visit, info: NoteInfo) -> Response:
-    """Ask whether to erase a note. Says what would go, and which notes have the same words."""
-    foretold = visit.memory.erase(info, dry_run=True)
-    return visit.html("erase.html", note=info, foretold=foretold, most_named=_MAX_NAMED)
+def _edited(visit: Visit, info: NoteInfo) -> Response:
+    """Save the text of a form. If it is in conflict or has a secret, show the form again."""
+    try:
+        return _acted(visit, info)
+    except Conflict:
+        return editing.conflict(visit, info)
+    except SecretRefused as refused:
+        return editing.with_secret(visit, info, refused)
+
+
+def _acted(visit: Visit, info: NoteInfo) -> Response:
+    """Do the action of a form to a note, then redirect to its page, where it is then."""
+    new_place = note_actions.act(visit, info)
+    target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)
+    return visit.back(target)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from memoranda import documents
 from memoranda.engine.memory_links import header_time
@@ -22,11 +23,13 @@ from memoranda.note.frontmatter import REMOVE
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.note.names import Looseness
 from memoranda.query import split_list
-from memoranda.serve.page import editing
+from memoranda.serve.page import editing, note_history
+from memoranda.serve.page.addresses import note_ref, noted
 from memoranda.serve.page.visit import HOME, Visit
 
 # Notes of one bulk action, which is a single change.
 _MAX_NOTES_AT_ONCE = 200
+_NOTES_OF_MERGE = 2
 
 Action = Callable[[Visit, NoteInfo], Any]
 """Does something to a note. It may return the note that is left, if that is another one."""
@@ -108,7 +111,7 @@ def other_of_merge(visit: Visit, info: NoteInfo) -> NoteInfo:
     ref = visit.text("other")
     if not ref:
         raise InvalidInput("Name the other note.")
-    other_note = visit.memory.find(ref, looseness=Looseness.CASE)
+    other_note = noted(visit.memory, ref, looseness=Looseness.CASE)
     if other_note.row == info.row:
         raise InvalidInput("A note cannot be merged into itself. Name another one.")
     return other_note
@@ -134,6 +137,7 @@ ACTIONS: Mapping[str, Action] = {
     "archive": lambda visit, info: archive_named(visit.memory, [info.id]) and None,
     "bring_back": lambda visit, info: visit.memory.bring_back(info) and None,
     "delete": _delete,
+    "restore_outside": note_history.restore_before_outside_edit,
     "erase": lambda visit, info: visit.memory.erase(info) and None,
 }
 """The actions that a form, or `/api/note`, may ask for, by name."""
@@ -152,8 +156,18 @@ def at_once(visit: Visit) -> Response:
         raise InvalidInput(f"At most {_MAX_NOTES_AT_ONCE} notes at once.")
     memory = visit.memory
     infos = [memory.find(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
+    if action == "merge":
+        return _two_to_merge(infos)
     _together(visit, action, infos)
     return visit.back(visit.fields.get("back") or f"{HOME}/search")
+
+
+def _two_to_merge(infos: Sequence[NoteInfo]) -> Response:
+    """Lead to the question whether to merge two notes. Raises InvalidInput if they are not two."""
+    if len(infos) != _NOTES_OF_MERGE:
+        raise InvalidInput("Choose two notes to merge them.")
+    note, other = (note_ref(info.project, info.path) for info in infos)
+    return RedirectResponse(f"{HOME}/merge?{urlencode({'note': note, 'other': other})}", 303)
 
 
 def _together(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:
@@ -174,7 +188,7 @@ def _together(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:
         memories = [info.id for info in infos if info.project in MEMORY_PROJECTS]
         upgrade_named(memory, memories, visit.fields.get("category", ""))
     else:
-        raise InvalidInput("`do` must be one of delete, archive, pin, tag, category")
+        raise InvalidInput("`do` must be one of delete, archive, pin, tag, category, merge")
 
 
 def as_json(visit: Visit) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from starlette.responses import Response
@@ -13,13 +14,19 @@ from memoranda.documents.differences import Difference
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision
+from memoranda.engine.outside_edits import OutsideEdit, outside_edits
 from memoranda.engine.refusals import refused_undos
 from memoranda.engine.whereabouts import Place, PlacedChange, history_through_moves
-from memoranda.errors import NotFound
+from memoranda.errors import MemorandaError, NotFound, NotInHistory
+from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
+from memoranda.note.edit import Rewrite
 from memoranda.serve.page.change_rows import undone_in
 from memoranda.serve.page.paging import part
+from memoranda.serve.page.secret_question import have_secret
+from memoranda.serve.page.titles import title_of_path, title_of_revision
 from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.wording import translated
 from memoranda.serve.page.writers import is_upkeep
 
 # Changes on one page of the history.
@@ -40,7 +47,10 @@ def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
     listed = part(newest_steps[offset:], offset, _CHANGES_PER_PAGE)
     if is_gone and not listed.rows:
         raise NotFound(path, project)
-    listed = replace(listed, rows=_rows(visit.memory, listed.rows, place))
+    # Finding the note takes in what an editor saved, and keeps the text that it replaced.
+    title = _title(visit, place, newest_steps)
+    rows = _rows(visit.memory, listed.rows, place, is_newest=offset == 0)
+    listed = replace(listed, rows=rows)
     return visit.part_or_page(
         "history.html",
         "gone.html",
@@ -48,15 +58,36 @@ def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
         listed=listed,
         project=project,
         path=path,
+        title=title,
         is_gone=is_gone,
     )
 
 
-def _rows(memory: MemorySession, steps: Sequence[PlacedChange], place: Place) -> list[Document]:
+def _title(visit: Visit, place: Place, steps: Sequence[PlacedChange]) -> str:
+    """Return the title of the note that is, or was last, at a place. It is neutral with a secret."""
+    memory = visit.memory
+    with suppress(MemorandaError):
+        return visit.title_of(memory.read(memory.find(place), count=False))
+    for step in steps:
+        for revision in memory.revisions(step.change.number):
+            if _is_about(revision, step.place):
+                if have_secret(memory, [revision]):
+                    return translated(visit.language, "A note with a secret")
+                return title_of_revision(revision)
+    return title_of_path(place[1])
+
+
+def _rows(
+    memory: MemorySession, steps: Sequence[PlacedChange], place: Place, *, is_newest: bool
+) -> list[Document]:
     """Return the rows for some changes of the note that is, or was last, at a place.
 
-    A row is the document of a change, and:
+    is_newest: whether they are the newest changes.
 
+    Edits outside of memoranda have rows of their own (`_outside_row`). Another row is the document
+    of a change, and:
+
+    is_outside: False.
     is_upkeep: whether a job of upkeep made it.
     moved_from, moved_to: the folders between which the change moved the note. "" if it did not.
     differences: what it changed in the note.
@@ -64,28 +95,86 @@ def _rows(memory: MemorySession, steps: Sequence[PlacedChange], place: Place) ->
     may_undo: whether it can be taken back now.
     may_restore: whether the text before it can be restored.
     undoes: the number of the change that it undid, or None.
+    merged: the title of the note that it merged into this one. "" if it merged none.
     """
     changes = [step.change for step in steps]
     undone = undone_in(changes)
     refusals = refused_undos(memory, [change.number for change in changes])
     revisions = memory.revisions_of(changes)
+    edits = outside_edits(memory, steps, revisions, is_newest=is_newest)
     rows = []
     for step in steps:
         change = step.change
         moved_from, moved_to = _folders_of_move(step)
+        if change.number in edits:
+            rows.append(_outside_row(edits[change.number], may_restore=step.place == place))
+        step_differences = _differences(step, revisions[change.number])
+        # A restore of the text would change nothing after a pin, or undo a tag.
+        changed_text = any(
+            difference.lines or difference.is_text_lost for difference in step_differences
+        )
         row = {
+            "is_outside": False,
             "is_upkeep": is_upkeep([change]),
             "moved_from": moved_from,
             "moved_to": moved_to,
-            "differences": _differences(step, revisions[change.number]),
+            "differences": step_differences,
             "is_undone": change.number in undone,
             "may_undo": change.number not in undone and change.number not in refusals,
             # The text of an earlier place would be restored at that place.
-            "may_restore": step.place == place and _has_text_before(change, place),
+            "may_restore": changed_text and step.place == place and _has_text_before(change, place),
             "undoes": change.undoes,
+            "merged": _title_merged(memory, step, revisions[change.number]),
         }
         rows.append(documents.change(change) | row)
     return rows
+
+
+def _title_merged(memory: MemorySession, step: PlacedChange, revisions: Sequence[Revision]) -> str:
+    """Return the title of the note that a change merged into the note. "" if it merged none.
+
+    A title with a secret is left out.
+    """
+    if step.change.verb != "merge":
+        return ""
+    for revision in revisions:
+        is_other = revision.after is None and not _is_about(revision, step.place)
+        if is_other and not have_secret(memory, [revision]):
+            return title_of_revision(revision)
+    return ""
+
+
+def _outside_row(edit: OutsideEdit, *, may_restore: bool) -> Document:
+    """Return the row for an edit outside of memoranda.
+
+    may_restore: whether the text before it can be restored at its place.
+    """
+    difference = Difference(is_text_lost=True)
+    if edit.text_before is not None and edit.text_after is not None:
+        difference = differences.between(edit.text_before, edit.text_after)
+    return {
+        "is_outside": True,
+        "after": edit.after,
+        "since": edit.since,
+        "time": edit.time,
+        "is_latest": edit.is_latest,
+        "differences": [difference],
+        "may_restore": may_restore and bool(difference.lines),
+    }
+
+
+def restore_before_outside_edit(visit: Visit, info: NoteInfo) -> None:
+    """Give a note the text that it had before an edit outside of memoranda.
+
+    The field `after` has the number of the last change before the edit.
+    """
+    memory = visit.memory
+    number = visit.number("after", 0)
+    for revision in memory.revisions(number):
+        if _is_about(revision, (info.project, info.path)) and revision.after is not None:
+            memory.edit(info, Rewrite(revision.after), checksum=info.checksum)
+            return
+    raise NotInHistory(f"#{number}")
 
 
 def _folders_of_move(step: PlacedChange) -> tuple[str, str]:

@@ -10,14 +10,22 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
-from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memoranda.serve.page import note_text
+from memoranda.serve.page.addresses import id_url, note_ref, note_url
+from memoranda.serve.page.property_words import point_in_time, property_name, property_value
 from memoranda.serve.page.repetition import repetition
 from memoranda.serve.page.static_files import static_url
+from memoranda.serve.page.titles import (
+    folder_of,
+    place_of,
+    time_put_off_to,
+    title_of_path,
+    title_of_revision,
+)
 from memoranda.serve.page.wording import (
     COLON,
     LANGUAGES,
@@ -45,16 +53,6 @@ from memoranda.serve.page.writers import (
     writing_agent,
 )
 from memoranda.text.unicode import flat, visible
-
-
-def note_url(project: str, path: str) -> str:
-    """Return the address of a note's page."""
-    return "/page/note/" + quote(f"{project}/{path}", safe="/", errors="replace")
-
-
-def id_url(note_id: str) -> str:
-    """Return the address of a note's page by its id. Its path may have words nobody should see."""
-    return "/page/id/" + quote(note_id, safe="", errors="replace")
 
 
 def first_line(text: str, max_characters: int = 160) -> str:
@@ -95,6 +93,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "note_url": note_url,
         "id_url": id_url,
+        "note_ref": note_ref,
         "static_url": static_url,
         "languages": LANGUAGES,
         "colour_of": colour_of,
@@ -112,6 +111,11 @@ def _environment() -> Environment:
         "program": program_of,
         "is_upkeep": lambda change: is_upkeep([change]),
         "bytes": shown_size,
+        "put_off_to": time_put_off_to,
+        "title_of_path": title_of_path,
+        "title_of_revision": title_of_revision,
+        "folder_of": folder_of,
+        "place_of": place_of,
     }
     return environment
 
@@ -148,6 +152,17 @@ def render_frame(template: str, language: str, **values: Any) -> str:
     return frame + MAIN
 
 
+def _titled(visit: Any, title: str) -> str:
+    """Return a title as lists show it: with its secrets masked.
+
+    visit: the request, whose memory has the rules for secrets. None for a page without a memory.
+    """
+    if visit is None:
+        return title
+    masked: str = visit.memory.gate_rules().redacted(title)
+    return masked
+
+
 def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the functions and filters that depend on the language and the reader's clock."""
     zone = values.get("zone")
@@ -171,5 +186,9 @@ def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
         "short_day": lambda date: short_day(language, date, now.year),
         "date_words": lambda date: date_words(language, date),
         "month_words": lambda date: month_words(language, date),
+        "titled": partial(_titled, values.get("visit")),
+        "property_name": partial(property_name, language),
+        "property_value": lambda key, value: property_value(language, key, value, now, zone),
+        "point": lambda at: point_in_time(language, at, now, zone),
         "heading_of_day": lambda at: heading_of_day(language, at, now, zone),
     }

@@ -24,7 +24,7 @@ from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hit
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.query import Query, day, parse
-from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import writer_of, writing_agent
 from memoranda.transcripts.search import TraceHit
@@ -113,7 +113,7 @@ def show(visit: Visit) -> Response:
     hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
     listed = documents.hits(hits, offset)
     for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
-        row |= shown(hit) | {"number": number}
+        row |= shown(memory, hit) | {"number": number}
     if why and visit.is_part:
         return visit.html("why.html", row=_explained_row(listed, why))
     values: dict[str, Any] = {
@@ -194,8 +194,8 @@ def as_json(visit: Visit) -> dict[str, Any]:
     }
 
 
-def shown(hit: Hit) -> dict[str, Any]:
-    """Return what the page shows of a hit besides its document.
+def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
+    """Return what the page shows of a hit besides its document. Secrets in its title are masked.
 
     title_pieces, pieces: the title and the passage in pieces: whether a piece is a word of the
         query, and its text. `pieces` is empty if the passage only repeats the title.
@@ -204,6 +204,7 @@ def shown(hit: Hit) -> dict[str, Any]:
     info = hit.note
     words = sorted({*hit.words, *hit.spelled} - {""})
     named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
+    title = memory.gate_rules().redacted(info.title)
     return {
         "url": note_url(info.project, info.path),
         "writer": writer_of(info),
@@ -213,7 +214,7 @@ def shown(hit: Hit) -> dict[str, Any]:
         "about": info.date,
         "is_archived": info.project.startswith("."),
         "is_from_elsewhere": info.source is not None and info.source not in info.provenance.who,
-        "title_pieces": _pieces(words, info.title[:_MAX_TITLE_CHARACTERS]),
+        "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS]),
         "pieces": _pieces(words, readable_passage(hit.passage, info.title)),
         "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
         "remarks": [remark for remark in hit.why if remark not in named_elsewhere],

@@ -23,7 +23,6 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.engine import MemorySession
 from memoranda.engine.access_table import AccessRefused
-from memoranda.engine.write_gate import RESTORING
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, FIRST_OF_MACHINE, Change
@@ -31,30 +30,31 @@ from memoranda.note.model import Note
 from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
+from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.framing import framed
-from memoranda.serve.page.rendering import id_url, note_url, render, render_frame
+from memoranda.serve.page.rendering import render, render_frame
 from memoranda.serve.page.secret_question import (
     FIELD,
     SecretQuestion,
-    have_secret,
     holds_secret,
-    masked_in,
     mode_for,
     question_of,
 )
+from memoranda.serve.page.toasts import toast_of
 from memoranda.serve.page.wording import first_weekday_of, language_of, translated
 
 if TYPE_CHECKING:
     from memoranda.serve.sessions import McpSession
 
 HOME = "/page"
+_NOTE_PAGES = (f"{HOME}/note/", f"{HOME}/id/")
 BODY = 8 << 20
 """Bytes that a form may have: a note of 1 MiB before and after the edit, of which each byte may be
 sent as three."""
 PART_HEADER = "x-part"
 """The header by which a script of the page asks for a part of a page."""
 DONE = "done"
-"""The field of an address that names the change that was just made, for `Visit._toast`."""
+"""The field of an address that names the change that was just made, for the message of the next page."""
 # The HTTP status of each error. Any other error is the client's fault: 400.
 _STATUS = {
     "not_found": 404,
@@ -79,8 +79,6 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-# Texts of a change that are looked at for a secret before the page names it.
-_MAX_TOAST_TEXTS = 20
 # Digits that a number in an address or a form may have, as the number of a change.
 _MAX_DIGITS = len(str(FIRST_OF_MACHINE))
 # Characters of one field of an address. The arguments of tools have the same limit.
@@ -173,10 +171,9 @@ class Visit:
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         """Render a template with `values` as the answer."""
-        toast = self._toast()
+        change = self._change_just_made()
+        toast = None if change is None else toast_of(self.memory, change)
         values |= self._values() | {"toast": toast}
-        if toast is not None:
-            values |= self._toast_values(toast)
         return HTMLResponse(render(template, self.language, **values), status)
 
     def frame(self, template: str) -> str:
@@ -203,16 +200,22 @@ class Visit:
         is_final: whether the change cannot be undone. Then nothing is said or offered.
         """
         target = self.fields.get("back", "") if to is None else to
-        # The field could lead to another site.
-        is_own_address = target == HOME or target.startswith((f"{HOME}/", f"{HOME}?"))
-        if not is_own_address:
-            target = HOME
-        path, _, query = target.partition("?")
+        path, _, query = (target if _is_own(target) else HOME).partition("?")
         address = without(path, query, (DONE,))
         if self.memory.changed and not is_final:
             joint = "&" if "?" in address else "?"
             address += f"{joint}{urlencode({DONE: self._signed(self.memory.changed)})}"
         return RedirectResponse(address, 303)
+
+    @property
+    def way_back(self) -> str:
+        """The address of the page with the form that was sent."""
+        target = self.fields.get("back", "")
+        if _is_own(target):
+            return target
+        path = str(self.request.url.path)
+        # Only the page of a note is at the address to which its forms are sent.
+        return path if path.startswith(_NOTE_PAGES) else HOME
 
     def _signed(self, number: int) -> str:
         """Return the number of a change with a signature: `17.0f3b…`.
@@ -221,7 +224,7 @@ class Visit:
         """
         return f"{number}.{digest(f'{DONE} {self.csrf} {number}')[:16]}"
 
-    def _toast(self) -> Change | None:
+    def _change_just_made(self) -> Change | None:
         """Return the change that was just made, which the field DONE of the address names.
 
         None without such a field, or unless this page signed it.
@@ -241,16 +244,6 @@ class Visit:
             return None
         return change
 
-    def _toast_values(self, toast: Change) -> dict[str, Any]:
-        """Return the words of the message about a change that was just made."""
-        revisions = self.memory.revisions(toast.number, limit=_MAX_TOAST_TEXTS)
-        name = toast.path.rpartition("/")[2].removesuffix(".md")
-        # A file may be named by its secret.
-        if have_secret(self.memory, revisions):
-            name = ""
-        masked = [] if toast.verb in RESTORING else list(masked_in(self.memory, revisions))
-        return {"toast_name": name, "masked": masked}
-
     def note_address(self, note: Note | NoteInfo) -> str:
         """Return the address of a note's page. It has the id in the place of a name with a secret."""
         text = self.memory.read(note, count=False).text
@@ -267,6 +260,11 @@ class Visit:
     def ask_about(self, refused: SecretRefused, *, is_maskable: bool | None = None) -> None:
         """Have the next page ask about a secret that was refused (see `question_of`)."""
         self.secret = question_of(self.memory, self.fields, refused, is_maskable=is_maskable)
+
+
+def _is_own(target: str) -> bool:
+    """Whether an address is one of the page. A field could lead to another site."""
+    return target == HOME or target.startswith((f"{HOME}/", f"{HOME}?"))
 
 
 def without(path: str, query: str, names: Iterable[str]) -> str:

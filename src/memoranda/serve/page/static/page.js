@@ -3,10 +3,12 @@ import { onReturn } from "./connection.js";
 import { begin } from "./cards.js";
 import { followTyping, keepsUnsaved, submitted } from "./forms.js";
 import { isBegun } from "./keep.js";
+import { followDrafts } from "./drafts.js";
 import { listen } from "./live.js";
 import { announce, fill, renewRail, walkInside } from "./parts.js";
 import { listenToKeys } from "./keys.js";
 import { openPalette } from "./palette.js";
+import { offerTitles } from "./titles.js";
 
 const toast = document.getElementById("toast");
 
@@ -55,6 +57,8 @@ if (live) listen(live);
 if (toast?.textContent.trim()) announce(toast.innerHTML);
 listenToKeys();
 openPalette();
+offerTitles();
+followDrafts();
 tidyAddress();
 begin();
 afterPaint(startAgain);

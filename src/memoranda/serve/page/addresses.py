@@ -1,0 +1,126 @@
+"""Makes the addresses of notes' pages, and finds the note at an address.
+
+The file of a memory is named by the beginning of its text, and by its id: `people/ann-1a2b3c4d.md`.
+An address must not repeat the text, which may be a secret, so it has the id alone:
+`people/1a2b3c4d`. Another path with a secret is replaced by its hash: `~0a1b2c3d4e5f6071`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import sha256
+from urllib.parse import quote
+
+from memoranda.engine import MemorySession
+from memoranda.engine.whereabouts import Place, last_place_of_memory
+from memoranda.errors import Ambiguous, MemorandaError, NotFound
+from memoranda.index.rows import NoteInfo
+from memoranda.note.model import MEMORY_PROJECTS
+from memoranda.note.names import Looseness
+from memoranda.query import Query
+from memoranda.text.gate import SECRET, default_rules
+
+# The name of a memory's file, with the first digits of its id.
+_NAME_OF_MEMORY = re.compile(r"[^/]*-([0-9a-f]{8})\.md$")
+_ID = re.compile(r"[0-9a-f]{8}")
+_HASH_DIGITS = 16
+_HASH = re.compile(r"~[0-9a-f]{16}")
+
+
+@lru_cache(maxsize=20_000)
+def short_path(project: str, path: str) -> str:
+    """Return a path as addresses have it: `people/ann-1a2b3c4d.md` of a memory is `people/1a2b3c4d`."""
+    if project in MEMORY_PROJECTS:
+        return _NAME_OF_MEMORY.sub(r"\1", path)
+    if default_rules().find(path, SECRET):
+        return _hashed(path)
+    return path
+
+
+def _hashed(path: str) -> str:
+    digest = sha256(path.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"~{digest[:_HASH_DIGITS]}"
+
+
+def note_ref(project: str, path: str) -> str:
+    """Return how a field of an address names a note (see `noted`)."""
+    return f"{project}/{short_path(project, path)}"
+
+
+def note_url(project: str, path: str) -> str:
+    """Return the address of a note's page."""
+    return "/page/note/" + quote(note_ref(project, path), safe="/", errors="replace")
+
+
+def id_url(note_id: str) -> str:
+    """Return the address of a note's page by its id. Its path may have words nobody should see."""
+    return "/page/id/" + quote(note_id, safe="", errors="replace")
+
+
+def place_at(memory: MemorySession, project: str, path: str) -> Place:
+    """Return the place of the note whose address has a path (see `short_path`).
+
+    It may be gone, or elsewhere now.
+    """
+    if _HASH.fullmatch(path):
+        return project, _path_of_hash(memory, project, path)
+    folder, _, name = path.rpartition("/")
+    if project not in MEMORY_PROJECTS or not _ID.fullmatch(name):
+        return project, path
+    infos = _notes_of_id(memory, name)
+    here = [info for info in infos if (info.project, _folder(info)) == (project, folder)]
+    for info in [*here, *infos]:
+        return info.project, info.path
+    return last_place_of_memory(memory, name) or (project, path)
+
+
+def _path_of_hash(memory: MemorySession, project: str, hashed: str) -> str:
+    """Return the path that a hash replaces. The hash itself if no note of the project has it."""
+    # Hardly any path has a secret, so looking at all of them is fast enough.
+    infos, _ = memory.list(Query(projects=(project,)), limit=0)
+    return next((info.path for info in infos if _hashed(info.path) == hashed), hashed)
+
+
+def place_of_id(memory: MemorySession, note_id: str) -> Place:
+    """Return the place of the note with an id, or of a gone one in the history. Raises NotFound."""
+    for info in _notes_of_id(memory, note_id):
+        return info.project, info.path
+    place = last_place_of_memory(memory, note_id)
+    if place is None:
+        raise NotFound(note_id)
+    return place
+
+
+def noted(memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
+    """Return the note that a field of an address names. Raises the errors of `find`.
+
+    looseness: how much a name may differ from the note's own name.
+    """
+    project, _, path = ref.partition("/")
+    if project in MEMORY_PROJECTS or _HASH.fullmatch(path):
+        return memory.find(place_at(memory, project, path))
+    return memory.find(ref, looseness=looseness)
+
+
+def _folder(info: NoteInfo) -> str:
+    return info.path.rpartition("/")[0]
+
+
+def _notes_of_id(memory: MemorySession, id_start: str) -> Sequence[NoteInfo]:
+    """Return the notes whose id begins with some digits. Copies of a file have the same id.
+
+    A note into which that note was merged is another note.
+    """
+    infos = []
+    try:
+        infos = [memory.find(id_start)]
+    except Ambiguous as error:
+        for candidate in error.candidates:
+            with suppress(MemorandaError):
+                infos.append(memory.find(candidate))
+    except MemorandaError:
+        pass
+    return [info for info in infos if info.id.startswith(id_start)]

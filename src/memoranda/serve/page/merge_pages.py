@@ -1,0 +1,75 @@
+"""Asks which notes to merge, and shows both with their differences before they are merged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from memoranda.engine import MemorySession
+from memoranda.errors import MemorandaError
+from memoranda.index.rows import NoteInfo
+from memoranda.note.names import Looseness
+from memoranda.serve.page.addresses import noted
+from memoranda.serve.page.note_names import nearest
+from memoranda.serve.page.people import notes_called
+from memoranda.serve.page.review import panes_of, say_the_same
+from memoranda.serve.page.visit import Visit
+
+
+def show(visit: Visit) -> Response:
+    """Show the notes that the fields `note` and `other` name, and ask whether to merge them.
+
+    `other` goes into `note`. It is a title as somebody typed it, or names a note exactly.
+    """
+    return ask(visit, noted(visit.memory, visit.text("note")))
+
+
+def ask(visit: Visit, info: NoteInfo) -> Response:
+    """Ask whether to merge the note that the field `other` names into a note.
+
+    If no note or several notes have the name, ask for another one, with the nearest titles.
+    """
+    memory = visit.memory
+    text = visit.text("other")
+    if not text:
+        return _other_title(visit, info, 400, problem="Name the other note.")
+    infos = _meant(memory, text)
+    others = [candidate for candidate in infos if candidate.row != info.row]
+    if infos and not others:
+        problem = "A note cannot be merged into itself. Name another one."
+        return _other_title(visit, info, 400, problem=problem)
+    if not others:
+        near = [candidate for candidate in nearest(memory, text) if candidate.row != info.row]
+        return _other_title(visit, info, 404, problem="No note has this title.", infos=near)
+    if len(others) > 1:
+        return _other_title(visit, info, 200, problem="", infos=others)
+    notes = [memory.read(note, count=False) for note in (info, others[0])]
+    return visit.html(
+        "merge.html",
+        note=info,
+        other=others[0],
+        panes=panes_of(notes),
+        is_same=say_the_same(notes),
+    )
+
+
+def _other_title(visit: Visit, info: NoteInfo, status: int, **values: Any) -> Response:
+    """Ask for the title of the other note, with what was typed.
+
+    values: the problem with that, in words to translate, and notes to choose from.
+    """
+    typed = visit.text("other")
+    return visit.html("merge_which.html", status, note=info, typed=typed, **{"infos": []} | values)
+
+
+def _meant(memory: MemorySession, text: str) -> list[NoteInfo]:
+    """Return the notes that a text names: one by its id or place, else all notes of this name."""
+    try:
+        exact = noted(memory, text, looseness=Looseness.EXACT)
+        is_exact = exact.id == text or text.startswith(f"{exact.project}/")
+        if is_exact:
+            return [exact]
+    except MemorandaError:
+        pass
+    return notes_called(memory, text)

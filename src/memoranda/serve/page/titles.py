@@ -1,0 +1,65 @@
+"""Names notes and changes by the title of a note, as people know it, instead of its path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memoranda.documents import differences
+from memoranda.documents.differences import PropertyChange
+from memoranda.engine.history import Revision
+from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import Touched
+
+MAX_CHARACTERS = 220
+"""Characters of a title, and of a line of a change."""
+# Header keys with the time until which a reminder is put off, in the order in which they count.
+_PUT_OFF_KEYS = ("snoozed_until", "due_at")
+
+
+def title_in(text: str) -> str:
+    """Return the title in the text of a note: in its header, else its first line. "" without both."""
+    header, body = differences.split(text)
+    title = header.get("title")
+    if isinstance(title, str) and title.strip():
+        return title.strip()[:MAX_CHARACTERS]
+    for line in body.splitlines():
+        words = line.strip("# \t")
+        if words:
+            return words[:MAX_CHARACTERS]
+    return ""
+
+
+def title_of_revision(revision: Revision | None) -> str:
+    """Return the title that a note had after a change, or before it if the change removed the note.
+
+    If the history keeps no text of it, the name of its file.
+    """
+    if revision is None:
+        return ""
+    text = revision.after or revision.before or ""
+    return title_in(text) or title_of_path(revision.touched.to or revision.touched.path)
+
+
+def title_of_path(path: str) -> str:
+    """Return the name of a file without its folder and ending: `work/Plan.md` gives `Plan`."""
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
+def time_put_off_to(properties: Iterable[PropertyChange]) -> str:
+    """Return the time until which a change put a reminder off, as it is written. "" if it did not."""
+    values = {change.name: change.after for change in properties}
+    for name in _PUT_OFF_KEYS:
+        if values.get(name):
+            return values[name] or ""
+    return ""
+
+
+def folder_of(touched: Touched) -> str:
+    """Return the project and the folder in which a change left or removed a file: `notes/people`."""
+    path = f"{touched.project.lstrip('.')}/{touched.to or touched.path}"
+    return path.rpartition("/")[0]
+
+
+def place_of(info: NoteInfo) -> str:
+    """Return the project and the folder of a note: `notes/people`."""
+    return f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0]

@@ -1,0 +1,117 @@
+"""Writing in a browser: titles that are offered, a preview, a warning of a secret, and merging."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
+from memoranda import Draft
+from memoranda.note.edit import Append
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+
+
+def test_titles_are_offered_after_two_brackets_and_taken_by_key_or_click(visit, memory):
+    memory.write(Draft("x", project="notes", title="Quince orchard"))
+    memory.write(Draft("x", project="notes", title="Quince jelly"))
+    memory.write(Draft("Fruit: .\n", project="notes", title="Fruit"))
+    with visit("/page/note/notes/Fruit.md?part=edit") as page:
+        box = page.locator("#text")
+        box.evaluate("(field) => field.setSelectionRange(7, 7)")
+        box.press_sequentially("[[quin")
+        offered = page.locator(".titles button")
+        expect(offered).to_have_count(2)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        second = offered.nth(1).locator("span").inner_text()
+        page.keyboard.press("Enter")
+        expect(box).to_have_value(f"Fruit: [[{second}]].\n")
+        expect(offered).to_have_count(0)
+        box.press_sequentially(" and [[orch")
+        offered.first.click()
+        expect(box).to_have_value(f"Fruit: [[{second}]] and [[Quince orchard]].\n")
+        box.press_sequentially(" [[quin")
+        expect(offered).to_have_count(2)
+        page.keyboard.press("Escape")
+        expect(offered).to_have_count(0)
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".body a").first).to_contain_text("Quince")
+
+
+def test_a_preview_follows_the_text_and_a_secret_is_warned_about_while_it_is_typed(visit, memory):
+    memory.write(Draft("Plain.\n", project="notes", title="Preview me"))
+    with visit("/page/note/notes/Preview%20me.md?part=edit") as page:
+        box = page.locator("#text")
+        preview = page.locator("[data-draft] .body")
+        page.get_by_role("button", name="Preview").click()
+        expect(preview).to_contain_text("Plain.")
+        box.fill("Now **bold**.\n")
+        expect(preview.locator("strong")).to_have_text("bold")
+        assert box.input_value() == "Now **bold**.\n"
+        box.fill(f"Now **bold**.\nThe token is {TOKEN}\n")
+        expect(page.locator("[data-draft] [role=alert]")).to_contain_text("Line 2 looks like")
+        page.get_by_role("button", name="Preview").click()
+        expect(preview).to_have_count(0)
+        box.fill("Plain.\n")
+
+
+def test_another_note_is_found_by_the_beginning_of_its_title_and_merged(visit, memory):
+    memory.write(Draft("One.\n", project="notes", title="Kingfisher"))
+    memory.write(Draft("Two.\n", project="notes", title="Kingfisher again"))
+    with visit("/page/note/notes/Kingfisher.md", allowed=("404 (Not Found)",)) as page:
+        page.locator("summary[aria-label='More actions']").click()
+        other = page.get_by_label("Merge another note into this one")
+        other.press_sequentially("kingf")
+        offered = page.locator(".titles button")
+        # The note itself is not offered.
+        expect(offered).to_have_count(1)
+        offered.click()
+        expect(other).to_have_value("Kingfisher again")
+        other.fill("Kingfisher agian")
+        page.get_by_role("button", name="Merge …").click()
+        expect(page.get_by_role("alert")).to_have_text("No note has this title.")
+        expect(page.locator("[name=other]")).to_have_value("Kingfisher agian")
+        page.get_by_role("link", name="Kingfisher again").click()
+        page.get_by_role("button", name="Merge").click()
+        expect(page.locator("#toast")).to_contain_text(
+            "Merged “Kingfisher again” into “Kingfisher”."
+        )
+        expect(page.locator(".beside")).to_be_visible()
+        assert page.locator(".beside").bounding_box()["x"] > 500
+        expect(page.locator(".body")).to_contain_text("Two.")
+
+
+def test_two_chosen_notes_of_a_search_are_merged(visit, memory):
+    memory.write(Draft("One heronry.\n", project="notes", title="Heronry"))
+    memory.write(Draft("Another heronry.\n", project="notes", title="Heronry two"))
+    with visit("/page/search?q=heronry") as page:
+        for box in page.locator(".hit [name=ref]").all()[:2]:
+            box.check()
+        page.get_by_role("button", name="Merge …").click()
+        expect(page.locator("h1")).to_have_text("Merge these two?")
+        page.get_by_role("button", name="Merge").click()
+        expect(page.locator("#toast")).to_contain_text("Merged “")
+        expect(page.locator(".beside")).to_be_visible()
+        page.locator("#toast").get_by_role("button", name="Undo").click()
+        expect(page.locator("#toast")).to_contain_text("Taken back")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_an_edit_outside_is_in_the_history_and_can_be_taken_back(visit, memory, scripts):
+    title = f"Outside {scripts}"
+    note = memory.write(Draft("At four.\n", project="notes", title=title))
+    memory.edit(note, Append("With milk.\n"))
+    file = memory.home / "notes" / f"{title}.md"
+    file.write_text(file.read_text().replace("four", "nine"))
+    address = f"/page/note/notes/{title.replace(' ', '%20')}.md"
+    with visit(address, java_script_enabled=scripts) as page:
+        if not scripts:
+            page.goto(f"{address}?part=history")
+        row = page.locator(".history .row").first
+        expect(row).to_contain_text("Outside of memory")
+        expect(row.locator("ins")).to_have_text("nine")
+        row.get_by_role("button", name="Restore the text before this").click()
+        expect(page.locator("article .body").first).to_contain_text("At four.")
+    assert "At four." in file.read_text()

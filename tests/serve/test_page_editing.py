@@ -1,0 +1,113 @@
+"""The form for editing: title and tags of their own, a preview, and a warning of a secret."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from memoranda import Draft
+from memoranda.serve.page.addresses import note_url
+from serve.test_page import memory, plain
+
+pytestmark = pytest.mark.anyio
+
+TEA = note_url("notes", "Tea.md")
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+
+
+def fields_of(shown):
+    """The fields of the form for editing."""
+    form = re.search(r'<form [^>]*class="editor".*?</form>', shown, re.S)[0]
+    inputs = re.findall(r"<input [^>]*>", form)
+    fields = {}
+    for tag in inputs:
+        value = re.search(r'value="([^"]*)"', tag)
+        fields[re.search(r'name="([^"]*)"', tag)[1]] = unescape(value[1]) if value else ""
+    for name, text in re.findall(
+        r'<textarea [^>]*name="(\w+)"[^>]*>\n(.*?)</textarea>', form, re.S
+    ):
+        fields[name] = unescape(text)
+    fields.pop("csrf")
+    return fields
+
+
+async def edited(page, address, **changes):
+    fields = fields_of(await page.see(f"{address}?part=edit"))
+    answer = await page.send(address, **fields | changes)
+    assert answer.status_code == 303, answer.text
+
+
+async def test_title_and_tags_are_fields_of_their_own(web, page):
+    note = web.memory.write(Draft("At four.", project="notes", title="Tea", tags=("hot",)))
+    fields = fields_of(await page.see(f"{TEA}?part=edit"))
+    assert (fields["title"], fields["tags"]) == ("Tea", "hot")
+    await edited(page, TEA, title="Green tea: the best", tags="hot, green tea")
+    changed = web.memory.read(note)
+    assert changed.title == "Green tea: the best"
+    assert changed.tags == ("hot", "green tea")
+    assert changed.body.strip() == "At four."
+    await edited(page, TEA, tags="")
+    assert web.memory.read(note).tags == ()
+
+
+async def test_a_form_sent_unchanged_changes_no_byte(web, page):
+    web.memory.write(Draft("At four. #inline", project="notes", title="Tea", tags=("hot",)))
+    file = web.memory.home / "notes" / "Tea.md"
+    odd = file.read_text().replace("tags:\n  - hot\n", "tags: [hot]   # by hand\nowner: me\n")
+    file.write_text(odd)
+    await edited(page, TEA)
+    assert file.read_text() == odd
+
+
+async def test_a_memory_without_a_title_has_no_field_for_one_and_names_its_category(web, page):
+    note = memory(web, "Ann likes tea.", category="people")
+    shown = await page.see(f"{note_url(note.project, note.path)}?part=edit")
+    assert "title" not in fields_of(shown)
+    assert re.search(r"Category\s*:\s*people", plain(shown))
+
+
+async def test_a_preview_shows_the_text_as_it_will_look_and_saves_nothing(web, page):
+    note = web.memory.write(Draft("At four.", project="notes", title="Tea"))
+    web.memory.write(Draft("x", project="notes", title="Cake"))
+    fields = fields_of(await page.see(f"{TEA}?part=edit"))
+    text = "Now **at five** with [[Cake]] and [[Nobody]].\n"
+    shown = (await page.send(TEA, **fields | {"text": text, "preview": "1", "title": "Chai"})).text
+    assert "<strong>at five</strong>" in shown
+    assert f'<a href="{note_url("notes", "Cake.md")}">Cake</a>' in shown
+    assert re.search('<a href="/page/new[^"]*" class="missing">Nobody</a>', shown)
+    assert web.memory.read(note).body.strip() == "At four."
+    again = fields_of(shown)
+    assert (again["text"], again["title"]) == (text, "Chai")
+    answer = await page.send(TEA, **again)
+    assert answer.status_code == 303
+    assert (web.memory.read(note).title, "at five" in web.memory.read(note).text) == ("Chai", True)
+
+
+async def test_a_preview_of_a_note_that_changed_meanwhile_still_leads_to_the_conflict(web, page):
+    note = web.memory.write(Draft("At four.", project="notes", title="Tea"))
+    fields = fields_of(await page.see(f"{TEA}?part=edit"))
+    file = web.memory.home / "notes" / "Tea.md"
+    file.write_text(file.read_text().replace("four", "six"))
+    fields["text"] = "At five.\n"
+    shown = await page.send(TEA, **fields | {"preview": "1"})
+    answer = await page.send(TEA, **fields_of(shown.text))
+    assert answer.status_code == 409
+    assert "six" in web.memory.read(note).text
+
+
+async def test_a_new_note_has_a_preview_that_keeps_what_was_typed(web, page):
+    shown = await page.send("/page/new", title="Plan", text="*soon*", tags="a", preview="1")
+    assert "<em>soon</em>" in shown.text
+    assert 'name="title" value="Plan"' in shown.text
+    assert web.memory.list()[1] == 0
+
+
+async def test_a_secret_is_warned_about_while_it_is_typed(web, page):
+    answer = await page.send("/page/draft", text=f"At home.\nThe token is {TOKEN}")
+    assert "Line 2 looks like a GitHub token." in plain(answer.text)
+    assert TOKEN not in answer.text
+    assert "Preview" not in answer.text
+    harmless = await page.send("/page/draft", text="At home.")
+    assert plain(harmless.text).strip() == ""

@@ -62,8 +62,11 @@ def _quoted_values(text: str) -> str:
     """
     if not text.startswith(_HEADER_MARK):
         return ""
-    header = text[: text.find("\n---", len(_HEADER_MARK))]
-    return "\n\n".join(match[2] for match in _QUOTED_VALUE.finditer(header))
+    end = text.find(f"\n{_HEADER_MARK}")
+    # Without an end, the mark is only a line across the page.
+    if end < 0:
+        return ""
+    return "\n\n".join(match[2] for match in _QUOTED_VALUE.finditer(text, 0, end))
 
 
 class Gate:

@@ -22,8 +22,8 @@ from memoranda.engine import MemorySession, open_session
 from memoranda.transcripts.tier import Transcripts
 
 Call = tuple[str, dict[str, str]]
-_FOLDER = "/work/app"
-_FAILED = (
+FOLDER = "/work/app"
+FAILED = (
     ("npm test", "npm: Missing script: test", "pnpm test", "npm test -- --watch"),
     (
         "docker-compose up -d",
@@ -127,17 +127,17 @@ _NAMES = (
 )
 
 
-def _learn(memory: MemorySession, person: Path) -> None:
+def learn(memory: MemorySession, person: Path) -> None:
     """Put what is to be known into one transcript, and notes."""
     lines = []
     number = 0
 
     def entry(role: str, content: object) -> None:
         message = {"role": role, "content": content}
-        about = {"type": role, "cwd": _FOLDER, "timestamp": "2026-11-02T09:00:00Z"}
+        about = {"type": role, "cwd": FOLDER, "timestamp": "2026-11-02T09:00:00Z"}
         lines.append(json.dumps({**about, "message": message}))
 
-    for failed, error, worked, _ in _FAILED:
+    for failed, error, worked, _ in FAILED:
         for command, output, is_error in ((failed, error, True), (worked, "done", False)):
             number += 1
             use = {
@@ -163,8 +163,8 @@ def _learn(memory: MemorySession, person: Path) -> None:
     Transcripts(memory).sync()
 
 
-def _traps() -> Iterator[Call]:
-    for _, _, _, again in _FAILED:
+def traps() -> Iterator[Call]:
+    for _, _, _, again in FAILED:
         yield "Bash", {"command": again}
     for at, package in enumerate(_PACKAGES):
         if at % 3 == 0:
@@ -172,16 +172,16 @@ def _traps() -> Iterator[Call]:
         elif at % 3 == 1:
             yield (
                 "Write",
-                {"file_path": f"{_FOLDER}/a{at}.ts", "content": f'import x from "{package}"\n'},
+                {"file_path": f"{FOLDER}/a{at}.ts", "content": f'import x from "{package}"\n'},
             )
         else:
             yield "Bash", {"command": f"uv add {package}"}
     for old, _ in _NAMES:
         code = f"value = {old}(path)\n"
-        yield "Edit", {"file_path": f"{_FOLDER}/b.py", "old_string": "x", "new_string": code}
+        yield "Edit", {"file_path": f"{FOLDER}/b.py", "old_string": "x", "new_string": code}
 
 
-def _others() -> Iterator[Call]:
+def others() -> Iterator[Call]:
     """200 calls that have words of what is known, and nothing to do with it."""
     words = (
         "request",
@@ -203,14 +203,14 @@ def _others() -> Iterator[Call]:
             yield "Bash", {"command": f"grep -rn {word} src/{at}"}
         elif at % 5 == 2:
             text = f"The {word} of page {at} waits a moment, then the request goes out.\n"
-            yield "Write", {"file_path": f"{_FOLDER}/docs/{at}.md", "content": text}
+            yield "Write", {"file_path": f"{FOLDER}/docs/{at}.md", "content": text}
         elif at % 5 == 3:
             yield "Bash", {"command": f"pnpm test src/{word}{at}.spec.ts"}
         else:
             code = f"def {word}_{at}(value):\n    return value + {at}\n"
             yield (
                 "Edit",
-                {"file_path": f"{_FOLDER}/{word}{at}.py", "old_string": "", "new_string": code},
+                {"file_path": f"{FOLDER}/{word}{at}.py", "old_string": "", "new_string": code},
             )
 
 
@@ -222,8 +222,8 @@ def main() -> None:
         home.mkdir()
         (home / "config.yaml").write_text("transcripts:\n  enabled: true\n")
         with open_session(home, watch=False) as memory:
-            _learn(memory, person)
-            for label, calls in (("traps", list(_traps())), ("other calls", list(_others()))):
+            learn(memory, person)
+            for label, calls in (("traps", list(traps())), ("other calls", list(others()))):
                 texts = []
                 again = []
                 for at, (tool, given) in enumerate(calls):
@@ -232,7 +232,7 @@ def main() -> None:
                         TOOL,
                         "PreToolUse",
                         f"{label}{at}",
-                        _FOLDER,
+                        FOLDER,
                         tool=tool,
                         given=json.dumps(given),
                     )

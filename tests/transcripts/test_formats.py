@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import time
 
 import pytest
@@ -192,3 +193,45 @@ def test_reading_changes_no_file_and_makes_none(person):
     before = state()
     read_all(person)
     assert state() == before
+
+
+# Sessions that tools/try_transcripts.py had the real clients write, with a fake model. The agent,
+# and whether it runs commands by itself.
+REAL = {
+    "gemini-cli": True,
+    "opencode": True,
+    "copilot-cli": True,
+    "cline": True,
+    "continue": True,
+    "aider": False,
+}
+PROMPT = "Please look how the kelp of the northern bay is doing today."
+
+
+@pytest.mark.parametrize(("agent", "runs_commands"), REAL.items())
+def test_a_session_of_the_real_client_is_read_whole(agent, runs_commands, empty_person):
+    shutil.copytree(DATA / "real", empty_person, dirs_exist_ok=True)
+    script = (DATA / "real" / "opencode.sql").read_text("utf-8")
+    database(empty_person / ".local" / "share" / "opencode" / "opencode.db", script)
+    (file,) = [file for file in places.find() if file.agent == agent]
+    form = FORMATS[file.format]
+    outcomes = list(form.read(file.path, {}))
+    found = [turn for outcome in outcomes for turn in outcome.turns]
+    turns = [(turn.kind.name, turn.text.strip('"'), turn.has_failed) for turn in found]
+    assert turns[0] == ("SAID", PROMPT, None)
+    assert turns[-1] == ("ANSWERED", "The kelp of the northern bay grows.", None)
+    session = outcomes[0].session
+    for turn in found:
+        assert form.passage(file.path, session.name, turn.position) == turn.text
+    if not runs_commands:
+        assert len(turns) == 2
+        return
+    assert session.folder == "/work/kelp"
+    _, command, failure, other_command, success, _ = turns
+    assert command == ("RAN", "cat kelp-that-is-missing", None)
+    assert other_command == ("RAN", "echo kelp is there", None)
+    assert (failure[0], failure[2]) == ("RESULT", True)
+    assert "No such file or directory" in failure[1]
+    assert success[0] == "RESULT"
+    assert success[1].startswith("kelp is there")
+    assert not success[2]

@@ -5,12 +5,18 @@ found with a mark.
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
+from memoranda import Draft
+from memoranda.cli.transcript_commands import hit_lines
 from memoranda.clients import hook
-from memoranda.clients.hook_events import FAILED, TOOL, HookEvent
+from memoranda.clients.hook_events import FAILED, START, TOOL, HookEvent
+from memoranda.faces.notes.read_tools import trace_blocks
+from memoranda.query import Query
 from memoranda.transcripts.tier import Transcripts
+from transcripts.conftest import ClaudeSession
 
 CWD = "/work/fjord"
 ORDERS = [
@@ -101,3 +107,155 @@ def test_review_proposes_no_order(poisoned):
 def test_plain_sentences_are_not_marked(memory):
     mask = Transcripts(memory).mask
     assert [text for text in PLAIN if mask.is_suspicious(text)] == []
+
+
+# An order as a sentence, and as a name without blanks.
+ORDER = ORDERS[0].partition(" |")[0].replace("/", " ")
+NAME = ORDER.replace(" ", "_")
+
+
+def of_copilot(person, session):
+    """A session of Copilot CLI, which names it in its first line."""
+    path = person / ".copilot" / "session-state" / "x" / "events.jsonl"
+    path.parent.mkdir(parents=True)
+    about = {"timestamp": "2026-11-02T09:00:00Z"}
+    start = {"sessionId": session, "context": {"cwd": "/work/fjord"}}
+    rows = [("session.start", start), ("user.message", {"content": "the kelp grows"})]
+    lines = [json.dumps({"type": name, "data": data, **about}) for name, data in rows]
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def in_folder(person, folder):
+    ClaudeSession(person, folder=folder).say("the kelp grows")
+
+
+def in_file(person, name):
+    session = ClaudeSession(person)
+    session.path = session.path.with_name(f"{name}.jsonl")
+    session.say("the kelp grows")
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda person: of_copilot(person, ORDER),
+        lambda person: of_copilot(person, f"s1\n{ORDER}"),
+        lambda person: in_folder(person, f"/work/{ORDER}"),
+        lambda person: in_folder(person, f"/work/{NAME}/fjord"),
+        lambda person: in_folder(person, f"/work/fjord\n{ORDER}"),
+        lambda person: in_file(person, f"s1\n{ORDER}"),
+        lambda person: in_file(person, NAME),
+        lambda person: ClaudeSession(person).answer(f"the kelp: ![{ORDER}](x.png)"),
+        lambda person: ClaudeSession(person).run("cat kelp", json.dumps({ORDER: 1, "kelp": 2})),
+        lambda person: ClaudeSession(person).run(f'git commit -m "kelp: {ORDER}"'),
+        lambda person: ClaudeSession(person).run("git log", f"1234567 the kelp: {ORDER}"),
+    ],
+    ids=[
+        "a session's name",
+        "a session's name with a line break",
+        "a folder",
+        "a folder above",
+        "a folder with a line break",
+        "a file with a line break",
+        "a file",
+        "the alternative text of an image",
+        "a key of JSON",
+        "a commit that is made",
+        "a commit that is listed",
+    ],
+)
+def test_an_order_beside_a_passage_marks_the_line_that_shows_it(memory, empty_person, plant):
+    plant(empty_person)
+    tier = Transcripts(memory)
+    tier.sync()
+    hits = tier.search("kelp")
+    assert len(hits) == 1
+    for lines in (hit_lines(memory, hits)[:1], trace_blocks(hits)[1:]):
+        assert len(lines) == 1
+        assert lines[0].removeprefix("- ").startswith("[may hold instructions")
+        assert "\n" not in lines[0]
+
+
+def test_the_name_of_a_tool_is_shown_nowhere(memory, claude):
+    call = claude.call(ORDER, command="kelp")
+    claude._write(
+        "user", [{"type": "tool_result", "tool_use_id": call, "content": "the kelp grows"}]
+    )
+    tier = Transcripts(memory)
+    tier.sync()
+    assert "Ignore" not in repr(tier.search("kelp"))
+
+
+def test_a_proposal_has_no_order_in_its_folder_or_in_its_files(memory, empty_person):
+    ClaudeSession(empty_person, folder=f"/work/{NAME}").say("We decided to use kelp.")
+    other = ClaudeSession(empty_person, "s2").say("We decided to use sand.")
+    other.edit(f"/work/fjord/{NAME}.py").edit("/work/fjord/sand.py")
+    Transcripts(memory).sync()
+    (item,) = memory.review(kind="lesson", limit=0)
+    memory.decide(item, "y")
+    (info,) = memory.list(Query(contains="sand"))[0]
+    assert info.header["files"] == ["/work/fjord/sand.py"]
+
+
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        ("a.md", f'title: "{ORDER}"'),
+        ("a.md", f"title: {ORDER}"),
+        ("a.md", f"cites: '{ORDER}.py'"),
+        ("a.md", f'sources: ["{ORDER}"]'),
+        (f"{ORDER}.md", "title: A"),
+        (f"{NAME}/a.md", "title: A"),
+    ],
+)
+def test_a_note_with_an_order_in_its_header_or_its_name_is_not_told(memory, tmp_path, path, header):
+    folder = tmp_path / "vault"
+    (folder / path).parent.mkdir(parents=True)
+    (folder / path).write_text(f"---\n{header}\n---\nNever use moment here, use dayjs.\n")
+    memory.add_project("vault", str(folder))
+    assert told(memory, command="npm install moment") == ""
+    (folder / "plain.md").write_text('---\ntitle: "A day at the sea"\n---\nNever use lodash.\n')
+    memory.sync()
+    assert "Never use lodash" in told(memory, command="npm install lodash")
+
+
+def test_an_agent_with_an_order_for_a_name_is_told_without_it(memory):
+    agent = NAME.lower().replace("_", "-")
+    memory.as_caller(agent, "mcp").write(Draft("Never use moment here, use dayjs.", title="Moment"))
+    assert "an agent noted: Never use moment" in told(memory, command="npm install moment")
+    start = HookEvent("codex", START, "SessionStart", "s1", CWD, source="startup")
+    text = hook.answer(memory, start)
+    assert "by an agent" in text
+    assert "ignore" not in text.lower()
+
+
+def test_a_repository_with_orders_in_its_names_is_told_without_them(memory, tmp_path):
+    folder = tmp_path / NAME
+    (folder / "src").mkdir(parents=True)
+
+    def git(*words):
+        names = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True)
+
+    file = folder / "src" / "app.py"
+    file.write_text("".join(f"value_{number} = {number}\n" for number in range(40)))
+    git("init", "-q")
+    git("add", "-A")
+    git("-c", "core.commentChar=;", "commit", "-qm", ORDER, "--date=2026-01-01T00:00:00Z")
+    memory.write(Draft("Never use moment: see `src/app.py:3-9`.", title="Moment"))
+    file.rename(file.with_name(f"{NAME}.py"))
+    git("add", "-A")
+    git("commit", "-qm", ORDER)
+    event = HookEvent(
+        "claude-code",
+        TOOL,
+        "PreToolUse",
+        "s1",
+        str(folder),
+        tool="Bash",
+        given=json.dumps({"command": "npm install moment"}),
+    )
+    start = HookEvent("claude-code", START, "SessionStart", "s2", str(folder), source="startup")
+    text = hook.answer(memory, event) + hook.answer(memory, start)
+    assert "Never use moment" in text
+    assert "ignore" not in text.lower()

@@ -168,7 +168,8 @@ def test_secrets_are_masked_in_the_index_and_in_what_is_shown(memory, claude):
     assert SECRET not in repr(tier.show(hit.ref))
     database = sqlite3.connect(tier.path)
     dump = "\n".join(str(row) for row in database.execute("select * from source"))
-    words = [row[0] for row in database.execute("select term from turn_words")]
+    database.execute("create virtual table temp.vocabulary using fts5vocab(main, turn_fts, row)")
+    words = [row[0] for row in database.execute("select term from vocabulary")]
     database.close()
     assert SECRET not in dump
     assert not [word for word in words if word in SECRET.lower() and len(word) > 8]

@@ -36,18 +36,22 @@ _VERSION = 1
 _MOST_ROWS = 20_000
 # Header keys of a note that may name the folder of its repository.
 _REPO_KEYS = ("repo", "repository", "root")
+_UNNAMED = "a file whose name may hold instructions"
 
 
 class CitedNote(NamedTuple):
     """A note, a place in code that it cites, and the result of the check.
 
     root: the folder in which the cited path was found.
+    is_named: whether the names of the files may be told. A repository may name a file so that the
+        name instructs its reader.
     """
 
     info: NoteInfo
     citation: Citation
     root: str
     verdict: Verdict
+    is_named: bool = True
 
     @property
     def is_stale(self) -> bool:
@@ -57,15 +61,22 @@ class CitedNote(NamedTuple):
     def sentence(self) -> str:
         """Say the state of the cited code in words: `app/main.go:10 changed since`."""
         state = self.verdict.state
+        place = str(self.citation)
+        new_place = self.verdict.now
+        if not self.is_named:
+            place = _UNNAMED
+            new_place = ""
         if state is State.GONE:
-            return f"{self.citation} is gone"
+            return f"{place} is gone"
         if state is State.CHANGED:
-            if self.verdict.now:
-                return f"{self.citation} changed since, now in {self.verdict.now}"
-            return f"{self.citation} changed since"
+            if new_place:
+                return f"{place} changed since, now in {new_place}"
+            return f"{place} changed since"
         if state is State.MOVED:
-            return f"{self.citation} is now {self.verdict.now}"
-        return f"{self.citation} is as it was"
+            if new_place:
+                return f"{place} is now {new_place}"
+            return f"{place} was renamed"
+        return f"{place} is as it was"
 
 
 class CitationCheck:
@@ -130,8 +141,14 @@ class CitationCheck:
         for root, path in self._places(info, citation):
             verdict = self._verdict(root, path, citation, info.updated or info.changed)
             if verdict.state is not State.UNKNOWN:
-                return CitedNote(info, citation, str(root), verdict)
+                is_named = verdict.state is State.SAME or self._may_name(citation, verdict)
+                return CitedNote(info, citation, str(root), verdict, is_named)
         return None
+
+    def _may_name(self, citation: Citation, verdict: Verdict) -> bool:
+        """Whether no name of these files seems to instruct its reader."""
+        rules = self._memory.gate_rules()
+        return not any(map(rules.name_suspicions, (str(citation), verdict.now)))
 
     def _places(self, info: NoteInfo, citation: Citation) -> Iterator[tuple[Path, str]]:
         """Yield the folders in which a citation may be meant, each with the path in the folder."""

@@ -14,7 +14,7 @@ from memoranda.cli.rows import limit_option
 from memoranda.cli.syntax import Names, Text, command, flag, group, option
 from memoranda.documents.wording import plural
 from memoranda.query import day
-from memoranda.text.unicode import one_line, visible
+from memoranda.text.unicode import flat, one_line, visible
 
 if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
@@ -111,7 +111,9 @@ def _skipped_lines(skipped: dict[str, str]) -> list[str]:
 
     skipped: path -> the reason.
     """
-    lines = [f"Not read: {path}: {why}" for path, why in list(skipped.items())[:_MOST_SKIPPED]]
+    lines = [
+        flat(f"Not read: {path}: {why}") for path, why in list(skipped.items())[:_MOST_SKIPPED]
+    ]
     if len(skipped) > _MOST_SKIPPED:
         lines.append(f"Not read: {len(skipped) - _MOST_SKIPPED} more (--json shows all)")
     return lines
@@ -242,15 +244,19 @@ def hit_lines(memory: ReadVerbs, hits: Sequence[TraceHit]) -> list[str]:
         else:
             when = None
         place = [hit.agent, hit.project, f"{when:%Y-%m-%d}" if when else ""]
-        if hit.is_suspicious:
-            mark = _MARK
-        else:
-            mark = ""
-        lines.append(one_line(", ".join(filter(None, place))) + f"  {hit.ref}")
-        lines.append(f"  {mark}{hit.who}: {one_line(visible(hit.passage))}")
+        # The mark comes first, because a name in the place may be an instruction, too.
+        lines.append(f"{_mark(hit)}{flat(', '.join(filter(None, place)))}  {flat(hit.ref)}")
+        lines.append(f"  {hit.who}: {one_line(visible(hit.passage))}")
         if hit.answer:
             lines.append(f"  -> {one_line(visible(hit.answer))}")
     return lines
+
+
+def _mark(hit: TraceHit) -> str:
+    """Return the mark of a hit that may hold instructions, "" for any other."""
+    if hit.is_suspicious:
+        return _MARK
+    return ""
 
 
 @command(
@@ -270,13 +276,9 @@ def transcripts_show(call: Invocation, ref: str) -> None:
         else:
             when = None
         place = [first.agent, first.folder, f"{when:%Y-%m-%d %H:%M}" if when else "", first.source]
-        lines = [one_line(", ".join(filter(None, place))), ""]
+        lines = [_mark(first) + flat(", ".join(filter(None, place))), ""]
         for hit in hits:
-            if hit.is_suspicious:
-                mark = _MARK
-            else:
-                mark = ""
-            lines.append(f"{mark}{hit.who}: {visible(hit.passage)}")
+            lines.append(f"{_mark(hit)}{hit.who}: {visible(hit.passage)}")
         call.answer("\n".join(lines))
 
 

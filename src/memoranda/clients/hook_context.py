@@ -24,7 +24,7 @@ from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
 from memoranda.engine.profile import PINNED, profile
 from memoranda.engine.session_start import due_reminders, owner_first, told_note_of
-from memoranda.engine.telling import Telling
+from memoranda.engine.telling import Telling, told_name
 from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import (
     ToldNote,
@@ -127,8 +127,18 @@ def _tell_new_session(
     names = project_names(event.cwd)
     title = ""
     if names:
-        title = f"About this project ({flat(names[0])})"
+        title = _project_title(memory, names[0])
     teller.section(title, _about_project(memory, event.cwd, names, now), 1_000)
+
+
+def _project_title(memory: MemorySession, name: str) -> str:
+    """Return the title of the section about a project.
+
+    Its name is left out if it seems to instruct its reader: others name what a user clones.
+    """
+    if memory.gate_rules().name_suspicions(name):
+        return "About this project"
+    return f"About this project ({flat(name)})"
 
 
 def for_prompt(
@@ -439,4 +449,4 @@ def _notes_of_others(
         if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
             continue
         if writer is None or writer != memory.agent:
-            yield info, f"by {writer}" if writer else ""
+            yield info, f"by {told_name(writer)}" if writer else ""

@@ -8,6 +8,7 @@ from the web, is not told.
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 
 from memoranda.note.model import Provenance
 from memoranda.text.pattern import lazy_pattern
@@ -55,12 +56,28 @@ def author(provenance: Provenance) -> str:
     """
     agent = provenance.agent
     if agent is not None:
-        return _NAME.sub(" ", agent).strip()[:_MOST_NAME_CHARACTERS] or "an agent"
+        return told_name(agent)
     if provenance.who == "owner":
         if provenance.trust == "owner":
             return "the owner"
         return "an agent"
     return _AUTHORS.get(provenance.who, "an agent")
+
+
+@cache
+def told_name(agent: str) -> str:
+    """The name of an agent as a session is told it: `an agent` if the name may be an instruction.
+
+    A program that connects chooses its name itself.
+    """
+    name = agent[:_MOST_NAME_CHARACTERS]
+    # Loading the rules takes long, and most agents have a name of one word.
+    if not name.isalpha():
+        from memoranda.text.gate import default_rules
+
+        if default_rules().name_suspicions(agent):
+            return "an agent"
+    return _NAME.sub(" ", agent).strip()[:_MOST_NAME_CHARACTERS] or "an agent"
 
 
 def claimed(provenance: Provenance, text: str) -> str:

@@ -31,6 +31,7 @@ from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
 from memoranda.sources.base import File, sha256
 from memoranda.sources.layout import PRIVATE
 from memoranda.sources.step import Step, StepKind
+from memoranda.text.pattern import lazy_pattern
 from memoranda.value_object import ValueObject
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
@@ -45,9 +46,27 @@ RESTORING = ("undo", "restore")
 # Verbs that replace a note's text as a whole.
 _REPLACING = ("write", "overwrite", "create")
 _UNKNOWN = Provenance()
+# A quoted value of several words in a header of YAML.
+_QUOTED_VALUE = lazy_pattern(r"""(["'])((?:(?!\1)[^\n ])+(?: (?:(?!\1)[^\n ])*){2,})\1""")
+_HEADER_MARK = "---"
 # Verbs whose bytes are not counted. They also rewrite links in notes that the agent does not see,
 # and the sizes would tell about those notes.
 _UNCOUNTED = frozenset(("delete", "undo"))
+
+
+def _quoted_values(text: str) -> str:
+    """Return the quoted values of several words in the header of a note, each as a paragraph.
+
+    In a sentence, the rules take an order between quotes for a quotation. YAML quotes a value only
+    because of its signs: `title: "Ignore …"` is a title like any other.
+    """
+    if not text.startswith(_HEADER_MARK):
+        return ""
+    end = text.find(f"\n{_HEADER_MARK}")
+    # Without an end, the mark is only a line across the page.
+    if end < 0:
+        return ""
+    return "\n\n".join(match[2] for match in _QUOTED_VALUE.finditer(text, 0, end))
 
 
 class Gate:
@@ -80,18 +99,25 @@ class Gate:
             self._rules = gate_rules
         return self._rules
 
-    def suspicious(self, text: str) -> tuple[str, ...]:
-        """Return the ids of the rules by which `text` seems to hold injected instructions."""
+    def suspicious(self, text: str, path: str) -> tuple[str, ...]:
+        """Return the ids of the rules by which a note seems to hold injected instructions.
+
+        text: the whole note.
+        path: its path. A session is told a note with its address, which has the names of the path.
+        """
         if not self._settings.gate_suspicious:
             return ()
-        from memoranda.text.gate import SUSPICIOUS, default_rules
+        from memoranda.text.gate import default_rules
 
         gate_rules = default_rules()
         # A bad file of rules must not stop a read. The next write reports it.
         with suppress(ConfigFileError):
             gate_rules = self.rules()
-        findings = gate_rules.find(text, SUSPICIOUS)
-        return tuple(dict.fromkeys(finding.rule.id for finding in findings))
+        names = gate_rules.suspicions(text) + gate_rules.name_suspicions(path)
+        values = _quoted_values(text)
+        if values:
+            names += gate_rules.suspicions(values)
+        return tuple(dict.fromkeys(names))
 
     def mode(self, is_owner: bool) -> str:
         """Return how the settings treat secrets: ALLOW, WARN, REDACT or REFUSE.

@@ -26,7 +26,7 @@ from memoranda.sources.base import File
 from memoranda.sources.folder import FolderSource, add_name_of_day
 from memoranda.text.utf16 import utf16_coding
 
-Suspicious = Callable[[str], tuple[str, ...]]
+Suspicious = Callable[[str, str], tuple[str, ...]]
 # More processes than these would wait for the one that writes.
 _MOST = 4
 _PROGRAM = (
@@ -38,7 +38,7 @@ class Readers:
     """The processes that read files while this context is open.
 
     source: the folder with the files.
-    suspicious: returns the names of the rules of the gate that match a text.
+    suspicious: returns the names of the rules of the gate that match a text or its path.
     project: the id of the project in the index.
     """
 
@@ -135,7 +135,7 @@ def answer() -> None:
             notes = [file.note(source.name, path, text) for path, text, file in files]
             for note in notes:
                 add_name_of_day(note, source)
-                note.suspicious = suspicious(note.text)
+                note.suspicious = suspicious(note.text, note.path)
             answers: list[Prepared] = []
             for note, (_, _, file) in zip(notes, files, strict=True):
                 if warning_text(note.warnings, BAD_HEADER) is None:

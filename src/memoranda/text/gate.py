@@ -49,6 +49,9 @@ _KINDS_OF_CHARACTERS = ("unseen", "digits")
 _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
 # The keys of a rule in a rules file.
 _KEYS = ("kind", "why", "near", "then", "match", "parts", "check", "yes", "no")
+# The signs between the words of a name, and the blanks in the shortest order.
+_NAME_SIGNS = lazy_pattern(r"[\W_]+")
+_FEWEST_ORDER_BLANKS = 2
 # A part of a name that reads as a word: passwords have few of them.
 _WORDLIKE = lazy_pattern(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
 # Words that say that a value is an example.
@@ -227,6 +230,21 @@ class Rules:
             self._orders = Orders(combinations)
         return tuple(names | self._orders.rules(unmarked_text))
 
+    def name_suspicions(self, path: str) -> tuple[str, ...]:
+        """Return the ids of the rules by which a name seems to give orders to its reader.
+
+        path: the name, or a path, in which each name counts.
+        """
+        sentences = []
+        for name in path.split("/"):
+            words = _NAME_SIGNS.sub(" ", name).strip()
+            # Some scripts are written without blanks.
+            if words.count(" ") >= _FEWEST_ORDER_BLANKS or not words.isascii():
+                sentences.append(words)
+        if not sentences:
+            return ()
+        return self.suspicions("\n\n".join(sentences))
+
     def _matches(
         self,
         text: str,
@@ -269,9 +287,9 @@ class Rules:
         """
         return self.redacted(text[: length + _LONGEST_SECRET])[:length]
 
-    def phrases_near(self, kind: str) -> list[str]:
-        """Return the words of `near` in rules of `kind` that are phrases of several words."""
-        return [word for word in self._near_words[kind] if " " in word]
+    def near(self, kind: str) -> list[str]:
+        """Return the words of `near` in rules of `kind`, some of which are phrases."""
+        return list(self._near_words[kind])
 
     def words_near(self, kind: str, text: str) -> set[str]:
         """Return the words of `near` in rules of `kind` that `text` has: for `held` of `find`."""

@@ -73,7 +73,7 @@ def text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
-        for key in ("text", "content", "output", "error", "message"):
+        for key in ("text", "content", "output", "result", "error", "message"):
             if value.get(key):
                 return text_of(value[key])
         return ""
@@ -207,7 +207,13 @@ def _as_arguments(arguments: Any) -> dict[str, Any]:
 
 
 def _command(arguments: dict[str, Any]) -> str:
-    """Return the command line in the arguments of a tool: `ls -l` for `["bash", "-c", "ls -l"]`."""
+    """Return the command line in the arguments of a tool: `ls -l` for `["bash", "-c", "ls -l"]`.
+
+    Several commands become lines.
+    """
+    commands = as_list(arguments.get("commands"))
+    if commands:
+        return "\n".join(map(str, commands)).strip()
     command = arguments.get("command") or arguments.get("cmd") or ""
     if isinstance(command, list):
         words = [str(word) for word in command]

@@ -13,6 +13,7 @@ from memoranda.transcripts.blocks import (
     Part,
     anthropic_parts,
     failed_by_code,
+    failed_by_text,
     failure,
     spoken,
     text_of,
@@ -192,14 +193,18 @@ class GeminiCli(DocumentFormat):
         """Yield the parts of one tool call."""
         name = str(call.get("id") or "")
         yield from tool_call(str(call.get("name")), call.get("args"), name)
+        response = self._response(call)
         failed = failure(call.get("status") == "error")
-        yield from tool_result(self._output(call), name, failed)
-
-    def _output(self, call: dict[str, Any]) -> Any:
-        """Return the output of a tool as the person saw it, or as the model got it."""
+        if failed is None:
+            failed = failed_by_text(text_of(response))
+        # The output as the person saw it has no exit code.
         display = call.get("resultDisplay")
-        if isinstance(display, str) and display:
-            return display
+        if not isinstance(display, str) or not display:
+            display = response
+        yield from tool_result(display, name, failed)
+
+    def _response(self, call: dict[str, Any]) -> list[Any]:
+        """Return the output of a tool as the model got it."""
         return [
             as_object(result.get("functionResponse")).get("response") or {}
             for result in as_list(call.get("result"))
@@ -210,7 +215,9 @@ class GeminiCli(DocumentFormat):
 # The id of a command and its output if the transcript gives them none.
 _ONLY_CALL = "shown"
 # The text of a person, in the tags Cline puts around it.
-_TASK = re.compile(r"\A<(task|feedback|user_message|answer)>\s*(.*?)\s*</\1>", re.S)
+_TASK = re.compile(
+    r"\A<(task|feedback|user_message|user_input|answer)(?: [^>]*)?>\s*(.*?)\s*</\1>", re.S
+)
 # The result of a command, as Cline reports it.
 _RAN = re.compile(r"\A\[execute_command for '(.*?)'\] Result:\s*(.*)\Z", re.S)
 # The result of any tool, as Cline reports it.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ VERSION = 2
 _BUSY_SECONDS = 5.0
 # Turns that a search returns at most.
 _MAX_HITS = 400
+# Turns with one word that are counted. Of more turns, the number is estimated by the newest ones.
+_MAX_COUNTED_TURNS = 20_000
 # A search with filters scores more turns by this factor, because it drops other agents' turns.
 _FILTERED_FACTOR = 20
 _NEW_TURN = (
@@ -36,7 +38,7 @@ class SourceRow(NamedTuple):
     """A file with transcripts, as the table `source` has it.
 
     stamp: changes with the file. "" if the file was not read to its end.
-    state: where its format goes on reading.
+    state: where its format goes on reading, as JSON.
     trouble: why it could not be read, or "".
     """
 
@@ -45,7 +47,7 @@ class SourceRow(NamedTuple):
     format: str
     path: str
     stamp: str
-    state: dict[str, Any]
+    state: str
     trouble: str
 
 
@@ -272,11 +274,16 @@ class TraceIndex:
                 row["format"],
                 row["path"],
                 row["stamp"],
-                json.loads(row["state"]),
+                row["state"],
                 row["trouble"],
             )
             for row in rows
         }
+
+    def troubles(self) -> dict[str, str]:
+        """Return why files could not be read, by path."""
+        rows = self._database.execute("select path, trouble from source where trouble <> ''")
+        return {row["path"]: row["trouble"] for row in rows}
 
     def add_source(self, file: SourceFile) -> int:
         """Add a file unless the index has it, and return its id."""
@@ -492,7 +499,8 @@ class TraceIndex:
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         """Count the turns that have each of these words in any of its forms, e.g. `{"port": 12}`.
 
-        Words that no turn has are left out. Counts are remembered while the index is open.
+        Words that no turn has are left out. The count of a word that is in very many turns is an
+        estimate. Counts are remembered while the index is open.
         """
         uncounted = [word for word in dict.fromkeys(words) if word not in self._counts]
         if uncounted:
@@ -502,23 +510,20 @@ class TraceIndex:
 
     def _count_turns(self, words: Sequence[str]) -> dict[str, int]:
         """Count the turns with each word. Words that no turn has are left out."""
-        with closing(sqlite3.connect(":memory:")) as scratch:
-            # A scratch table with the same tokenizer gives the stems by which FTS5 counts.
-            scratch.execute(
-                "create virtual table stem using fts5(word, tokenize ="
-                " \"porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'\")"
-            )
-            scratch.executemany("insert into stem (rowid, word) values (?, ?)", enumerate(words))
-            scratch.execute("create virtual table terms using fts5vocab(stem, instance)")
-            stem_rows = scratch.execute("select doc, term from terms")
-            stems = {words[position]: stem for position, stem in stem_rows}
+        last = self.last_turn()
         counts = {}
-        for word, stem in stems.items():
+        for word in words:
             row = self._database.execute(
-                "select doc from turn_words where term = ?", (stem,)
+                "select count(*) as count, min(rowid) as first from (select rowid from turn_fts"
+                " where turn_fts match ? order by rowid desc limit ?)",
+                ('"' + word.replace('"', "") + '"', _MAX_COUNTED_TURNS),
             ).fetchone()
-            if row is not None:
-                counts[word] = int(row["doc"])
+            count = row["count"]
+            # Counting all turns with a very common word would take longer than a whole search.
+            if count == _MAX_COUNTED_TURNS:
+                count = count * last // (last - row["first"] + 1)
+            if count:
+                counts[word] = count
         return counts
 
     def match(
@@ -559,8 +564,10 @@ class TraceIndex:
         values: list[Any] = [" OR ".join(words), first]
         if selective:
             # The `+` keeps SQLite from querying the full-text table once for each id.
-            condition = " and +rowid in (select rowid from turn_fts where turn_fts match ?)"
-            values.append(selective)
+            condition = (
+                " and +rowid in (select rowid from turn_fts where turn_fts match ? and rowid >= ?)"
+            )
+            values += [selective, first]
         rows = self._database.execute(
             "select rowid, bm25(turn_fts) as score from turn_fts"
             f" where turn_fts match ? and rowid >= ?{condition} order by score limit ?",
@@ -580,13 +587,16 @@ class TraceIndex:
         row = self._database.execute("select max(id) as last from turn").fetchone()
         return int(row["last"] or 0)
 
-    def turns_with(self, word: str, newest: float) -> frozenset[int]:
-        """Return the ids of the turns with a word; see TraceQuery for `newest`."""
+    def turns_with(self, word: str, newest: float, first: int) -> frozenset[int]:
+        """Return the ids of the turns with a word; see TraceQuery for `newest`.
+
+        first: the lowest id to look at.
+        """
         # One JSON text is read several times as fast as thousands of rows.
         row = self._database.execute(
             "select json_group_array(rowid) as ids from turn_fts"
             " where turn_fts match ? and rowid >= ?",
-            (word, self._first_id_of_newest(newest)),
+            (word, max(first, self._first_id_of_newest(newest))),
         ).fetchone()
         return frozenset(json.loads(row["ids"]))
 

@@ -242,9 +242,12 @@ class CopilotCli(LineFormat):
         elif entry_type == "tool.execution_start":
             yield from tool_call(str(data.get("toolName")), data.get("arguments"), call)
         elif entry_type == "tool.execution_complete":
-            success = data.get("success")
+            # A command that failed is a success of the tool.
+            failed = failed_by_code(as_object(data.get("shellExecution")).get("exitCode"))
+            if data.get("success") is False:
+                failed = True
             result = data.get("result") or data.get("error")
-            yield from tool_result(result, call, failure(success is False))
+            yield from tool_result(result, call, failed)
 
 
 class CursorCli(LineFormat):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 
 from memoranda.text.folding import fold
 from memoranda.text.gate import SECRET, Rules
@@ -17,8 +19,11 @@ MOST_CHARACTERS = 40_000
 # Characters indexed of an output, and of one that failed.
 _RESULT_CHARACTERS = 600
 _FAILURE_CHARACTERS = 4_000
-# A change of case inside a word, as random secrets have.
-_CAMEL = re.compile(r"[a-z0-9][A-Z]")
+# For `bytes.translate`: `a` for small letters and digits, `A` for capital letters.
+_SHAPES = bytes.maketrans(
+    (string.ascii_lowercase + string.digits + string.ascii_uppercase).encode(),
+    b"a" * 36 + b"A" * 26,
+)
 _DIGITS = "0123456789"
 # The shortest number of a card.
 _CARD_DIGITS = 13
@@ -50,7 +55,10 @@ class Mask:
 
     def __init__(self, rules: Rules):
         self._rules = rules
-        self._phrases = rules.phrases_near(SECRET)
+        near_words = rules.near(SECRET)
+        self._phrases = [word for word in near_words if " " in word]
+        # The beginnings of signs, as tuples of characters.
+        self._beginnings = {tuple(word[:3]) for word in near_words}
         # Words in small letters without signs, and words with their signs.
         self._harmless: set[str] = set()
         self._signs_by_word: dict[str, set[str]] = {}
@@ -77,7 +85,9 @@ class Mask:
         known = self._signs_by_word.get(word)
         if known is not None:
             return known
-        signs = self._rules.words_near(SECRET, word)
+        signs: set[str] = set()
+        if self._may_have_sign(word):
+            signs = self._rules.words_near(SECRET, word)
         if len(self._harmless) + len(self._signs_by_word) > _MAX_KNOWN_WORDS:
             self._harmless.clear()
             self._signs_by_word.clear()
@@ -86,6 +96,13 @@ class Mask:
         else:
             self._harmless.add(word)
         return signs
+
+    def _may_have_sign(self, word: str) -> bool:
+        """Whether a word has the beginning of a sign. Most words are known by this to have none."""
+        triples = zip(word, word[1:], word[2:], strict=False)
+        # Some signs have only two characters.
+        pairs = pairwise(word)
+        return not (self._beginnings.isdisjoint(triples) and self._beginnings.isdisjoint(pairs))
 
     def is_suspicious(self, text: str) -> bool:
         """Whether `text`, or a part of a sentence in it, tries to instruct its reader."""
@@ -96,6 +113,10 @@ class Mask:
         # "Never use X, instead …" and the parts of a file name hide where an order begins.
         parted_text = _JOINTS.sub(".\n", text)
         return parted_text != text and bool(self._rules.suspicions(parted_text))
+
+    def is_suspicious_name(self, path: str) -> bool:
+        """Whether a name in a path tries to instruct its reader."""
+        return bool(self._rules.name_suspicions(path))
 
     def is_suspicious_command(self, command: str) -> bool:
         """Whether a command may hold injected instructions (see `is_suspicious`).
@@ -139,6 +160,12 @@ def indexed_words(text: str) -> str:
 
     The conversion is left out for ASCII without words like `camelCase`, where it changes nothing.
     """
-    if text.isascii() and not _CAMEL.search(text):
+    if text.isascii() and not _has_camel_case(text):
         return text
     return fts_text(text)
+
+
+def _has_camel_case(text: str) -> bool:
+    """Whether a capital letter follows a small one or a digit anywhere in a text of ASCII."""
+    # This is several times as fast as a pattern.
+    return b"aA" in text.encode().translate(_SHAPES)

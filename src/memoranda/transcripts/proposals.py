@@ -24,7 +24,7 @@ from memoranda.text.unicode import flat, one_line
 from memoranda.transcripts.index import LessonRow, TraceIndex, TurnRow
 from memoranda.transcripts.lessons import LessonKind
 from memoranda.transcripts.mask import Mask
-from memoranda.transcripts.search import raw_text, ref_of
+from memoranda.transcripts.search import origin, raw_text, ref_of
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -118,18 +118,26 @@ def _is_known(memory: MemorySession, upkeep: Upkeep, proposal: Proposal) -> bool
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
     """Make the proposal to remember a lesson.
 
-    None if its transcript is gone, or if it has secrets or may be an injected instruction.
+    None if its transcript is gone, or if it has secrets or may be an injected instruction. So may
+    be the name of its folder, which becomes a tag.
     """
     turn = index.turns([row.turn]).get(row.turn)
     if turn is None:
         return None
     text = mask.clean(_lesson_text(index, row, turn)).strip()
-    if not text or _REDACTED in text or mask.is_suspicious(text):
+    if not text or _REDACTED in text:
+        return None
+    if mask.is_suspicious(text) or mask.is_suspicious_name(origin(turn)):
         return None
     changed = filter(None, map(raw_text, index.files_changed(turn.exchange)))
-    files = tuple(dict.fromkeys(changed))[:_MAX_FILES]
+    files = tuple(path for path in dict.fromkeys(changed) if _may_be_named(mask, path))[:_MAX_FILES]
     time = datetime.fromtimestamp(row.time or 0, UTC)
     return Proposal(_key(row), LessonKind(row.kind), text, turn, time, files)
+
+
+def _may_be_named(mask: Mask, path: str) -> bool:
+    """Whether the path of a changed file has no secret, and does not seem to instruct its reader."""
+    return mask.clean(path) == path and not mask.is_suspicious_name(path)
 
 
 def _lesson_text(index: TraceIndex, row: LessonRow, turn: TurnRow) -> str:
@@ -168,7 +176,7 @@ def _questions(memory: MemorySession) -> Iterator[ReviewItem]:
         subject = flat(one_line(proposal.text))
         line = f'"{subject}" ({flat(place)})'
         ref = ref_of(turn)
-        text = f"Remember what was said in a session? {line} memory transcripts show {ref}"
+        text = f"Remember what was said in a session? {line} memory transcripts show {flat(ref)}"
         choices = (("y", _YES), ("n", "no"))
         yield ReviewItem(proposal.key, KIND, text, (ref,), choices, (line,), subject)
 

@@ -41,7 +41,6 @@ create virtual table turn_fts using fts5(
 );
 -- Words are collected in memory before they are merged into the table: the first index takes half the time.
 insert into turn_fts (turn_fts, rank) values ('hashsize', 16777216);
-create virtual table turn_words using fts5vocab(turn_fts, row);
 
 -- What a session teaches (lessons.py): `turn` is where it stands, `start` and `stop` which characters of it, `other` the
 -- turn that mended what failed. `mark` is the same for the same lesson.

@@ -125,7 +125,7 @@ class TraceHit:
     who: you, agent, command, file or output.
     passage: the part of the turn that fits the question, without secrets.
     answer: a passage of another turn of the exchange, or "".
-    is_suspicious: whether the passage may hold injected instructions.
+    is_suspicious: whether the passage, or a name shown beside it, may hold injected instructions.
     source: the file of the transcript.
     """
 
@@ -184,15 +184,15 @@ def find(
     scores = _with_answers(index, text, concepts, scores)
     best = sorted(scores, key=lambda exchange: -scores[exchange])
     shown_words = list(chain(looked_for, *(concept.synonyms for concept in concepts)))
-    hits: list[TraceHit] = []
+    # The same words in several places are one hit.
+    hits: dict[str, TraceHit] = {}
     for exchange in best:
-        hit = _hit(index, mask, by_exchange[exchange], scores[exchange], shown_words)
-        # The same words in several places are one hit.
-        if hit is not None and hit.passage not in [earlier.passage for earlier in hits]:
-            hits.append(hit)
+        hit = _hit(index, mask, by_exchange[exchange], scores[exchange], shown_words, hits)
+        if hit is not None:
+            hits[hit.passage] = hit
         if len(hits) == limit:
             break
-    return hits
+    return list(hits.values())
 
 
 def _scored_turns(
@@ -282,9 +282,10 @@ def _with_coverage(
     One word ten times does not answer a question of five words. See `_with_neighbours` for `turns`
     and `scores`.
     """
-    present_concepts = _concept_turns(index, concepts)
-    total_weight = sum(concept.weight for concept in present_concepts)
     best = sorted(scores, key=lambda exchange: -scores[exchange])[:_MAX_COVERED_EXCHANGES]
+    first = min(best, default=0) - _NEAR_TURNS
+    present_concepts = _concept_turns(index, concepts, first)
+    total_weight = sum(concept.weight for concept in present_concepts)
     raised_scores = {}
     for exchange in best:
         ids = [scored_turn.turn.id for scored_turn in turns[exchange]]
@@ -372,26 +373,55 @@ class _ConceptTurns(NamedTuple):
         )
 
 
-def _concept_turns(index: TraceIndex, concepts: Sequence[Concept]) -> list[_ConceptTurns]:
-    """Find the turns of each concept. Concepts that no turn has are left out."""
+def _concept_turns(
+    index: TraceIndex, concepts: Sequence[Concept], first: int
+) -> list[_ConceptTurns]:
+    """Find the turns of each concept. Concepts that no turn has are left out.
+
+    first: the lowest id to look at.
+    """
     count = index.last_turn()
     result = []
     for concept in concepts:
-        exact = _turns_with(index, [concept.word], _MAX_TURNS)
-        by_synonym = _turns_with(index, concept.synonyms, _MAX_RELATED_TURNS)
-        by_related = _turns_with(index, concept.related, _MAX_RELATED_TURNS)
-        if exact or by_synonym or by_related:
-            weight = _weight(count, len(exact | by_synonym))
-            result.append(_ConceptTurns(exact, by_synonym, by_related, weight))
+        exact = _turns_with(index, [concept.word], _MAX_TURNS, first)
+        by_synonym = _turns_with(index, concept.synonyms, _MAX_RELATED_TURNS, first)
+        by_related = _turns_with(index, concept.related, _MAX_RELATED_TURNS, first)
+        if exact.ids or by_synonym.ids or by_related.ids:
+            size = max(exact.size, len(exact.ids | by_synonym.ids))
+            weight = _weight(count, size)
+            result.append(_ConceptTurns(exact.ids, by_synonym.ids, by_related.ids, weight))
     return result
 
 
-def _turns_with(index: TraceIndex, looked_for: Sequence[str], max_turns: int) -> frozenset[int]:
-    """Return the ids of the turns with one of these words; see `_trace_query` for the limits."""
+class _WordTurns(NamedTuple):
+    """Turns with one of some words.
+
+    ids: their ids. For very common words, only the ids that are needed.
+    size: the number of turns that were to be looked at.
+    """
+
+    ids: frozenset[int]
+    size: int
+
+
+def _turns_with(
+    index: TraceIndex, looked_for: Sequence[str], max_turns: int, first: int
+) -> _WordTurns:
+    """Return the turns with one of these words; see `_trace_query` for the limits.
+
+    first: the lowest id to look at if the words are very common.
+    """
     query = _trace_query(index, looked_for, max_turns)
     if query is None:
-        return frozenset()
-    return frozenset().union(*(index.turns_with(word, query.newest) for word in query.words))
+        return _WordTurns(frozenset(), 0)
+    if query.newest == 1.0:
+        first = 0
+    ids_by_word = [index.turns_with(word, query.newest, first) for word in query.words]
+    ids = frozenset[int]().union(*ids_by_word)
+    size = len(ids)
+    if query.newest < 1.0:
+        size = max_turns
+    return _WordTurns(ids, size)
 
 
 def _nearness(word_turns: Container[int], ids: Sequence[int]) -> float:
@@ -495,14 +525,20 @@ def _hit(
     turns: Sequence[ScoredTurn],
     score: float,
     looked_for: Sequence[str],
+    shown: Container[str],
 ) -> TraceHit | None:
-    """Make the hit for an exchange. None if the transcript no longer has its best turn.
+    """Make the hit for an exchange.
+
+    None if the transcript no longer has its best turn, or if its passage is among `shown`.
 
     turns: its turns that were found, best first.
     """
     best = turns[0].turn
     text = text_of(best, mask)
     if text is None:
+        return None
+    shown_part = passage(text, looked_for)
+    if shown_part in shown:
         return None
     # The answer is another turn that fits, not one with the same text.
     answer = ""
@@ -515,8 +551,10 @@ def _hit(
         if further_text and further_text != text:
             answer = passage(further_text, looked_for)
             break
-    shown_part = passage(text, looked_for)
-    is_suspicious = any(map(mask.is_suspicious, dict.fromkeys((text, shown_part, answer))))
+    shown_texts = dict.fromkeys((text, shown_part, answer))
+    is_suspicious = mask.is_suspicious_name(origin(best)) or any(
+        map(mask.is_suspicious, shown_texts)
+    )
     return TraceHit(
         ref_of(best),
         best.agent,
@@ -530,6 +568,14 @@ def _hit(
         is_suspicious,
         best.path,
     )
+
+
+def origin(turn: TurnRow) -> str:
+    """Return the names that are shown beside a passage, as one path.
+
+    Others may choose them: a repository names its folders, and a transcript its session.
+    """
+    return f"{turn.session}/{turn.folder}/{turn.path}"
 
 
 def moment(time: int) -> datetime | None:
@@ -636,7 +682,7 @@ def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[Tr
                 text,
                 "",
                 0.0,
-                mask.is_suspicious(text),
+                mask.is_suspicious(text) or mask.is_suspicious_name(origin(turn)),
                 turn.path,
             )
         )

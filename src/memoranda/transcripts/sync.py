@@ -7,6 +7,7 @@ processes, and only one process writes.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import sys
@@ -225,9 +226,7 @@ def _sync_locked(
             if row is None or row.stamp != stamp:
                 jobs.append(_new_job(index, row, file, stamp))
         _write_all(index, _read_ahead(jobs, mask), report, progress, len(jobs))
-        for row in index.sources().values():
-            if row.trouble:
-                report.skipped[row.path] = row.trouble
+        report.skipped |= index.troubles()
         return report
 
 
@@ -294,12 +293,23 @@ def _new_job(index: TraceIndex, row: SourceRow | None, file: SourceFile, stamp: 
         with index.transaction():
             index.remove_source(row.id)
         return _Job(file, stamp, {})
-    return _Job(file, stamp, dict(row.state))
+    return _Job(file, stamp, json.loads(row.state))
 
 
-def _read_whole(job: _Job, mask: Mask) -> list[ReadFile]:
+# The mask of a worker process. It remembers words, so that all files of the process share it.
+_worker_mask: Mask | None = None
+
+
+def _begin_worker(mask: Mask) -> None:
+    """Prepare a worker process."""
+    global _worker_mask
+    _worker_mask = mask
+
+
+def _read_whole(job: _Job) -> list[ReadFile]:
     """Read all batches of a file, in a worker process."""
-    return list(read_file(job.file, job.stamp, job.state, mask))
+    assert _worker_mask is not None
+    return list(read_file(job.file, job.stamp, job.state, _worker_mask))
 
 
 def _cores() -> int:
@@ -328,9 +338,14 @@ def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
 
     workers = min(cores, _MAX_WORKERS)
     pending: deque[Future[list[ReadFile]]] = deque()
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers,
+        mp_context=get_context("spawn"),
+        initializer=_begin_worker,
+        initargs=(mask,),
+    ) as pool:
         for job in jobs:
-            pending.append(pool.submit(_read_whole, job, mask))
+            pending.append(pool.submit(_read_whole, job))
             # Reading is faster than writing: do not let results pile up in memory.
             if len(pending) > 2 * workers:
                 yield pending.popleft().result()

@@ -141,9 +141,7 @@ class Transcripts:
         result = dict(places.closed())
         if self.is_indexed:
             with self._reading() as index:
-                for row in index.sources().values():
-                    if row.trouble:
-                        result[row.path] = row.trouble
+                result |= index.troubles()
         return result
 
     def _check(self) -> None:

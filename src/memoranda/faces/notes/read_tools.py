@@ -569,7 +569,7 @@ def trace_blocks(traces: Sequence[TraceHit]) -> list[str]:
         else:
             answer = ""
         blocks.append(
-            f"- {where} {mark}{trace.who}: {short(trace.passage, _TRACE_CHARACTERS)}{answer}"
+            f"- {mark}{where} {trace.who}: {short(trace.passage, _TRACE_CHARACTERS)}{answer}"
         )
     return blocks
 

@@ -406,3 +406,57 @@ def test_what_says_the_same_is_asked_about_among_many():
 def test_two_memories_that_say_the_same_in_other_words_are_a_question(pair):
     memories = [memory(id, text) for id, text in zip("ab", pair, strict=True)]
     assert [(a, b) for _, a, b in pairs_to_ask(memories)] == [("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        (
+            "In Heron, the mobile client runs out of memory at night.",
+            "In Mobile sync, the mobile client runs out of memory at night.",
+        ),
+        (
+            "When the certificate fails in Heron: normalise line ends at the door.",
+            "When the release script fails in Heron: normalise line ends at the door.",
+        ),
+        (
+            "We decided that Ledger will normalise line ends.",
+            "We decided that Data room will normalise line ends.",
+        ),
+        (
+            "Heron: the nightly importer counts the same row twice.",
+            "The nightly importer counts the same row twice in Mobile sync.",
+        ),
+        (
+            "Lena Fischer keeps the spare key of the cellar.",
+            "Priya keeps the spare key of the cellar.",
+        ),
+        ("北京分部的打印机每周二下午维护", "上海的打印机每周二下午维护"),
+    ],
+)
+def test_two_memories_about_two_things_are_no_question(text, other):
+    memories = [memory("a", text), memory("b", other)]
+    assert pairs_to_ask(memories) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        (
+            "In Heron, the mobile client runs out of memory at night.",
+            "In Heron, the mobile client always runs out of memory during the night.",
+        ),
+        (
+            "Lena moved to Porto in spring and works from home.",
+            "Lena recently relocated to Porto in spring and works from home.",
+        ),
+        (
+            "The nightly importer of Ledger counts the same row twice.",
+            "Ledger: the nightly importer counts the same row twice.",
+        ),
+        ("北京分部的打印机每周二下午维护", "每周二下午维护北京分部的打印机"),
+    ],
+)
+def test_two_memories_about_one_thing_in_other_words_are_a_question(text, other):
+    memories = [memory("a", text), memory("b", other)]
+    assert [(a, b) for _, a, b in pairs_to_ask(memories)] == [("a", "b")]

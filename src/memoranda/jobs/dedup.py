@@ -334,6 +334,17 @@ _NEGATIONS = frozenset(
 )
 # Words of comparisons. The order of the things around them matters: `tea over coffee`.
 _COMPARING_WORDS = frozenset(["over", "than", "before", "after", "from", "比"])
+# Words before the name of a thing: `in Heron`, `the importer`, `that Ledger will`.
+_WORDS_BEFORE_THINGS = frozenset(
+    [
+        *("a", "an", "the", "this", "that", "these", "those", "each", "every"),
+        *("my", "our", "your", "his", "her", "its", "their"),
+        *("in", "of", "for", "with", "on", "at", "by", "about", "to", "into", "from", "when"),
+    ]
+)
+# A capitalized word that does not begin a sentence, or words that stand before a colon at the
+# beginning of a text.
+_NAME = re.compile(r"(?<=[\w,;:'’\"“(] )[A-Z]\w+|^[A-Z]\w*(?: \w+){0,3}(?=:)")
 # Number of content words that two texts must share to be near.
 _LEAST_SHARED_WORDS = 3
 # Share of the content words that two near texts have in common (Dice).
@@ -595,23 +606,81 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
     """Return the pairs of `near_pairs`, linked ones too, that the owner should be asked to merge.
 
     Many memories share a turn of phrase (`and felt very happy`). So two texts must also share words
-    that few memories have, and one text must contain nearly all content of the other.
+    that few memories have, and one text must contain nearly all content of the other. Two texts
+    about two things (`In Heron, …` and `In Mobile sync, …`) are no question.
     """
-    content_by_id = {memory.id: _statement_of(memory.content).content for memory in memories}
-    memory_counts = Counter(chain.from_iterable(content_by_id.values()))
+    texts_by_id = {memory.id: memory.content for memory in memories}
+    statements_by_id = {id: _statement_of(text) for id, text in texts_by_id.items()}
+    contents = [statement.content for statement in statements_by_id.values()]
+    memory_counts = Counter(chain.from_iterable(contents))
     most_memories = max(_MOST_MEMORIES_WITH_RARE_WORD, len(memories) // _MEMORIES_PER_RARE_WORD)
     pairs = []
     for pair in near_pairs(memories, linked=True):
-        content_a = content_by_id[pair.a]
-        content_b = content_by_id[pair.b]
+        if pair.score < _LEAST_SHARE_OF_ALIKE:
+            continue
+        a = statements_by_id[pair.a]
+        b = statements_by_id[pair.b]
         rare_words = [
-            word for word in content_a & content_b if memory_counts[word] <= most_memories
+            word for word in a.content & b.content if memory_counts[word] <= most_memories
         ]
-        has_nearly_all = min(len(content_a - content_b), len(content_b - content_a)) <= 1
-        is_alike = pair.score >= _LEAST_SHARE_OF_ALIKE
-        if is_alike and len(rare_words) >= _LEAST_RARE_WORDS and has_nearly_all:
+        has_nearly_all = min(len(a.content - b.content), len(b.content - a.content)) <= 1
+        if len(rare_words) < _LEAST_RARE_WORDS or not has_nearly_all:
+            continue
+        names_of_two = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
+        if not names_of_two and not _are_about_two_things(a, b):
             pairs.append(pair)
     return pairs
+
+
+def _have_names_of_their_own(text: str, other_text: str) -> bool:
+    """Whether each text has a name that the other one lacks: `Heron: …` and `… in Mobile sync`."""
+    names = _names_in(text)
+    other_names = _names_in(other_text)
+    return bool(names - _stems_of(other_text)) and bool(other_names - _stems_of(text))
+
+
+def _names_in(text: str) -> set[str]:
+    """Return the stems of the words that seem to be names by their capitals."""
+    names = " ".join(_NAME.findall(text))
+    return _stems_of(names)
+
+
+def _stems_of(text: str) -> set[str]:
+    """Return the content of a text (see `_Statement`)."""
+    return set(_statement_of(text).content)
+
+
+def _are_about_two_things(a: _Statement, b: _Statement) -> bool:
+    """Whether one text names another thing in the place of a thing of the other text.
+
+    `In Heron, the importer fails` and `In Mobile sync, the importer fails` do. Texts with another
+    verb in a place do not: `Lena moved to Porto` and `Lena recently relocated to Porto`.
+    """
+    for kind, start_a, end_a, start_b, end_b in changes(a.words, b.words):
+        if kind != "replace":
+            continue
+        words_a = a.words[start_a:end_a]
+        words_b = b.words[start_b:end_b]
+        new_in_a = {*map(_content, words_a)} - b.content - {""}
+        new_in_b = {*map(_content, words_b)} - a.content - {""}
+        if not (new_in_a and new_in_b):
+            continue
+        if _names_thing(words_a, a.words[:start_a]) and _names_thing(words_b, b.words[:start_b]):
+            return True
+    return False
+
+
+def _names_thing(different_words: Sequence[str], words_before: Sequence[str]) -> bool:
+    """Whether the words in which a text differs from another one name a thing, as far as one sees.
+
+    different_words: these words. words_before: the words of the text before them.
+    """
+    if any(map(is_cjk, different_words)):
+        return True
+    if not _WORDS_BEFORE_THINGS.isdisjoint([*words_before[-1:], *different_words]):
+        return True
+    # A text mostly begins with its subject, but `we live` is none.
+    return not words_before and bool(_content(different_words[0]))
 
 
 def _counts_of_links(

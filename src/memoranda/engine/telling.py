@@ -8,7 +8,7 @@ from the web, is not told.
 from __future__ import annotations
 
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 
 from memoranda.note.model import Provenance
 from memoranda.text.pattern import lazy_pattern
@@ -64,7 +64,7 @@ def author(provenance: Provenance) -> str:
     return _AUTHORS.get(provenance.who, "an agent")
 
 
-@cache
+@lru_cache(maxsize=1_000)
 def told_name(agent: str) -> str:
     """The name of an agent as a session is told it: `an agent` if the name may be an instruction.
 

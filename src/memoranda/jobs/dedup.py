@@ -607,7 +607,7 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
 
     Many memories share a turn of phrase (`and felt very happy`). So two texts must also share words
     that few memories have, and one text must contain nearly all content of the other. Two texts
-    about two things (`In Heron, …` and `In Mobile sync, …`) are no question.
+    about two things (`In Heron, …` and `In Mobile sync, …`) are not asked about.
     """
     texts_by_id = {memory.id: memory.content for memory in memories}
     statements_by_id = {id: _statement_of(text) for id, text in texts_by_id.items()}
@@ -679,7 +679,7 @@ def _names_thing(different_words: Sequence[str], words_before: Sequence[str]) ->
         return True
     if not _WORDS_BEFORE_THINGS.isdisjoint([*words_before[-1:], *different_words]):
         return True
-    # A text mostly begins with its subject, but `we live` is none.
+    # A text mostly begins with its subject, but in `we live` that is a pronoun.
     return not words_before and bool(_content(different_words[0]))
 
 

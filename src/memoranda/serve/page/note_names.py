@@ -35,7 +35,7 @@ def suggest(visit: Visit) -> Response:
 def titled(memory: MemorySession, text: str) -> list[NoteInfo]:
     """Return the notes whose titles have words that begin as typed, at most _MAX_OFFERED.
 
-    Titles that begin as typed come first, those of notes before the first lines of memories.
+    Titles that begin as typed come first, and titles of notes before first lines of memories.
     """
     query = Query(text=text, search_type="title", archived=False)
     infos = [hit.note for hit in memory.search(query, limit=_MAX_CANDIDATES)]

@@ -12,6 +12,7 @@ import pytest
 from memoranda import Draft
 from memoranda.engine import MemorySession, open_session
 from memoranda.index import readers
+from memoranda.query import Query
 
 NOTES = 60
 
@@ -86,6 +87,18 @@ def test_the_journal_says_who_wrote_what_others_read(tmp_path: Path) -> None:
         memory.sync()
         assert [memory.find(f"Note {number}").provenance for number in range(55)] == before
         assert {each.who for each in before} == {"agent:ada"}
+
+
+def test_a_search_for_a_writer_finds_the_notes_that_others_read(tmp_path: Path) -> None:
+    with open_session(tmp_path, watch=False) as memory:
+        ada = memory.as_caller("ada", "mcp", client="claude-code 1.2")
+        for number in range(55):
+            ada.write(Draft(f"heron {number}", project="notes", title=f"Note {number}"))
+        memory.engine.rebuild_index()
+        memory.sync()
+        for query in (Query("heron", by="ada"), Query("heron", client="claude-code")):
+            assert memory.search(query).total == 55
+        assert memory.search(Query("heron", by="file")).total == 0
 
 
 OTHER_VERSION = readers._PROGRAM.replace(

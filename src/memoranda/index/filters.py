@@ -32,6 +32,7 @@ from memoranda.note.model import (
     MEMORY_PROJECTS,
     TRACE_PROJECT,
     Note,
+    Provenance,
 )
 from memoranda.note.project_access import PREFIX as SEVERAL
 from memoranda.note.project_access import is_among
@@ -91,7 +92,7 @@ def token(kind: int, value: str) -> str:
 
 
 def facet_text(note: Note, project: int, extra: Inline) -> str:
-    """Return all facet tokens of a note, each once, for the `facet` columns.
+    """Return the facet tokens of a note, each once, without those of its writer (`with_writer`).
 
     project: the id of its project.
     extra: the tags and fields in its text.
@@ -109,14 +110,6 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     for tag in tags:
         pairs += [(TAG, level) for level in levels(tag.lstrip("#"))]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
-    pairs.append((BY, note.provenance.who))
-    client = note.provenance.client
-    if client:
-        # A filter may name the client with its version or without.
-        pairs += [
-            (CLIENT, client),
-            (CLIENT, client.partition(" ")[0]),
-        ]
     status = note.header.get("status", extra.fields.get("status"))
     if status is not None:
         pairs += [
@@ -125,6 +118,20 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     if note.header.get("pinned") is True:
         pairs.append((PINNED, "true"))
     return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
+
+
+def with_writer(facet: str, provenance: Provenance) -> str:
+    """Return the facet tokens of a note and of its writer, for the `facet` columns.
+
+    facet: the tokens of the note, as `facet_text` returns them.
+    """
+    pairs = [(BY, provenance.who)]
+    client = provenance.client
+    if client:
+        # A filter may name the client with its version or without.
+        pairs += [(CLIENT, client), (CLIENT, client.partition(" ")[0])]
+    writer_tokens = dict.fromkeys(token(kind, value) for kind, value in pairs)
+    return " ".join([facet, *writer_tokens])
 
 
 def _named_projects(query: Query, ids_by_name: Mapping[str, int]) -> list[int]:

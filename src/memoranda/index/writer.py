@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memoranda.clock import microseconds
 from memoranda.index import claims, entity_queries, features, filters
 from memoranda.index.features import STEMMED
-from memoranda.index.filters import facet_text, project_ids
+from memoranda.index.filters import facet_text, project_ids, with_writer
 from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
 from memoranda.index.rows import FIRST_PASSAGE, NotIndexable, at_note, property_text
@@ -200,6 +200,7 @@ class Prepared:
     passages: the passages of a long note. Empty for others.
     place: the properties by which the note is counted.
     entity: the note, if it belongs to project `graph`. Else None.
+    facet: the facet tokens of the note, without those of its writer.
     """
 
     path: str
@@ -211,11 +212,24 @@ class Prepared:
     passages: list[Passage]
     place: Counted
     entity: Note | None
+    facet: str
 
     def sign(self, provenance: Provenance) -> None:
-        """Set the origin of the text, for a note that was prepared without it."""
+        """Set the origin of the text, and the facet tokens by which filters find its writer.
+
+        Another process that prepares a note does not know its origin.
+        """
         (note,) = self.tables["note"]
         note["provenance"] = _provenance_json(provenance)
+        (text,) = self.tables["text"]
+        facet_before = text["facet"]
+        facet = with_writer(self.facet, provenance)
+        for table in ("text", "note_fts", "name_fts"):
+            (columns,) = self.tables[table]
+            columns["facet"] = facet
+        # The facet tokens are the last words of this text (`stem_text`).
+        (stems,) = self.tables["stem_fts"]
+        stems["words"] = stems["words"].removesuffix(facet_before) + facet
 
 
 def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> str:
@@ -490,8 +504,9 @@ def _prepared(
         places = passages(text[:PLACED])
     else:
         places = []
+    facet = facet_text(note, project, extra)
     indexed = _indexed(note, text, extra, permalink, base)._replace(
-        facet=facet_text(note, project, extra), passages=len(places)
+        facet=with_writer(facet, note.provenance), passages=len(places)
     )
     tables = {
         "note": [_note_row(note, stamp, project, indexed, is_cut=len(text) < len(body))],
@@ -520,6 +535,7 @@ def _prepared(
         ],
         Counted(project, note.scope, note.phase or "", note.category or ""),
         note if note.project == GRAPH_PROJECT else None,
+        facet,
     )
 
 

@@ -6,7 +6,6 @@ They change files as Basic Memory ("the program" below) does, and reply with its
 from __future__ import annotations
 
 import re
-from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from memoranda.basic_memory.documents import (
@@ -34,7 +33,7 @@ from memoranda.faces.notes.replies import project_id
 from memoranda.faces.reply import Reply
 from memoranda.index.rows import NoteInfo
 from memoranda.note.edit import SetKeys
-from memoranda.note.links import permalink_for, slug
+from memoranda.note.links import numbered, permalink_for, slug
 from memoranda.note.markdown import own_permalink
 from memoranda.note.names import Looseness
 from memoranda.query import Query
@@ -76,7 +75,7 @@ def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, An
         raise InvalidInput("expected_checksum requires overwrite=True.")
     file = _set_file(vault, memory, args)
     content_permalink = own_permalink(args["content"].lstrip("\n"))
-    is_new = not _is_note(memory, project, file)
+    is_new = not write_tools.sees_note(memory, project, file)
     _set_permalink(vault, memory, args, file, content_permalink, is_new=is_new)
     reply = write_tools.write_note(memory, args)
     assert reply.data is not None
@@ -153,15 +152,6 @@ def _without_own_arguments(args: Arguments) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in own_names}
 
 
-def _is_note(memory: MemorySession, project: str, path: str) -> bool:
-    """Whether there is a note at this path that the caller sees."""
-    try:
-        memory.find((project, path))
-    except NotFound:
-        return False
-    return True
-
-
 def _derived_permalink(vault: Vault, project: str, file: str) -> str:
     """Return the permalink that the program makes of a path: `main/plans/a-b` for `plans/A b.md`."""
     if vault.permalinks_include_project:
@@ -183,9 +173,7 @@ def _check_not_elsewhere(memory: MemorySession, project: str, permalink: str, fi
 
 def _free_permalink(memory: MemorySession, project: str, permalink: str) -> str:
     """Return a permalink that no note has: `plans/trip`, or `plans/trip-1` if that one is taken."""
-    numbered = (f"{permalink}-{number}" for number in count(1))
-    candidates = chain([permalink], numbered)
-    return next(name for name in candidates if _holder(memory, project, name) is None)
+    return next(name for name in numbered(permalink) if _holder(memory, project, name) is None)
 
 
 def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:

@@ -9,13 +9,11 @@ that came from the memory is not stored again.
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from memoranda.clients.hook_context import project_names
+from memoranda.clients.hook_conversation import transcript_entries
 from memoranda.clients.hook_events import HookEvent
 from memoranda.clients.hook_waiting import asked_in
 from memoranda.clients.hook_words import FENCED, own_words
@@ -154,7 +152,7 @@ def _read_ends(transcript: str) -> _Seen:
     transcript: the path of the file.
     """
     seen = _Seen([], [], [], [])
-    for entry in _entries(transcript):
+    for entry in transcript_entries(transcript, first_bytes=_HEAD_BYTES, last_bytes=_TAIL_BYTES):
         # Claude Code calls it message, Codex payload.
         message = entry.get("message", entry.get("payload"))
         if not isinstance(message, dict):
@@ -223,32 +221,3 @@ def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
     if isinstance(arguments, dict):
         return arguments
     return {"input": arguments}
-
-
-def _entries(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the entries in the first and last lines of a transcript. Each line is an entry in JSON.
-
-    A file that cannot be read gives no entries.
-    """
-    # The path may lead to a pipe. Without O_NONBLOCK, opening a pipe could wait for ever.
-    opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
-    try:
-        with open(path, "rb", 0, opener=opener) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return
-            data = os.pread(file.fileno(), _HEAD_BYTES, 0)
-            if status.st_size > _HEAD_BYTES:
-                data += b"\n" + os.pread(
-                    file.fileno(), _TAIL_BYTES, max(_HEAD_BYTES, status.st_size - _TAIL_BYTES)
-                )
-    except (OSError, ValueError):
-        return
-    for line in data.split(b"\n"):
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            # The line was cut off, or is not JSON.
-            continue
-        if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
-            yield entry

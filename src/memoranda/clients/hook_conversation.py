@@ -50,7 +50,7 @@ def _last_turns(transcript: str, prompt: str) -> list[Turn]:
     of the transcript that repeat the prompt are left out.
     """
     turns: list[Turn] = []
-    for entry in _entries(transcript):
+    for entry in transcript_entries(transcript, last_bytes=_TAIL_BYTES):
         turns += _turns_of(entry)
     while turns and _repeats(turns[-1], prompt):
         turns.pop()
@@ -93,10 +93,16 @@ def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
             yield Turn(_SPEAKERS[message["role"]], text)
 
 
-def _entries(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the entries at the end of a transcript. Each line of the file is an entry in JSON.
+def transcript_entries(
+    path: str, *, last_bytes: int, first_bytes: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Yield the entries at the beginning and at the end of a transcript.
 
-    Lines that are not JSON are skipped. A file that cannot be read gives no entries.
+    Each line of the file is an entry in JSON. Other lines are skipped. A file that cannot be read
+    gives no entries.
+
+    last_bytes: how many bytes at the end are read.
+    first_bytes: how many bytes at the beginning are read.
     """
     # The path may lead to a pipe. Without O_NONBLOCK, opening a pipe could wait for ever.
     opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
@@ -105,14 +111,17 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return
-            data = os.pread(file.fileno(), _TAIL_BYTES, max(0, status.st_size - _TAIL_BYTES))
+            data = os.pread(file.fileno(), first_bytes, 0)
+            if status.st_size > first_bytes:
+                last_part = max(first_bytes, status.st_size - last_bytes)
+                data += b"\n" + os.pread(file.fileno(), last_bytes, last_part)
     except (OSError, ValueError):
         return
     for line in data.split(b"\n"):
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
-            # The line is not JSON, or its beginning was not read.
+            # The line is not JSON, or a part of it was not read.
             continue
         if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
             yield entry

@@ -11,7 +11,6 @@ import os
 import posixpath
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
 from typing import Any
 
 from memoranda.engine.engine import verb
@@ -407,11 +406,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
         taken_permalinks: further permalinks that count as taken.
         """
-        base_permalink = links.permalink_for(project, path)
-        numbered = (f"{base_permalink}-{number}" for number in count(1))
         return next(
             candidate
-            for candidate in chain((base_permalink,), numbered)
+            for candidate in links.numbered(links.permalink_for(project, path))
             if candidate not in taken_permalinks
             and self.permalink_holder(project, path, candidate) is None
         )

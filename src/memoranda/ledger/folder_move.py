@@ -13,7 +13,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import NamedTuple
 
 from memoranda.errors import Conflict
 from memoranda.ledger.file_exchange import Entry, put_new
@@ -85,19 +87,35 @@ def _copy(old: Entry, new: Entry, path: str) -> dict[str, Stamp]:
         return {path: _copy_file(old, new)}
     os.mkdir(new.name, 0o700, dir_fd=new.folder)
     stamps: dict[str, Stamp] = {}
-    source = os.open(old.name, _FOLDER, dir_fd=old.folder)
-    try:
-        target = os.open(new.name, _FOLDER, dir_fd=new.folder)
-        try:
-            for name in sorted(os.listdir(source)):
-                stamps |= _copy(Entry(source, name), Entry(target, name), f"{path}/{name}")
-            os.fchmod(target, stat.S_IMODE(status.st_mode))
-            os.fsync(target)
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
+    with _opened(old, new) as folders:
+        for name, old_inner, new_inner in folders.entries():
+            stamps |= _copy(old_inner, new_inner, f"{path}/{name}")
+        os.fchmod(folders.new, stat.S_IMODE(status.st_mode))
+        os.fsync(folders.new)
     return stamps
+
+
+class _OpenFolders(NamedTuple):
+    """Descriptors of a folder and of its copy."""
+
+    old: int
+    new: int
+
+    def entries(self) -> Iterator[tuple[str, Entry, Entry]]:
+        """Yield each name in the old folder, with the entries of that name in both."""
+        for name in sorted(os.listdir(self.old)):
+            yield name, Entry(self.old, name), Entry(self.new, name)
+
+
+@contextmanager
+def _opened(old: Entry, new: Entry) -> Iterator[_OpenFolders]:
+    """Open a folder and its copy, and close them at the end of the block."""
+    with ExitStack() as stack:
+        source = os.open(old.name, _FOLDER, dir_fd=old.folder)
+        stack.callback(os.close, source)
+        target = os.open(new.name, _FOLDER, dir_fd=new.folder)
+        stack.callback(os.close, target)
+        yield _OpenFolders(source, target)
 
 
 def _copy_file(old: Entry, new: Entry) -> Stamp:
@@ -136,18 +154,11 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
         _copy(old, new, path)
         os.unlink(old.name, dir_fd=old.folder)
         return
-    source = os.open(old.name, _FOLDER, dir_fd=old.folder)
-    try:
-        with suppress(FileExistsError):
-            os.mkdir(new.name, 0o700, dir_fd=new.folder)
-        target = os.open(new.name, _FOLDER, dir_fd=new.folder)
-        try:
-            for name in sorted(os.listdir(source)):
-                _remove_copied(Entry(source, name), Entry(target, name), f"{path}/{name}", stamps)
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
+    with suppress(FileExistsError):
+        os.mkdir(new.name, 0o700, dir_fd=new.folder)
+    with _opened(old, new) as folders:
+        for name, old_inner, new_inner in folders.entries():
+            _remove_copied(old_inner, new_inner, f"{path}/{name}", stamps)
     # Somebody may have put another file there just now: then the folder stays
     with suppress(OSError):
         os.rmdir(old.name, dir_fd=old.folder)
@@ -169,16 +180,9 @@ def clear_moved(old: Entry, new: Entry) -> None:
         return
     if not (stat.S_ISDIR(status.st_mode) and stat.S_ISDIR(copy_status.st_mode)):
         return
-    source = os.open(old.name, _FOLDER, dir_fd=old.folder)
-    try:
-        target = os.open(new.name, _FOLDER, dir_fd=new.folder)
-        try:
-            for name in sorted(os.listdir(source)):
-                clear_moved(Entry(source, name), Entry(target, name))
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
+    with _opened(old, new) as folders:
+        for _, old_inner, new_inner in folders.entries():
+            clear_moved(old_inner, new_inner)
     with suppress(OSError):
         os.rmdir(old.name, dir_fd=old.folder)
 

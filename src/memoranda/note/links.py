@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 from memoranda.errors import InvalidInput, OutsideError, project_title
@@ -158,6 +159,13 @@ def _parted_at_capitals(text: str) -> str:
 def permalink_for(project: str, path: str) -> str:
     """Return the permalink that a note has by its path: `main/drinks/tea` for `drinks/Tea.md`."""
     return f"{lead(project)}/{slug(path) or UNTITLED}"
+
+
+def numbered(permalink: str) -> Iterator[str]:
+    """Yield a permalink, and the permalinks for notes that find it taken: `tea`, `tea-1`, `tea-2`."""
+    yield permalink
+    for number in count(1):
+        yield f"{permalink}-{number}"
 
 
 # Cached because it is called for each note that is read or found.

@@ -485,20 +485,14 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete entities, and everything recorded about them."""
-    if form.teaches:
-        hint = _why_not_deleted(graph, arguments)
-    else:
-        hint = ""
+    hint = _why_not_deleted(graph, arguments, form)
     graph.delete_entities(arguments["entityNames"])
     return _deleted("Entities", hint)
 
 
 def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete observations of entities."""
-    if form.teaches:
-        hint = _why_not_deleted(graph, arguments)
-    else:
-        hint = ""
+    hint = _why_not_deleted(graph, arguments, form)
     graph.delete_observations(
         [(deletion["entityName"], deletion["observations"]) for deletion in arguments["deletions"]]
     )
@@ -507,10 +501,7 @@ def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply
 
 def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete relations between entities."""
-    if form.teaches:
-        hint = _why_not_deleted(graph, arguments)
-    else:
-        hint = ""
+    hint = _why_not_deleted(graph, arguments, form)
     graph.delete_relations(_relations(arguments))
     return _deleted("Relations", hint)
 
@@ -520,11 +511,13 @@ def _deleted(noun: str, hint: str) -> Reply:
     return Reply(message, {"success": True, "message": message}, hint=hint)
 
 
-def _why_not_deleted(graph: Graph, arguments: Arguments) -> str:
+def _why_not_deleted(graph: Graph, arguments: Arguments, form: Form) -> str:
     """Return the hint that some of the things to delete do not exist, or "" if all do.
 
     For example: `1 of 2 deleted: no such entity.`
     """
+    if not form.teaches:
+        return ""
     # Triples of relations, names of entities, or pairs of an entity's name and an observation.
     asked_keys: set[Any]
     if "relations" in arguments:

@@ -125,14 +125,14 @@ def _store_draft(memory: MemorySession, draft: Draft, args: Arguments) -> Stored
             raise
         raise NothingToReplace(error.identifier, error.project) from None
     except Exists as error:
-        if overwrite or not _sees_note(memory, draft.project, error.path):
+        if overwrite or not sees_note(memory, draft.project, error.path):
             # The path belongs to another agent's note or to another kind of file. Advice to
             # overwrite it would be useless.
             raise Taken(error.path, error.permalink) from None
         raise
 
 
-def _sees_note(memory: MemorySession, project: str, path: str) -> bool:
+def sees_note(memory: MemorySession, project: str, path: str) -> bool:
     """Whether the caller sees a note at this path."""
     try:
         memory.find((project, path))

@@ -405,8 +405,8 @@ class JsonEntries(Entries):
         dropped = set[int]()
 
         def plan(rows: Sequence[Row]) -> RowEdit:
-            meant = [number for number, row in enumerate(rows) if is_meant(row)]
-            dropped.update(meant[:limit])
+            numbers = [number for number, row in enumerate(rows) if is_meant(row)]
+            dropped.update(numbers[:limit])
             return RowEdit(verb, dropped)
 
         self._carry_out(namespace, path, plan)

@@ -450,12 +450,12 @@ class ReadVerbs(ProjectList):
         is_use: whether the notes found count as used.
         """
         self.engine.fresh()
-        asked = self.query_of(query, valid=True)
-        hits = self._page_of_hits(asked, limit, offset, explain=explain)
+        valid_query = self.query_of(query, valid=True)
+        hits = self._page_of_hits(valid_query, limit, offset, explain=explain)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
         # A query about another time gets the answers that were right then.
-        if asked.as_of is None:
+        if valid_query.as_of is None:
             hits.hits, _ = self._newest_first(hits.hits)
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:

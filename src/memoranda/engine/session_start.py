@@ -65,7 +65,7 @@ def introduction(memory: ReviewVerbs) -> str:
 
 
 def _is_large(memory: ReviewVerbs) -> bool:
-    """Whether the projects have so many files that making the index takes long."""
+    """Whether the number of files in the projects makes indexing slow."""
     number = 0
     for source in memory.engine.sources.values():
         for _, _, names in os.walk(source.root):
@@ -130,10 +130,15 @@ def told_note_of(
     names_author: whether the remark names the author, who is then not named a second time.
     longest: about how many characters of the note are needed.
     """
+    # Empty lines and indents are left out, so a part longer than what is told is read.
     lines = visible(body[: 3 * longest]).splitlines()
-    passages = [flat(line.strip()) for line in lines if line.strip()] or [""]
+    passages = [flat(line.strip()) for line in lines if line.strip()]
+    if not passages:
+        passages = [""]
     name = " ".join(flat(info.title).split())
-    if info.project != CATEGORY_PROJECT and not " ".join(passages).lstrip("# ").startswith(name):
+    # The title of a memory is its first line.
+    repeats_name = " ".join(passages).lstrip("# ").startswith(name)
+    if info.project != CATEGORY_PROJECT and not repeats_name:
         passages[0] = f"{name}: {passages[0]}"
     marks = [mark, newer_marks(memory, [info]).get(info.row, "")]
     if telling is Telling.CLAIM and not names_author:

@@ -804,10 +804,14 @@ def _shares(lists: list[list[int]], characters_taken: int) -> list[int]:
     counts = [0] * len(lists)
     room = replies.ROOM - _MIN_CONTENT_CHARACTERS - characters_taken
     # The shortest list first, so that the room it leaves is known.
-    order = sorted(range(len(lists)), key=lambda n: sum(lists[n]))
-    for lists_left, n in zip(range(len(lists), 0, -1), order, strict=True):
-        counts[n] = rows_that_fit(lists[n], room // lists_left)
-        room -= sum(lists[n][: counts[n]])
+    numbers = sorted(range(len(lists)), key=lambda number: sum(lists[number]))
+    lists_left = len(lists)
+    for number in numbers:
+        lengths = lists[number]
+        count = rows_that_fit(lengths, room // lists_left)
+        counts[number] = count
+        room -= sum(lengths[:count])
+        lists_left -= 1
     return counts
 
 

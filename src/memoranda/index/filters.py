@@ -92,7 +92,7 @@ def token(kind: int, value: str) -> str:
 
 
 def facet_text(note: Note, project: int, extra: Inline) -> str:
-    """Return the facet tokens of a note, each once, without those of its writer (`with_writer`).
+    """Return the facet tokens of a note, each once. `with_writer` adds the tokens of its writer.
 
     project: the id of its project.
     extra: the tags and fields in its text.

@@ -200,7 +200,7 @@ class Prepared:
     passages: the passages of a long note. Empty for others.
     place: the properties by which the note is counted.
     entity: the note, if it belongs to project `graph`. Else None.
-    facet: the facet tokens of the note, without those of its writer.
+    facet: the facet tokens of the note, to which `with_writer` adds the tokens of its writer.
     """
 
     path: str

@@ -9,6 +9,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
+from memoranda.engine.freshness import Freshness
 
 TEXTS = (
     "The harbour opens in May",
@@ -52,3 +53,28 @@ def test_hits_explained_have_a_line_each_below_the_rows(harbour: Any) -> None:
 def test_list_by_time_has_nothing_to_explain(harbour: Any) -> None:
     ran = harbour("search", "harbour", "--explain")
     assert (ran.status, ran.error) == (2, "--explain needs --ranked")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("search", "harbour"),
+        ("search", "harbour", "--ranked"),
+        ("list",),
+        ("recent", "--since", "7d"),
+    ],
+    ids=" ".join,
+)
+def test_list_and_the_count_below_it_look_at_the_disk_once(
+    harbour: Any, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    looks = []
+    update = Freshness.update
+
+    def counting(freshness: Freshness, *args: Any, **kwargs: Any) -> Any:
+        looks.append(args)
+        return update(freshness, *args, **kwargs)
+
+    monkeypatch.setattr(Freshness, "update", counting)
+    harbour.ok(*command)
+    assert len(looks) == 1

@@ -7,7 +7,7 @@ any other note is its project.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
@@ -60,6 +60,37 @@ def within(
     return query.replace(projects=tuple(dict.fromkeys([*names, TRACE_PROJECT])))
 
 
+class ListedNotes(NamedTuple):
+    """Notes that a command lists, and what it leaves out.
+
+    total: how many there are, listed or not.
+    left_out: the notes that only further options would list, as `left_out` counts them.
+    noun: the word for all of them: `memories` or `notes`. "" if nobody asked for it.
+    """
+
+    infos: Sequence[NoteInfo]
+    total: int
+    left_out: Sequence[str]
+    noun: str
+
+
+def list_notes(
+    memory: ReadVerbs, query: Query, limit: int, *, needs_noun: bool = False
+) -> ListedNotes:
+    """List notes, and count what is left out, with only one look at the disk.
+
+    limit: how many at most; 0 means all.
+    needs_noun: whether to look whether all of them are memories.
+    """
+
+    def look() -> ListedNotes:
+        infos, total = memory.list(query, limit=limit)
+        noun = _noun_of(memory, query, total) if needs_noun else ""
+        return ListedNotes(infos, total, left_out(memory, query), noun)
+
+    return memory.at_once(look)
+
+
 def left_out(memory: ReadVerbs, query: Query) -> list[str]:
     """Count the notes that only further options would list: `["3 archived", "12 traces"]`."""
     parts = []
@@ -73,9 +104,11 @@ def left_out(memory: ReadVerbs, query: Query) -> list[str]:
     return parts
 
 
-def mention_left_out(memory: ReadVerbs, query: Query) -> None:
-    """Print on stderr how many notes a list leaves out (`left_out`), in one line."""
-    parts = left_out(memory, query)
+def mention_left_out(parts: Sequence[str]) -> None:
+    """Print on stderr how many notes a list leaves out, in one line.
+
+    parts: these notes, as `left_out` counts them.
+    """
     if parts:
         output.notice(f"Not shown: {', '.join(parts)}")
 
@@ -87,7 +120,7 @@ def noun(infos: Sequence[NoteInfo]) -> str:
     return "notes"
 
 
-def noun_of(memory: ReadVerbs, query: Query, total: int) -> str:
+def _noun_of(memory: ReadVerbs, query: Query, total: int) -> str:
     """Return the word for the `total` notes that `query` lists.
 
     This is `memories` if all of them are memories, else `notes`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -20,11 +20,12 @@ from memoranda.cli.memory_commands import (
     tags_option,
 )
 from memoranda.cli.rows import (
+    ListedNotes,
     cells,
     limit_option,
+    list_notes,
     mention_left_out,
     noun,
-    noun_of,
     project_option,
     traces_flag,
     within,
@@ -107,15 +108,18 @@ def list_(
     with call.reading() as memory:
         query = within(memory, query, projects, traces=traces)
         query = query.replace(as_of=as_of_moment(memory, as_of))
-        infos, total = memory.list(query, limit=limit)
+        listed = list_notes(memory, query, limit, needs_noun=not call.json)
         if call.json:
-            call.listed("memories", documents.notes(memory, infos, total))
-        elif not infos:
+            call.listed("memories", documents.notes(memory, listed.infos, listed.total))
+        elif not listed.infos:
             call.answer("No memories found.")
         else:
-            text = f"Showing {len(infos)} of {total} {noun_of(memory, query, total)}"
-            _show_list(call, memory, infos, text)
-        mention_left_out(memory, query)
+            _show_list(call, memory, listed.infos, _showing(listed))
+        mention_left_out(listed.left_out)
+
+
+def _showing(listed: ListedNotes) -> str:
+    return f"Showing {len(listed.infos)} of {listed.total} {listed.noun}"
 
 
 def _show_list(
@@ -167,15 +171,16 @@ def recent(
     with call.reading() as memory:
         start = moment_of(memory.since, since, "--since date", _FRAMES)
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
-        infos, total = memory.list(query, limit=limit)
+        listed = list_notes(memory, query, limit, needs_noun=not call.json)
         if call.json:
-            call.listed("memories", documents.notes(memory, infos, total), since=stamp(start))
-        elif not infos:
+            call.listed(
+                "memories", documents.notes(memory, listed.infos, listed.total), since=stamp(start)
+            )
+        elif not listed.infos:
             call.answer(f"Nothing changed since {minute(start, memory.settings.zone)}.")
         else:
-            last = f"Showing {len(infos)} of {total} {noun_of(memory, query, total)}"
-            _show_list(call, memory, infos, last, changed=True)
-        mention_left_out(memory, query)
+            _show_list(call, memory, listed.infos, _showing(listed), changed=True)
+        mention_left_out(listed.left_out)
 
 
 @command(
@@ -249,9 +254,13 @@ def search(
             as_of=as_of_moment(memory, as_of),
         )
         query, text = narrowed(query, written, now=now, zone=zone)
-        infos, hits = _search_notes(
-            memory, query, text, limit, most, ranked=ranked, explain=explain
-        )
+        if ranked:
+            infos, hits, parts = _ranked_notes(memory, query, text, limit, most, explain=explain)
+        else:
+            listed = list_notes(memory, query.replace(contains=text or None), limit)
+            infos = listed.infos
+            hits = Hits([], listed.total)
+            parts = listed.left_out
         passages = _in_transcripts(memory, written, limit) if traces else []
         if call.json:
             _search_document(call, memory, written, infos, hits, passages)
@@ -260,10 +269,7 @@ def search(
             if explain:
                 _show_scores(call, hits)
             _show_passages(call, memory, passages)
-        if not ranked:
-            mention_left_out(memory, query.replace(contains=text or None))
-        elif query.projects is None:
-            _mention_traces(memory, query.replace(text=text))
+        mention_left_out(parts)
 
 
 def _show_scores(call: Invocation, hits: Hits) -> None:
@@ -306,35 +312,58 @@ def _search_document(
     )
 
 
-def _mention_traces(memory: ReadVerbs, query: Query) -> None:
-    """Say how many traces a ranked search would find as well."""
-    if any(project.name == TRACE_PROJECT for project in memory.projects):
-        total = memory.search(query.replace(projects=(TRACE_PROJECT,)), limit=1).total
-        if total:
-            output.notice(f"Not shown: {total} traces (--traces)")
+class _RankedNotes(NamedTuple):
+    """Notes found by a ranked search.
+
+    hits: the hits with these notes. If the text is blank, they only have the total.
+    left_out: the notes that only further options would find, in words, as `left_out` counts them.
+    """
+
+    infos: Sequence[NoteInfo]
+    hits: Hits
+    left_out: Sequence[str]
 
 
-def _search_notes(
+def _ranked_notes(
     memory: ReadVerbs,
     query: Query,
     text: str,
     limit: int,
     max_tokens: int | None,
     *,
-    ranked: bool,
     explain: bool,
-) -> tuple[list[NoteInfo], Hits]:
-    """The notes found, and the hits. Without `ranked`, the hits only have the total."""
-    if ranked and text.strip():
-        ranking = memory.search(
-            query.replace(text=text),
-            limit=limit or NO_LIMIT,
-            max_tokens=max_tokens or None,
-            explain=explain,
-        )
-        return [hit.note for hit in ranking], ranking
-    infos, total = memory.list(query.replace(contains=text or None), limit=limit)
-    return infos, Hits([], total)
+) -> _RankedNotes:
+    """Search for a text with only one look at the disk. A blank text finds all notes.
+
+    limit: how many notes at most; 0 means all.
+    max_tokens: how many tokens all passages may have. None means any number.
+    explain: whether each hit says how its score came about.
+    """
+
+    def look() -> _RankedNotes:
+        if text.strip():
+            hits = memory.search(
+                query.replace(text=text),
+                limit=limit or NO_LIMIT,
+                max_tokens=max_tokens or None,
+                explain=explain,
+            )
+            infos = [hit.note for hit in hits]
+        else:
+            infos, total = memory.list(query.replace(contains=text or None), limit=limit)
+            hits = Hits([], total)
+        return _RankedNotes(infos, hits, _traces_left_out(memory, query.replace(text=text)))
+
+    return memory.at_once(look)
+
+
+def _traces_left_out(memory: ReadVerbs, query: Query) -> list[str]:
+    """Count the traces that a ranked search of all projects would find with a further option."""
+    has_traces = any(project.name == TRACE_PROJECT for project in memory.projects)
+    if query.projects is not None or not has_traces:
+        return []
+    total = memory.search(query.replace(projects=(TRACE_PROJECT,)), limit=1).total
+    return [f"{total} traces (--traces)"] if total else []
 
 
 def _count_line(hits: Hits) -> str:

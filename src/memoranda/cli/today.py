@@ -41,23 +41,27 @@ def has_notes(call: Invocation) -> bool:
 def today_lines(call: Invocation) -> list[str]:
     """Return the lines about new, changed and due notes, open questions, and next commands."""
     with call.memory() as memory:
-        zone = memory.settings.zone
-        now = memory.clock().astimezone(zone)
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        new, count = memory.list(Query(created_from=midnight, order="created"), limit=200)
-        touched = memory.list(Query(after=midnight), limit=1)[1]
-        counts = memory.stats()
-        total = counts.total - counts.projects.get(TRACE_PROJECT, 0)
-        lines = [f"{plural(total, 'note')} in {memory.settings.shown_home}. Today:"]
-        lines.append(f"  new        {count}{_by_whom(new)}")
-        lines += _rows(memory, new[:_SHOWN_ROWS])
-        lines.append(f"  changed    {max(0, touched - count)}")
-        lines.append(f"  due        {_due(memory, now)}")
-        if counts.projects.get(CATEGORY_PROJECT, 0) <= _MOST_ASKED_ABOUT:
-            lines.append(f"  questions  {_questions(memory)}")
-        hidden = left_out(memory, Query())
-        if hidden:
-            lines.append(f"  besides    {', '.join(hidden)}")
+        return memory.at_once(lambda: _lines(memory))
+
+
+def _lines(memory: MemorySession) -> list[str]:
+    zone = memory.settings.zone
+    now = memory.clock().astimezone(zone)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    new, count = memory.list(Query(created_from=midnight, order="created"), limit=200)
+    touched = memory.list(Query(after=midnight), limit=1)[1]
+    counts = memory.stats()
+    total = counts.total - counts.projects.get(TRACE_PROJECT, 0)
+    lines = [f"{plural(total, 'note')} in {memory.settings.shown_home}. Today:"]
+    lines.append(f"  new        {count}{_by_whom(new)}")
+    lines += _rows(memory, new[:_SHOWN_ROWS])
+    lines.append(f"  changed    {max(0, touched - count)}")
+    lines.append(f"  due        {_due(memory, now)}")
+    if counts.projects.get(CATEGORY_PROJECT, 0) <= _MOST_ASKED_ABOUT:
+        lines.append(f"  questions  {_questions(memory)}")
+    hidden = left_out(memory, Query())
+    if hidden:
+        lines.append(f"  besides    {', '.join(hidden)}")
     return lines
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from memoranda import Draft, errors
+from memoranda.clients.hook_context import at_start
+from memoranda.clients.hook_events import START, HookEvent
 from memoranda.engine import open_session
 from memoranda.engine.graphs import opener
 from memoranda.faces import registry
@@ -177,6 +179,19 @@ def test_rules_of_the_owner_are_read_from_the_home(tmp_path: Path) -> None:
         assert memory.list()[1] == 0
         with pytest.raises(errors.ConfigError, match=r"mine\.rules: line 2"):
             memory.write(Draft("badge 12"))
+
+
+def test_a_session_begins_and_a_note_is_read_where_the_owners_rules_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    repository = tmp_path / "heron"
+    (repository / ".git").mkdir(parents=True)
+    with opened(tmp_path, "bob", "gate:\n  rules: mine.rules\n") as memory:
+        event = HookEvent("codex", START, "SessionStart", "s", cwd=str(repository))
+        text = at_start(memory, event, memory.engine.ledger.session("codex", "s")).text
+        assert "You have a memory" in text
+        assert not memory.rules_for_reading().find("the kettle is on", "suspicious")
+        assert memory.rules_for_reading().find(KEY, "secret")
 
 
 @pytest.mark.parametrize(

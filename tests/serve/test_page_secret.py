@@ -89,6 +89,13 @@ async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
     assert "Masked" not in plain(shown.text)
 
 
+async def test_lists_are_shown_where_the_owners_rules_cannot_be_read(web, page):
+    web.memory.write(Draft(TEXT, project="notes", title="Router"))
+    web.memory.home.joinpath("config.yaml").write_text("gate:\n  rules: mine.rules\n")
+    for address in ("/page", "/page/search?q=password", "/page/calendar"):
+        assert "Router" in await page.see(address), address
+
+
 async def test_a_secret_is_saved_as_it_is_only_when_the_owner_says_so(web, page):
     form = {"title": "Router", "text": TEXT}
     assert (await page.send("/page/new", **form)).status_code == 400

@@ -147,7 +147,7 @@ class CitationCheck:
 
     def _may_name(self, citation: Citation, verdict: Verdict) -> bool:
         """Whether no name of these files seems to instruct its reader."""
-        rules = self._memory.gate_rules()
+        rules = self._memory.rules_for_reading()
         return not any(map(rules.name_suspicions, (str(citation), verdict.now)))
 
     def _places(self, info: NoteInfo, citation: Citation) -> Iterator[tuple[Path, str]]:

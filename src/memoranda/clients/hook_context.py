@@ -136,7 +136,7 @@ def _project_title(memory: MemorySession, name: str) -> str:
 
     Its name is left out if it seems to instruct its reader: others name what a user clones.
     """
-    if memory.gate_rules().name_suspicions(name):
+    if memory.rules_for_reading().name_suspicions(name):
         return "About this project"
     return f"About this project ({flat(name)})"
 

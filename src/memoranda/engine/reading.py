@@ -518,6 +518,10 @@ class ReadVerbs(ProjectList):
         """
         return self.engine.gate.rules()
 
+    def rules_for_reading(self) -> Rules:
+        """Return `gate_rules`, without the owner's if the file of them cannot be read."""
+        return self.engine.gate.rules_for_reading()
+
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts that nobody asked for.
 

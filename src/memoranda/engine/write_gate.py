@@ -99,6 +99,17 @@ class Gate:
             self._rules = gate_rules
         return self._rules
 
+    def rules_for_reading(self) -> Rules:
+        """Return `rules`, without the owner's if the file of them cannot be read.
+
+        A bad file of rules must not stop a read. The next write reports it.
+        """
+        with suppress(ConfigFileError):
+            return self.rules()
+        from memoranda.text.gate import default_rules
+
+        return default_rules()
+
     def suspicious(self, text: str, path: str) -> tuple[str, ...]:
         """Return the ids of the rules by which a note seems to hold injected instructions.
 
@@ -107,12 +118,7 @@ class Gate:
         """
         if not self._settings.gate_suspicious:
             return ()
-        from memoranda.text.gate import default_rules
-
-        gate_rules = default_rules()
-        # A bad file of rules must not stop a read. The next write reports it.
-        with suppress(ConfigFileError):
-            gate_rules = self.rules()
+        gate_rules = self.rules_for_reading()
         names = gate_rules.suspicions(text) + gate_rules.name_suspicions(path)
         values = _quoted_values(text)
         if values:

@@ -68,7 +68,7 @@ def erase(visit: Visit, info: NoteInfo) -> Response:
 
 def masked_title(memory: MemorySession, info: NoteInfo) -> str:
     """Return the title of a note, with its secrets masked."""
-    return memory.gate_rules().redacted(info.title)
+    return memory.rules_for_reading().redacted(info.title)
 
 
 def _mentions(memory: MemorySession, names: Iterable[str]) -> list[Mention]:

@@ -159,7 +159,7 @@ def _titled(visit: Any, title: str) -> str:
     """
     if visit is None:
         return title
-    masked: str = visit.memory.gate_rules().redacted(title)
+    masked: str = visit.memory.rules_for_reading().redacted(title)
     return masked
 
 

@@ -213,7 +213,7 @@ def _reasons(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[str]
     if item.kind != _SUSPICIOUS or not notes:
         return []
     ids = notes[0].suspicious
-    rules = visit.memory.gate_rules()
+    rules = visit.memory.rules_for_reading()
     return [translated(visit.language, rule.why) for rule in rules if rule.id in ids]
 
 

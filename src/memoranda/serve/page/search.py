@@ -204,7 +204,7 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
     info = hit.note
     words = sorted({*hit.words, *hit.spelled} - {""})
     named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
-    title = memory.gate_rules().redacted(info.title)
+    title = memory.rules_for_reading().redacted(info.title)
     return {
         "url": note_url(info.project, info.path),
         "writer": writer_of(info),

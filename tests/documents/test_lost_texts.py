@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from memoranda import Draft
 from memoranda.documents import differences
 from memoranda.engine.entries import NoteEntries
@@ -46,6 +48,15 @@ def test_a_text_that_an_editor_replaced_is_gone_from_the_ledger_with_its_erased_
     erased = memory.erase("notes/Meeting.md")
     assert not erased.remains
     assert not [*memory.engine.ledger.history.texts_with_data()]
+
+
+def test_a_text_that_the_history_cannot_keep_does_not_stop_a_read(memory) -> None:
+    memory.write(Draft("tea " * 300_000, project="notes", title="Tea"))
+    # Large texts are files in this folder.
+    Path(memory.engine.layout.texts).write_text("in the way")
+    file = memory.home / "notes" / "Tea.md"
+    file.write_text("coffee")
+    assert memory.read("notes/Tea.md").text == "coffee"
 
 
 def test_a_text_that_an_editor_replaced_is_swept_with_its_change_and_not_before(memory) -> None:

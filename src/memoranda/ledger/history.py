@@ -45,6 +45,7 @@ from memoranda.sources.files import (
     open_own,
     read_fd,
     reason,
+    storing,
     sync_folder,
     write_file,
 )
@@ -727,14 +728,15 @@ class History:
             os.close(fd)
 
     def keep_text(self, connection: Connection, data: bytes) -> str:
-        """Keep a text, inside a transaction of the database. Returns its SHA-256. Raises OSError."""
+        """Keep a text, inside a transaction of the database. Returns its SHA-256."""
         digest = sha256(data)
         if len(data) >= LARGE and not self._is_sound(digest):
-            make_private(self._layout.texts)
-            with suppress(FileNotFoundError):
-                os.unlink(self.object_path(digest))
-            write_file(self.object_path(digest), data)
-            sync_folder(self._layout.texts)
+            with storing("the history"):
+                make_private(self._layout.texts)
+                with suppress(FileNotFoundError):
+                    os.unlink(self.object_path(digest))
+                write_file(self.object_path(digest), data)
+                sync_folder(self._layout.texts)
         if len(data) < LARGE:
             connection.execute(
                 "insert or ignore into text (sha256, data) values (?, ?)", (digest, data)

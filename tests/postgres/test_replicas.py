@@ -12,6 +12,7 @@ from memoranda import Draft, NotFound
 from memoranda.engine import MemorySession
 from memoranda.ledger.database import LedgerDatabase
 from memoranda.ledger.history import History
+from memoranda.note.edit import FindReplace
 from memoranda.sources.layout import Layout
 from postgres.conftest import Replica
 from postgres.server import admin_of
@@ -52,6 +53,16 @@ def test_what_one_replica_wrote_another_reads_finds_and_lists_at_once(replica: R
     b.write(Draft("likes 深色 windows", title="Windows"))
     assert [hit.note.title for hit in a.search("深色")] == ["Windows"]
     assert are_alike(a, b)
+
+
+def test_a_text_that_another_machine_replaced_is_not_kept_here_too(replica: Replica):
+    a = replica("a")
+    b = replica("b")
+    note = a.write(Draft("likes dark mode", title="Taste"))
+    assert "dark" in b.read(note.id).text
+    a.edit(note.id, FindReplace("dark", "light"))
+    assert "light" in b.read(note.id).text
+    assert not [*b.engine.ledger.history.texts()]
 
 
 def test_moving_linking_and_deleting_reach_the_other_replica(replica: Replica):

@@ -749,13 +749,17 @@ class History:
             return self.keep_text(connection, data)
 
     def keep_written(self, data: bytes) -> None:
-        """Keep a text that another program replaced, if a change wrote it. Raises StorageError.
+        """Keep a text that another program replaced, if a change wrote it and none replaced it.
 
         The history has the texts that changes replace. It would lack this one.
         """
         digest = sha256(data)
-        sql = "select 1 from step where new = ? and do = ? limit 1"
-        if self.database.row(sql, (digest, StepKind.PUT)) and not self.has_text(digest):
+        sql = (
+            "select 1 from step where new = :digest and do = :put "
+            "and not exists (select 1 from step where old = :digest) limit 1"
+        )
+        is_lacking = self.database.row(sql, {"digest": digest, "put": StepKind.PUT})
+        if is_lacking and not self.has_text(digest):
             self.keep_bytes(data, durable=False)
 
     def _is_sound(self, digest: str) -> bool:

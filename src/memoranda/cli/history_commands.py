@@ -209,8 +209,8 @@ def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change])
 def diff(call: Invocation, ref: str, number: str | None = None) -> None:
     """Show word by word what the last change of NOTE, or change number CHANGE, altered.
 
-    The history keeps no text that an editor replaced before the next change, and none of an entry
-    with a time to live. Then the answer says so.
+    The history lacks a text that an editor replaced if the index was lost, too. It keeps no text of
+    an entry with a time to live. Then the answer says so.
     """
     with call.memory() as memory:
         if number is None:

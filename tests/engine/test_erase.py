@@ -15,11 +15,12 @@ from zlib import crc32
 
 import pytest
 
-from memoranda import Session, config
+from memoranda import Erased, Session, config
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.doctor import examine, repair
 from memoranda.engine.json_entries import JsonEntryFolder
 from memoranda.engine.overview import Overview, Pending
+from memoranda.engine.trail import MentionKind
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo, InvalidInput, Locked, NotFound
 from memoranda.jobs import dream
@@ -498,13 +499,18 @@ def test_lines_of_a_graph_file_that_others_share_a_change_with_come_back(
     assert "of Bob" in place.graph.read_text()
 
 
+def words(erased: Erased) -> set[str]:
+    """The mentions of an erasure in words."""
+    return {mention.words for mention in erased.mentions}
+
+
 def test_notes_that_name_it_stay_and_are_reported(memory: MemorySession) -> None:
     ref = note(memory, "secret plan", "of zq4711vault")
     note(memory, "linking", "see [[secret plan]]")
     note(memory, "quoting", "zq4711vault, he said")
     memory.sync()
     done = memory.erase(ref)
-    assert (done.remains, set(done.mentions)) == ((), {"notes/linking.md", "notes/quoting.md"})
+    assert (done.remains, words(done)) == ((), {"notes/linking.md", "notes/quoting.md"})
     assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
 
 
@@ -533,7 +539,7 @@ def test_a_note_with_the_whole_address_is_reported(memory: MemorySession, quoted
     ref = note(memory, "plan", "of zq4711vault")
     note(memory, "plan 2", "of something else")
     note(memory, "quoting", quoted)
-    assert memory.erase(ref).mentions == ("notes/quoting.md",)
+    assert words(memory.erase(ref)) == {"notes/quoting.md"}
 
 
 def test_a_dry_run_foretells_what_goes_and_who_has_the_same_words(memory: MemorySession) -> None:
@@ -546,7 +552,7 @@ def test_a_dry_run_foretells_what_goes_and_who_has_the_same_words(memory: Memory
     memory.delete(copy)
     foretold = memory.erase(ref, dry_run=True)
     assert memory.read(ref, count=False)
-    assert {"notes/linking.md", "notes/quoting.md"} < set(foretold.mentions)
+    assert {"notes/linking.md", "notes/quoting.md"} < words(foretold)
     assert len(foretold.mentions) == 3, "the kept text of the deleted copy holds it, too"
     done = memory.erase(ref)
     assert (foretold.notes, foretold.changes, foretold.texts) == (
@@ -555,6 +561,34 @@ def test_a_dry_run_foretells_what_goes_and_who_has_the_same_words(memory: Memory
         done.texts,
     )
     assert set(foretold.mentions) == set(done.mentions)
+
+
+def test_an_archived_note_is_foretold_by_its_place_and_never_as_a_mention_of_itself(
+    memory: MemorySession,
+) -> None:
+    infos = [
+        memory.memory_id(memory.write(Draft(text, category="knowledge")).id)
+        for text in ("of zq4711vault", "zq4711vault, he said")
+    ]
+    Upkeep(memory).archive_all(infos, {})
+    own, quoting = (memory.memory_id(info.id) for info in infos)
+    foretold = memory.erase(own.id, dry_run=True)
+    in_notes = [mention for mention in foretold.mentions if mention.kind is MentionKind.NOTE]
+    assert [mention.place for mention in in_notes] == [(quoting.project, quoting.path)]
+    assert words(foretold) >= {f"archive/{quoting.path}"}
+
+
+def test_the_source_of_a_note_and_an_older_text_are_mentions_of_their_own_kind(
+    memory: MemorySession,
+) -> None:
+    header = {"source_ref": "~/plan.md"}
+    info = memory.write(Draft("of zq4711vault", project="notes", title="Plan", metadata=header))
+    memory.delete(note(memory, "quoting", "zq4711vault, he said"))
+    source, older_text = memory.erase(info).mentions
+    assert (source.kind, source.name) == (MentionKind.SOURCE, "~/plan.md")
+    assert source.words == "the source ~/plan.md, from which ingest would take it again"
+    assert older_text.kind is MentionKind.OLDER_TEXT
+    assert older_text.words == f"the kept text {older_text.name[:8]} of another note"
 
 
 def test_a_reminder_made_from_its_text_goes_with_it(place: Place, memory: MemorySession) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -477,12 +477,12 @@ def erase(
         planned = run(dry_run=True)
         if dry_run or not planned.notes:
             text = "\n".join(f"would erase {note}" for note in planned.notes)
-            call.answer(text or "Nothing to erase.", **asdict(planned))
+            call.answer(text or "Nothing to erase.", **_erasure_keys(planned))
             return 0
         if not yes:
             _confirm_erasure(planned.notes)
         erasure = run()
-        call.answer("\n".join(_erasure_lines(erasure)), **asdict(erasure))
+        call.answer("\n".join(_erasure_lines(erasure)), **_erasure_keys(erasure))
         return 1 if erasure.remains else 0
 
 
@@ -501,6 +501,11 @@ def _confirm_erasure(notes: Sequence[str]) -> None:
         raise Failure("nothing was erased")
 
 
+def _erasure_keys(erasure: Erased) -> dict[str, Any]:
+    """Return an erasure as the keys of `--json`."""
+    return asdict(erasure) | {"mentions": [mention.words for mention in erasure.mentions]}
+
+
 def _erasure_lines(erasure: Erased) -> list[str]:
     """Return the lines about an erasure: the removed texts, the searched places, and remains."""
     lines = [f"Erased {note}" for note in erasure.notes]
@@ -510,5 +515,5 @@ def _erasure_lines(erasure: Erased) -> list[str]:
     lines.append(f"Searched {searched}: {ending}")
     lines += [f"still in {remain}" for remain in erasure.remains]
     lines += [f"out of reach: {place}" for place in erasure.out_of_reach]
-    lines += [f"named by {mention}, which stays as it is" for mention in erasure.mentions]
+    lines += [f"named by {mention.words}, which stays as it is" for mention in erasure.mentions]
     return lines

@@ -28,6 +28,8 @@ from memoranda.engine.served import log_of
 from memoranda.engine.trail import (
     OUR_REMOVAL,
     Found,
+    Mention,
+    MentionKind,
     Needles,
     Trail,
     folders_above,
@@ -75,7 +77,7 @@ class Erased:
     files: int = 0
     bytes: int = 0
     remains: tuple[str, ...] = ()
-    mentions: tuple[str, ...] = ()
+    mentions: tuple[Mention, ...] = ()
     out_of_reach: tuple[str, ...] = ()
 
 
@@ -272,20 +274,21 @@ class Erasure:
         return folders
 
     def _foretell(
-        self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[str]
+        self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[Mention]
     ) -> Erased:
         """Return the result that the erasure would have, for a dry run.
 
-        linking: the names of notes that link to the notes of the plan.
+        linking: notes that link to the notes of the plan, and files that those were made from.
         """
         folders = [folder for folder, _, _ in plan.rows]
         own_texts = {sha256(text) for text in trail.texts}
-        own_names = {f"{project}/{path}" for project, path, _, _ in plan.files}
+        own_places = {(project, path) for project, path, _, _ in plan.files}
+        own_places |= {(project, path) for project, path, root in plan.places if not root}
         # A file in a folder without a project is named by its absolute path.
-        own_names |= {os.path.join(root or project, path) for project, path, root in plan.places}
-        # The search gives this name to every text of the history. It cannot know which of them are
-        # texts of the notes to erase.
-        own_names |= {f"the kept text {digest[:8]} of another note" for digest in own_texts}
+        own_names = {os.path.join(root, path) for _, path, root in plan.places if root}
+        # The search names every text of the history. It cannot know which of them are texts of the
+        # notes to erase.
+        own_names |= own_texts
         search_result = search(self.engine, needles, folders)
         mentions = dict.fromkeys([*linking, *search_result.mentions])
         erased_changes = sum(map(plan.is_before, trail.files))
@@ -296,7 +299,11 @@ class Erasure:
             search_result.files,
             search_result.bytes,
             remains=(),
-            mentions=tuple(mention for mention in mentions if mention not in own_names),
+            mentions=tuple(
+                mention
+                for mention in mentions
+                if mention.place not in own_places and mention.name not in own_names
+            ),
         )
 
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
@@ -452,8 +459,8 @@ class Erasure:
         plan.ids = sorted(trail.ids)
         return trail
 
-    def _notes_linking_to(self, plan: Plan) -> Iterator[str]:
-        """Yield the names of notes that link to the notes of the plan.
+    def _notes_linking_to(self, plan: Plan) -> Iterator[Mention]:
+        """Yield the notes that link to the notes of the plan.
 
         If `memory ingest` made one of these notes, the file that it was made from is yielded, too.
         """
@@ -467,10 +474,11 @@ class Erasure:
                 continue
             source = info.header.get("source_ref")
             if source:
-                yield f"the source {source}, from which ingest would take it again"
+                yield Mention(MentionKind.SOURCE, str(source))
             for backlink in self.memory.backlinks(info):
-                if (backlink.project, backlink.path) not in erased_places:
-                    yield f"{backlink.project}/{backlink.path}"
+                place = (backlink.project, backlink.path)
+                if place not in erased_places:
+                    yield Mention(MentionKind.NOTE, "/".join(place), place)
 
 
 @verb

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from functools import partial
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -634,19 +635,57 @@ def _is_whole(data: bytes | mmap.mmap, needle: bytes) -> bool:
     return False
 
 
+class MentionKind(Enum):
+    """The kinds of things that have words of an erased note, and stay."""
+
+    NOTE = auto()
+    """A note, or another file in the folder of a project."""
+
+    OLDER_TEXT = auto()
+    """A text of another note that the history keeps."""
+
+    SOURCE = auto()
+    """The file that an erased note was made from by `memory ingest`."""
+
+    FILE = auto()
+    """A file outside of all folders of projects, or the file of a graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Something that has words of an erased note. It belongs to its author and stays.
+
+    name: the name to show to people, or the SHA-256 of an older text.
+    place: the project and path of a note, otherwise None.
+    """
+
+    kind: MentionKind
+    name: str
+    place: tuple[str, str] | None = None
+
+    @property
+    def words(self) -> str:
+        """The mention in words, as the command prints it."""
+        if self.kind is MentionKind.OLDER_TEXT:
+            return f"the kept text {self.name[:8]} of another note"
+        if self.kind is MentionKind.SOURCE:
+            return f"the source {self.name}, from which ingest would take it again"
+        return self.name
+
+
 @dataclass(slots=True)
 class Found:
     """The result of `search`.
 
     files, bytes: how many files and bytes were searched.
     remains: the names of files made by memoranda that still hold a part of the erased texts.
-    mentions: the names of texts of other authors that have words of the erased texts.
+    mentions: texts of other authors that have words of the erased texts.
     """
 
     files: int = 0
     bytes: int = 0
     remains: list[str] = field(default_factory=list)
-    mentions: list[str] = field(default_factory=list)
+    mentions: list[Mention] = field(default_factory=list)
 
 
 def search(
@@ -664,7 +703,7 @@ def search(
     # By the name of a file, the needles in it: of other authors, and of our own files.
     theirs: dict[str, set[bytes]] = {}
     ours: dict[str, set[bytes]] = {}
-    mentions = list[str]()
+    mentions = list[Mention]()
     roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders, *in_use])
     # Names that are part of a project's place are not a trace of a note.
@@ -682,8 +721,8 @@ def search(
         new_needles = looked.needles - known_words
         if new_needles:
             (ours if file.is_ours else theirs)[file.name] = new_needles
-        if looked.is_named and not file.is_ours:
-            mentions.append(file.name)
+        if looked.is_named and file.mention is not None:
+            mentions.append(file.mention)
     # Every database holds the words of its schema.
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     shared_words = needles.found_in(schemas).union(*theirs.values())
@@ -692,7 +731,7 @@ def search(
             new_needles = needles.found_in(kept_text) - known_words
             shared_words |= new_needles
             if needles.names_in(kept_text, new_needles):
-                mentions.append(f"the kept text {digest[:8]} of another note")
+                mentions.append(Mention(MentionKind.OLDER_TEXT, digest))
     shared_words |= {word.lower() for word in shared_words}
     findings.remains = [name for name, own_needles in ours.items() if own_needles - shared_words]
     findings.mentions = list(dict.fromkeys(mentions))[:_MAX_MENTIONS]
@@ -788,12 +827,18 @@ class SearchedFile(NamedTuple):
 
     name: the name to show to people.
     path: its absolute path.
-    is_ours: whether memoranda made the file. It is False for a text that an author wrote.
+    mention: how it is named if it has words of an erased note. None if memoranda made the file,
+        and not an author.
     """
 
     name: str
     path: str
-    is_ours: bool
+    mention: Mention | None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether memoranda made the file."""
+        return self.mention is None
 
 
 def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
@@ -805,7 +850,9 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
             yield from _files_elsewhere(source)
     for folder in folders:
         for name in sorted(os.listdir(folder)):
-            yield SearchedFile(f"{folder}/{name}", os.path.join(folder, name), is_ours=False)
+            label = f"{folder}/{name}"
+            mention = Mention(MentionKind.FILE, label)
+            yield SearchedFile(label, os.path.join(folder, name), mention)
 
 
 def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
@@ -813,18 +860,29 @@ def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
     not ours.
     """
     layout = engine.layout
-    roots = [f"{source.root}/" for source in engine.sources.values()]
     for folder, _, names in _folders_of_home(layout):
         is_kept = folder.startswith(str(layout.texts))
-        is_of_project = f"{folder}/".startswith(tuple(roots))
+        source = _source_above(engine, folder)
         for name in sorted(names):
             path = os.path.join(folder, name)
             label = _name_in_home(layout, path)
+            mention = None
             if is_kept:
-                label = f"the kept text {name[:8]} of another note"
-            is_note = is_of_project and not name.startswith(TEMP_PREFIX)
-            is_theirs = is_kept or is_note or path == str(engine.settings.file)
-            yield SearchedFile(label, path, not is_theirs)
+                mention = Mention(MentionKind.OLDER_TEXT, name)
+            elif source is not None and not name.startswith(TEMP_PREFIX):
+                place = (source.name, os.path.relpath(path, source.root))
+                mention = Mention(MentionKind.NOTE, label, place)
+            elif path == str(engine.settings.file):
+                mention = Mention(MentionKind.FILE, label)
+            yield SearchedFile(label, path, mention)
+
+
+def _source_above(engine: Engine, folder: str) -> Source | None:
+    """Return the project that a folder is in, the innermost of several. None if it is in none."""
+    sources = [
+        source for source in engine.sources.values() if f"{folder}/".startswith(f"{source.root}/")
+    ]
+    return max(sources, key=lambda source: len(source.root), default=None)
 
 
 def _files_elsewhere(source: Source) -> Iterator[SearchedFile]:
@@ -835,12 +893,16 @@ def _files_elsewhere(source: Source) -> Iterator[SearchedFile]:
     """
     if not os.path.isdir(source.root):
         # A graph file, or a project whose folder is gone. There is no folder to walk through.
-        yield SearchedFile(source.name, source.root, is_ours=False)
+        mention = Mention(MentionKind.FILE, source.name)
+        yield SearchedFile(source.name, source.root, mention)
         return
     for folder, _, names in walk(source.root):
         for name in sorted(names):
             path = os.path.join(folder, name)
             relative_path = os.path.relpath(path, source.root)
-            is_temporary = name.startswith(TEMP_PREFIX)
-            if is_temporary or source.is_note(relative_path):
-                yield SearchedFile(f"{source.name}/{relative_path}", path, is_temporary)
+            label = f"{source.name}/{relative_path}"
+            if name.startswith(TEMP_PREFIX):
+                yield SearchedFile(label, path, None)
+            elif source.is_note(relative_path):
+                mention = Mention(MentionKind.NOTE, label, (source.name, relative_path))
+                yield SearchedFile(label, path, mention)

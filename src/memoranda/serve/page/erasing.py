@@ -6,7 +6,6 @@ text. So notes are named by their title, with secrets masked, and opened by thei
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,23 +13,19 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
+from memoranda.engine.trail import Mention, MentionKind
 from memoranda.engine.whereabouts import note_of_text
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
-from memoranda.note.model import ARCHIVE_PROJECT
 from memoranda.serve.page.addresses import id_url
 from memoranda.serve.page.visit import Visit
 
 # Before a note is erased, notes with the same words are named: at most this many.
 _MAX_NAMED = 8
-# How an erasure names an older text of another note, and the file that a note was made from.
-_OLDER_TEXT = re.compile(r"the kept text ([0-9a-f]+) of another note")
-_SOURCE = re.compile(r"the source (.+), from which ingest would take it again")
-_ARCHIVE_FOLDER = "archive"
 
 
 @dataclass(frozen=True)
-class Mention:
+class ShownMention:
     """Something that has the same words as an erased note, and stays.
 
     title: the title of the note, with secrets masked, or the name of the file.
@@ -53,7 +48,7 @@ def form(visit: Visit, info: NoteInfo) -> Response:
         note=info,
         title=masked_title(visit.memory, info),
         foretold=foretold,
-        mentions=_mentions(visit.memory, foretold.mentions),
+        mentions=_shown(visit.memory, foretold.mentions),
         most_named=_MAX_NAMED,
     )
 
@@ -63,7 +58,7 @@ def erase(visit: Visit, info: NoteInfo) -> Response:
     if visit.fields.get("sure") != "yes":
         return form(visit, info)
     erased = visit.memory.erase(info)
-    return visit.html("erased.html", done=erased, mentions=_mentions(visit.memory, erased.mentions))
+    return visit.html("erased.html", done=erased, mentions=_shown(visit.memory, erased.mentions))
 
 
 def masked_title(memory: MemorySession, info: NoteInfo) -> str:
@@ -71,30 +66,27 @@ def masked_title(memory: MemorySession, info: NoteInfo) -> str:
     return memory.rules_for_reading().redacted(info.title)
 
 
-def _mentions(memory: MemorySession, names: Iterable[str]) -> list[Mention]:
-    """Return what an erasure named, as people know it."""
-    return [_mention(memory, name) for name in names]
+def _shown(memory: MemorySession, mentions: Iterable[Mention]) -> list[ShownMention]:
+    """Return the mentions of an erasure as people know them."""
+    return [_shown_mention(memory, mention) for mention in mentions]
 
 
-def _mention(memory: MemorySession, name: str) -> Mention:
-    source = _SOURCE.fullmatch(name)
-    if source:
-        return Mention(source[1], is_source=True)
-    older_text = _OLDER_TEXT.fullmatch(name)
-    if older_text:
-        info = note_of_text(memory, older_text[1])
-    else:
-        info = _note_called(memory, name)
-    if info is None:
-        return Mention("" if older_text else name, is_older_text=older_text is not None)
-    return Mention(masked_title(memory, info), id_url(info.id), older_text is not None)
+def _shown_mention(memory: MemorySession, mention: Mention) -> ShownMention:
+    is_older_text = mention.kind is MentionKind.OLDER_TEXT
+    info = _note_of(memory, mention)
+    if info is not None:
+        return ShownMention(masked_title(memory, info), id_url(info.id), is_older_text)
+    # The name of an older text is a hash.
+    name = "" if is_older_text else mention.name
+    is_source = mention.kind is MentionKind.SOURCE
+    return ShownMention(name, is_older_text=is_older_text, is_source=is_source)
 
 
-def _note_called(memory: MemorySession, name: str) -> NoteInfo | None:
-    """Return the note at a project and path, written as one text. None if no note is there."""
-    project, _, path = name.partition("/")
-    if project == _ARCHIVE_FOLDER:
-        project = ARCHIVE_PROJECT
-    with suppress(MemorandaError):
-        return memory.find((project, path))
+def _note_of(memory: MemorySession, mention: Mention) -> NoteInfo | None:
+    """Return the note of a mention. None if it is gone, or if the mention is of a file."""
+    if mention.kind is MentionKind.OLDER_TEXT:
+        return note_of_text(memory, mention.name)
+    if mention.place is not None:
+        with suppress(MemorandaError):
+            return memory.find(mention.place)
     return None

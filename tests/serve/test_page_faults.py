@@ -21,6 +21,7 @@ from memoranda.serve.page import digest
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.change_rows import RowWriter
 from memoranda.serve.page.note import _not_shown
+from memoranda.serve.page.note_history import _CHANGES_PER_PAGE
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.writers import writer_of
 from serve.test_page import memory, plain
@@ -345,3 +346,17 @@ async def test_a_day_that_the_calendar_cannot_show_is_refused_before_the_page_be
     assert answer.status_code == 400
     assert answer.text.count("<h1>") == 1
     assert "a day is YYYY-MM-DD" in plain(answer.text)
+
+
+async def test_an_edit_outside_between_two_parts_of_the_history_is_an_entry_of_the_older_part(
+    web, page
+):
+    meeting_edited_outside(web)
+    for number in range(_CHANGES_PER_PAGE - 1):
+        web.memory.edit("notes/Meeting.md", Append(f"{number}\n"))
+    newer, older = [
+        plain(await page.see(f"{MEETING}?part=history&offset={offset}"))
+        for offset in (0, _CHANGES_PER_PAGE)
+    ]
+    assert "Outside of memory" not in newer
+    assert "Outside of memory" in older

@@ -54,17 +54,23 @@ def outside_edits(
     steps: Sequence[PlacedChange],
     revisions: Mapping[int, Sequence[Revision]],
     *,
-    is_newest: bool,
+    newer: PlacedChange | None,
 ) -> dict[int, OutsideEdit]:
     """Return the edits outside of memoranda, by the number of the change before each.
 
     steps: changes of one note that follow each other, the newest first.
-    revisions: the revisions of these changes, by number.
-    is_newest: whether no later change of the note exists. Then its present text counts, too.
+    revisions: the revisions of these changes and of `newer`, by number.
+    newer: the change of the note after these. None if there is none. Then the present text of the
+        note counts.
     """
+    if not steps:
+        return {}
+    if newer is None:
+        following = _present(memory, steps[0].place)
+    else:
+        following = _found_by(newer, revisions[newer.change.number])
     edits = {}
-    following = _present(memory, steps[0].place) if is_newest and steps else None
-    is_latest = following is not None
+    is_latest = newer is None
     for step in steps:
         left = _left_by(step, revisions[step.change.number])
         if left and following and not _is_folded(memory, left.digest, following, step.change):

@@ -49,7 +49,8 @@ def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
         raise NotFound(path, project)
     # Finding the note takes in what an editor saved, and keeps the text that it replaced.
     title = _title(visit, place, newest_steps)
-    rows = _rows(visit.memory, listed.rows, place, is_newest=offset == 0)
+    newer = newest_steps[offset - 1] if 0 < offset <= len(newest_steps) else None
+    rows = _rows(visit.memory, listed.rows, place, newer=newer)
     listed = replace(listed, rows=rows)
     return visit.part_or_page(
         "history.html",
@@ -78,11 +79,15 @@ def _title(visit: Visit, place: Place, steps: Sequence[PlacedChange]) -> str:
 
 
 def _rows(
-    memory: MemorySession, steps: Sequence[PlacedChange], place: Place, *, is_newest: bool
+    memory: MemorySession,
+    steps: Sequence[PlacedChange],
+    place: Place,
+    *,
+    newer: PlacedChange | None,
 ) -> list[Document]:
     """Return the rows for some changes of the note that is, or was last, at a place.
 
-    is_newest: whether they are the newest changes.
+    newer: the change of the note after these. None if they are the newest.
 
     Edits outside of memoranda have rows of their own (`_outside_row`). Another row is the document
     of a change, and:
@@ -100,8 +105,9 @@ def _rows(
     changes = [step.change for step in steps]
     undone = undone_in(changes)
     refusals = refused_undos(memory, [change.number for change in changes])
-    revisions = memory.revisions_of(changes)
-    edits = outside_edits(memory, steps, revisions, is_newest=is_newest)
+    newer_changes = [] if newer is None else [newer.change]
+    revisions = memory.revisions_of([*newer_changes, *changes])
+    edits = outside_edits(memory, steps, revisions, newer=newer)
     rows = []
     for step in steps:
         change = step.change

@@ -360,3 +360,12 @@ async def test_an_edit_outside_between_two_parts_of_the_history_is_an_entry_of_t
     ]
     assert "Outside of memory" not in newer
     assert "Outside of memory" in older
+
+
+async def test_a_memory_whose_file_a_person_named_by_a_day_has_an_address(web, page):
+    file = web.memory.home / "categories" / "people" / "journal-20261128.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("A day in Porto.\n")
+    web.memory.sync()
+    address = note_url("categories", "people/journal-20261128.md")
+    assert "A day in Porto." in plain(await page.see(address))

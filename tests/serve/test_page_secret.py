@@ -298,3 +298,22 @@ async def test_lists_name_a_note_by_its_secret_neither_in_links_nor_in_addresses
                 assert SECRET_WORD.lower() not in words.lower(), (address, words)
     erase = await page.see(f"/page/id/{note.id}?part=erase")
     assert SECRET_WORD.lower() not in erase.partition("<main")[2].lower()
+
+
+async def test_the_message_does_not_repeat_a_secret_in_a_tag(web, page):
+    web.memory.write(Draft("Where the Wi-Fi is.", project="notes", title="Router"))
+    form = {"do": "tag", "tags": f"wifi, password={SECRET_WORD}"} | KEEP
+    shown = await followed(page, await page.send(note_url("notes", "Router.md"), **form))
+    assert "a note with a secret” has the tags" in plain(shown.text)
+    assert SECRET_WORD not in head_and_toast_of(shown)
+
+
+async def test_an_address_has_no_secret_of_a_file_that_a_person_named(web, page):
+    secret = "AKIAIOSFODNN7EXAMPLE"
+    file = web.memory.home / "categories" / "people" / f"{secret}.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("The key of the cloud.\n")
+    web.memory.sync()
+    address = note_url("categories", f"people/{secret}.md")
+    assert secret not in address
+    assert "The key of the cloud." in plain(await page.see(address))

@@ -33,11 +33,10 @@ _HASH = re.compile(r"~[0-9a-f]{16}")
 @lru_cache(maxsize=20_000)
 def short_path(project: str, path: str) -> str:
     """Return a path as addresses have it: `people/ann-1a2b3c4d.md` of a memory is `people/1a2b3c4d`."""
-    if project in MEMORY_PROJECTS:
-        return _NAME_OF_MEMORY.sub(r"\1", path)
-    if default_rules().find(path, SECRET):
+    short = _NAME_OF_MEMORY.sub(r"\1", path) if project in MEMORY_PROJECTS else path
+    if default_rules().find(short, SECRET):
         return _hashed(path)
-    return path
+    return short
 
 
 def _hashed(path: str) -> str:
@@ -66,7 +65,7 @@ def place_at(memory: MemorySession, project: str, path: str) -> Place:
     It may be gone, or elsewhere now.
     """
     if _HASH.fullmatch(path):
-        return project, _path_of_hash(memory, project, path)
+        return project, _path_of_short(memory, project, path)
     folder, _, name = path.rpartition("/")
     if project not in MEMORY_PROJECTS or not _ID.fullmatch(name):
         return project, path
@@ -74,14 +73,15 @@ def place_at(memory: MemorySession, project: str, path: str) -> Place:
     here = [info for info in infos if (info.project, _folder(info)) == (project, folder)]
     for info in [*here, *infos]:
         return info.project, info.path
-    return last_place_of_memory(memory, name) or (project, path)
+    # A person may have named a file by a day: `journal-20261128.md`. That is not its id.
+    return last_place_of_memory(memory, name) or (project, _path_of_short(memory, project, path))
 
 
-def _path_of_hash(memory: MemorySession, project: str, hashed: str) -> str:
-    """Return the path that a hash replaces. The hash itself if no note of the project has it."""
-    # Hardly any path has a secret, so looking at all of them is fast enough.
+def _path_of_short(memory: MemorySession, project: str, short: str) -> str:
+    """Return the path that addresses have as `short`. `short` itself if no note has it."""
+    # Hardly any address needs this, so looking at all notes is fast enough.
     infos, _ = memory.list(Query(projects=(project,)), limit=0)
-    return next((info.path for info in infos if _hashed(info.path) == hashed), hashed)
+    return next((info.path for info in infos if short_path(project, info.path) == short), short)
 
 
 def place_of_id(memory: MemorySession, note_id: str) -> Place:

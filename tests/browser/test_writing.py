@@ -69,6 +69,10 @@ def test_another_note_is_found_by_the_beginning_of_its_title_and_merged(visit, m
         expect(offered).to_have_count(1)
         offered.click()
         expect(other).to_have_value("Kingfisher again")
+        # The title that was taken is not offered once more.
+        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(300)
+        expect(offered).to_have_count(0)
         other.fill("Kingfisher agian")
         page.get_by_role("button", name="Merge …").click()
         expect(page.get_by_role("alert")).to_have_text("No note has this title.")

@@ -39,9 +39,10 @@ async function offer(element) {
 function take(title) {
   if (field.matches("[data-links]")) complete(title);
   else field.value = title;
-  close();
   field.focus();
   field.dispatchEvent(new Event("input", { bubbles: true }));
+  // Last, since the event asks for titles again.
+  close();
 }
 
 // Puts a title in the place of the words after [[.

@@ -218,13 +218,14 @@ class VagueTime(TimeRefused):
 
 class SecretRefused(InvalidInput):
     """A text to be written holds a secret, by `rule` of the write gate; `where` is never
-    its text.
+    its text. `line` is the line of the text that has it; 0 if it is in another part.
     """
 
-    def __init__(self, rule: str, why: str, where: str):
+    def __init__(self, rule: str, why: str, where: str, line: int = 0):
         self.rule = rule
         self.why = why
         self.where = where
+        self.line = line
         super().__init__(
             f"This holds what looks like {why} (rule {rule}, {where}), so nothing was written. Leave it out, or say "
             "where it is kept. Its owner can allow it: gate.secrets in config.yaml."

@@ -46,6 +46,7 @@ def test_an_agent_is_refused_with_the_rule_and_the_line_and_without_the_secret(
         with pytest.raises(errors.SecretRefused) as caught:
             memory.write(Draft(f"first\nthe key is {KEY}", "categories"))
         assert "rule aws-access-key, line 2" in str(caught.value)
+        assert caught.value.line == 2
         assert KEY not in str(caught.value)
         assert caught.value.code == "invalid"
         assert memory.list()[1] == 0
@@ -115,8 +116,9 @@ def test_redacted_text_is_nowhere_in_the_home(tmp_path: Path) -> None:
             == memory.read(note.id).header["content_hash"]
         )
         # A title is also a name of a file and of links
-        with pytest.raises(errors.SecretRefused):
+        with pytest.raises(errors.SecretRefused) as caught:
             memory.write(Draft("text", title=KEY))
+        assert (caught.value.line, caught.value.where) == (0, "its title or header")
     assert KEY.lower().encode() not in on_disk(tmp_path).lower()
     assert b"opens-the-door" in on_disk(tmp_path)
 

@@ -205,11 +205,12 @@ class Gate:
         for secret in secrets:
             rule = secret.rule
             is_in_header = secret.start < body_start
-            position = where or _position_of(secret, text, body_start)
+            line = 0 if where or is_in_header else text.count("\n", body_start, secret.start) + 1
+            position = _position(line, where)
             # File names and links are made from the title, so a header cannot be redacted.
             is_refused = mode == REFUSE or (mode == REDACT and is_in_header)
             if is_refused:
-                raise SecretRefused(rule.id, rule.why, position)
+                raise SecretRefused(rule.id, rule.why, position, line)
             outcome = "redacted" if mode == REDACT else "written all the same"
             shown_place = place
             if is_in_header:
@@ -255,15 +256,15 @@ def _without_known(
     return new_secrets
 
 
-def _position_of(secret: GateMatch, text: str, body_start: int) -> str:
-    """Return the position of a secret in a note as notices name it, such as `line 3`.
+def _position(line: int, where: str) -> str:
+    """Return the position of a secret as notices name it, such as `line 3`.
 
-    body_start: the position in the text after the header.
+    line: the line of the text below the header. 0 if the secret is in another part.
+    where: the name of the other part. "" for the header.
     """
-    if secret.start < body_start:
-        return "its title or header"
-    row = text.count("\n", body_start, secret.start) + 1
-    return f"line {row}"
+    if line:
+        return f"line {line}"
+    return where or "its title or header"
 
 
 def _redact_step(step: Step, text: str, secrets: list[GateMatch], is_memory: bool) -> None:

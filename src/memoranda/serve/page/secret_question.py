@@ -19,7 +19,6 @@ from memoranda.text.gate import SECRET
 FIELD = "secret_choice"
 MASK = "mask"
 KEEP = "keep"
-_LINE = "line "
 
 
 @dataclass(frozen=True)
@@ -28,13 +27,13 @@ class SecretQuestion:
 
     why: what it looks like, in words to translate, such as "a card number".
     rule: the id of the rule that found it.
-    line: the line of the text with the secret. "" if it is in another part.
+    line: the line of the text with the secret. 0 if it is in another part.
     part: the other part, in words to translate, such as "its name".
     """
 
     why: str
     rule: str
-    line: str
+    line: int
     part: str
     may_mask: bool
     may_keep: bool
@@ -62,13 +61,13 @@ def question_of(
     is_maskable: whether its part of the form can be masked. None: only a text can, and no title.
     """
     may_keep = memory.settings.gate_own_secrets == WARN
-    is_in_text = refused.where.startswith(_LINE)
+    is_in_text = refused.line > 0
     if is_maskable is None:
         is_maskable = is_in_text
     return SecretQuestion(
         refused.why,
         refused.rule,
-        refused.where.removeprefix(_LINE) if is_in_text else "",
+        refused.line,
         "" if is_in_text else refused.where,
         # A form that was refused although it was masked has its secret in another part.
         may_mask=may_keep and is_maskable and fields.get(FIELD) != MASK,

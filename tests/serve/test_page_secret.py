@@ -308,6 +308,14 @@ async def test_the_message_does_not_repeat_a_secret_in_a_tag(web, page):
     assert SECRET_WORD not in head_and_toast_of(shown)
 
 
+async def test_a_hit_is_named_without_the_secret_of_its_title(web, page):
+    memory(web, TEXT)
+    shown = await page.see("/page/search?q=password")
+    names = re.findall('aria-label="(Choose “[^"]*)"', shown)
+    assert len(names) == 1
+    assert SECRET_WORD not in names[0]
+
+
 async def test_an_address_has_no_secret_of_a_file_that_a_person_named(web, page):
     secret = "AKIAIOSFODNN7EXAMPLE"
     file = web.memory.home / "categories" / "people" / f"{secret}.md"

@@ -110,3 +110,12 @@ async def test_a_history_says_until_when_a_reminder_was_put_off(web, page):
     shown = plain(await page.see(f"{note_url(note.project, note.path)}?part=history"))
     assert "put off until Tuesday 09:00" in shown
     assert not re.search("due_at|snoozed_until|2026-11-24T", shown)
+
+
+async def test_a_new_reminder_says_when_and_a_new_category_which(web, page):
+    words, _ = await message(page, "/page/remind", text="water the fern tuesday 9:00")
+    assert words == "You will be reminded of “water the fern tuesday 9:00” Tuesday 09:00."
+    note = memory(web, "Ann likes tea.")
+    address = note_url(note.project, note.path)
+    words, _ = await message(page, address, do="category", category="people")
+    assert words == "“Ann likes tea.” is in people now."

@@ -127,6 +127,16 @@ class Change(ValueObject):
             file for file in self.files if file.do in (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE)
         )
 
+    def count_of_others(self) -> int:
+        """Return how many notes this change wrote, removed or moved besides the first.
+
+        A note that came to another place is removed at one and new at the other: it is one note.
+        """
+        files = list(self.texts())
+        removed = sum(file.do == StepKind.REMOVE for file in files)
+        new = sum(file.do == StepKind.PUT and file.old is None for file in files)
+        return max(0, len(files) - min(removed, new) - 1)
+
     @property
     def root(self) -> str:
         """The `Touched.root` of its files that are in its own project, "" if they have none."""

@@ -111,7 +111,7 @@ class RowWriter:
             "word": word_of(change),
             "title": title,
             "url": self._address(change, info),
-            "others": max(0, sum(1 for _ in change.texts()) - 1),
+            "others": change.count_of_others(),
             "refusal": self._refusals.get(change.number, ""),
             "undone_by": self._undone.get(change.number),
             "undoes": change.undoes,

@@ -50,18 +50,17 @@ class Toast:
 
 def toast_of(memory: MemorySession, change: Change) -> Toast:
     """Return the message about a change."""
-    revisions = memory.revisions(change.number, limit=_MAX_TEXTS)
+    revisions = differences.joined_moves(memory.revisions(change.number, limit=_MAX_TEXTS))
     is_secret = have_secret(memory, revisions)
     own_revision = _own_revision(change, revisions)
     removed = [revision for revision in revisions if revision.after is None]
     other = title_of_revision(removed[0]) if change.verb == _MERGE and removed else ""
-    changed_count = sum(1 for _ in change.texts())
     properties = _properties(own_revision)
     return Toast(
         change,
         title="" if is_secret else _title(memory, change, own_revision),
         other="" if is_secret else other,
-        others=max(0, changed_count - 1),
+        others=change.count_of_others(),
         properties=properties,
         put_off_to=time_put_off_to(properties.values()),
         masked=() if change.verb in RESTORING else tuple(masked_in(memory, revisions)),
@@ -90,8 +89,8 @@ def _title(memory: MemorySession, change: Change, revision: Revision | None) -> 
 
 
 def _properties(revision: Revision | None) -> dict[str, PropertyChange]:
-    """Return the properties that a revision changed, by name. Empty if its texts are not known."""
-    if revision is None or revision.before is None or revision.after is None:
+    """Return the properties that a revision set or changed, by name. None of a note that is gone."""
+    if revision is None or revision.after is None:
         return {}
     difference = differences.of_revision(revision, 1)
     return {change.name: change for change in difference.properties}

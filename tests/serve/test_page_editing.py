@@ -111,3 +111,16 @@ async def test_a_secret_is_warned_about_while_it_is_typed(web, page):
     assert "Preview" not in answer.text
     harmless = await page.send("/page/draft", text="At home.")
     assert plain(harmless.text).strip() == ""
+
+
+async def test_a_header_that_cannot_be_read_loses_nothing_that_was_typed(web, page):
+    web.memory.write(Draft("At four.", project="notes", title="Tea", tags=("hot",)))
+    fields = fields_of(await page.see(f"{TEA}?part=edit"))
+    fields |= {"header": "---\ntitle: [Tea\n---\n", "text": "At five.\n", "tags": "green"}
+    for more in ({}, {"preview": "1"}):
+        answer = await page.send(TEA, **fields | more)
+        assert answer.status_code == 400
+        assert "The properties in the file cannot be read." in plain(answer.text)
+        again = fields_of(answer.text)
+        assert (again["header"], again["text"]) == (fields["header"], fields["text"])
+        assert again["checksum"] == fields["checksum"]

@@ -42,7 +42,7 @@ def form(
 
     text: the text in the form.
     base: the text of the note when the form was made.
-    values: further values of the template, for a conflict or a preview.
+    values: further values of the template, for a conflict, a preview or a problem.
     """
     _check_editable(note)
     further_values = {
@@ -50,6 +50,7 @@ def form(
         "author": "",
         "difference": None,
         "draft": None,
+        "problem": "",
         "checksum": note.checksum,
     } | values
     header, body = apart(text)
@@ -102,11 +103,16 @@ def typed(visit: Visit) -> str:
     """
     if _MINE in visit.fields:
         return visit.fields[_MINE].replace("\r\n", "\n")
+    return _with_properties(visit, _as_typed(visit))
+
+
+def _as_typed(visit: Visit) -> str:
+    """Return the fields `header`, if it was sent, and `text` as one text."""
     header = visit.fields.get("header", "").replace("\r\n", "\n")
     text = visit.fields["text"].replace("\r\n", "\n")
     if header and not header.endswith("\n"):
         header += "\n"
-    return _with_properties(visit, header + text)
+    return header + text
 
 
 def _with_properties(visit: Visit, text: str) -> str:
@@ -133,12 +139,26 @@ def _with_properties(visit: Visit, text: str) -> str:
         ) from None
 
 
-def preview(visit: Visit, note: Note) -> Response:
-    """Show the form again with its text as it will look. Nothing is saved."""
+def asked_again(visit: Visit, info: NoteInfo) -> Response | None:
+    """Show the form again for a preview, or with a header that cannot be read. Nothing is saved.
+
+    None if the form asks to save a text that can be saved.
+    """
+    try:
+        text = typed(visit)
+    except InvalidInput as error:
+        return _form_again(visit, info, _as_typed(visit), 400, problem=str(error))
+    if visit.fields.get("preview"):
+        return _form_again(visit, info, text, 200, draft=draft_of(visit))
+    return None
+
+
+def _form_again(visit: Visit, info: NoteInfo, text: str, status: int, **values: Any) -> Response:
+    note = visit.memory.read(info, count=False)
     # The form is about the text that the note had when it was first made.
     base = visit.fields.get("base", "").replace("\r\n", "\n")
     checksum = visit.fields.get("checksum", note.checksum)
-    return form(visit, note, typed(visit), base, draft=draft_of(visit), checksum=checksum)
+    return form(visit, note, text, base, status, checksum=checksum, **values)
 
 
 def decided(visit: Visit, theirs: str) -> str:

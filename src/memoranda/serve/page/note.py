@@ -277,8 +277,8 @@ def _question(visit: Visit, info: NoteInfo) -> Response | None:
         return erasing.erase(visit, info)
     if action == "merge" and visit.fields.get("sure") != "yes":
         return merge_pages.ask(visit, info)
-    if action == "edit" and visit.fields.get("preview"):
-        return editing.preview(visit, visit.memory.read(info, count=False))
+    if action == "edit":
+        return editing.asked_again(visit, info)
     return None
 
 

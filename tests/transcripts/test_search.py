@@ -300,3 +300,17 @@ def test_words_in_too_many_turns_are_found_in_the_newest(memory, claude, monkeyp
     numbers = {hit.passage.split()[3] for hit in found(memory, "ferry")}
     assert "11" in numbers
     assert "0" not in numbers
+
+
+def test_a_very_common_word_counts_even_where_the_best_turns_lack_it(memory, claude, monkeypatch):
+    for number in range(12):
+        claude.say(f"the ferry number {number} is late")
+    claude.say("the lantern is lit")
+    tier = Transcripts(memory)
+    tier.sync()
+    monkeypatch.setattr(search, "_MAX_TURNS", 4)
+    with tier._reading() as index:
+        first = index.last_turn()
+        (ferry,) = search._concept_turns(index, [search.Concept("ferry", ())], first)
+        assert (ferry.nearness([first]), ferry.weight > 0) == (0, True)
+        assert search._concept_turns(index, [search.Concept("heron", ())], first) == []

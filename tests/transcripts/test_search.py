@@ -12,9 +12,11 @@ import pytest
 from memoranda import Draft, Query
 from memoranda.engine import open_session
 from memoranda.errors import CannotRead, InvalidInput, NotFound
+from memoranda.text.gate import default_rules
 from memoranda.transcripts import search
 from memoranda.transcripts.index import TraceIndex, TraceQuery
 from memoranda.transcripts.lines import LineFormat
+from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.search import TraceFilter
 from memoranda.transcripts.tier import Transcripts, find_traces, found_on_this_machine
 from transcripts.conftest import ClaudeSession
@@ -264,6 +266,17 @@ def test_very_much_is_read_by_processes_of_their_own_with_the_same_outcome(
     assert (again.files, again.turns) == (alone.files, alone.turns)
     assert tier.status() == status
     assert found(memory, "harbour master")
+
+
+@pytest.mark.parametrize("sign", ["@", "ab", "abc", "x~y"])
+def test_a_secret_of_the_owners_rules_is_masked_whatever_the_length_of_its_sign(tmp_path, sign):
+    file = tmp_path / "own.rules"
+    file.write_text(
+        f"[pin]\nkind: secret\nwhy: a PIN\nnear: {sign}\nmatch: \\b(?P<secret>\\d{{4}})\\b\n"
+    )
+    mask = Mask(default_rules().with_file(file))
+    phrase = sign.replace("~", " ")
+    assert mask.clean(f"1234 {phrase}") == f"[redacted: pin] {phrase}"
 
 
 def test_common_words_are_scored_where_two_of_them_meet():

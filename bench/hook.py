@@ -191,7 +191,9 @@ def made_home(folder: Path, notes: int) -> Path:
     os.environ["HOME"] = str(folder)
     home = folder / "home"
     home.mkdir()
-    (home / "config.yaml").write_text("transcripts:\n  enabled: true\n")
+    # Otherwise the first hook without a daemon would start one, which would answer the others.
+    settings = "transcripts:\n  enabled: true\ndaemon:\n  autostart: false\n"
+    (home / "config.yaml").write_text(settings)
     vault.make_vault(folder / "vault", notes)
     with open_session(home, watch=False) as memory:
         memory.add_project("vault", str(folder / "vault"))

@@ -12,9 +12,11 @@ import pytest
 from memoranda import Draft, Query
 from memoranda.engine import open_session
 from memoranda.errors import CannotRead, InvalidInput, NotFound
+from memoranda.text.gate import default_rules
 from memoranda.transcripts import search
 from memoranda.transcripts.index import TraceIndex, TraceQuery
 from memoranda.transcripts.lines import LineFormat
+from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.search import TraceFilter
 from memoranda.transcripts.tier import Transcripts, find_traces, found_on_this_machine
 from transcripts.conftest import ClaudeSession
@@ -266,6 +268,17 @@ def test_very_much_is_read_by_processes_of_their_own_with_the_same_outcome(
     assert found(memory, "harbour master")
 
 
+@pytest.mark.parametrize("sign", ["@", "ab", "abc", "x~y"])
+def test_a_secret_of_the_owners_rules_is_masked_whatever_the_length_of_its_sign(tmp_path, sign):
+    file = tmp_path / "own.rules"
+    file.write_text(
+        f"[pin]\nkind: secret\nwhy: a PIN\nnear: {sign}\nmatch: \\b(?P<secret>\\d{{4}})\\b\n"
+    )
+    mask = Mask(default_rules().with_file(file))
+    phrase = sign.replace("~", " ")
+    assert mask.clean(f"1234 {phrase}") == f"[redacted: pin] {phrase}"
+
+
 def test_common_words_are_scored_where_two_of_them_meet():
     every_word_common = TraceQuery(('"a"', '"b"', '"c"'), rare=0)
     assert every_word_common.selective == '("a" AND ("b" OR "c")) OR ("b" AND ("c"))'
@@ -300,3 +313,17 @@ def test_words_in_too_many_turns_are_found_in_the_newest(memory, claude, monkeyp
     numbers = {hit.passage.split()[3] for hit in found(memory, "ferry")}
     assert "11" in numbers
     assert "0" not in numbers
+
+
+def test_a_very_common_word_counts_even_where_the_best_turns_lack_it(memory, claude, monkeypatch):
+    for number in range(12):
+        claude.say(f"the ferry number {number} is late")
+    claude.say("the lantern is lit")
+    tier = Transcripts(memory)
+    tier.sync()
+    monkeypatch.setattr(search, "_MAX_TURNS", 4)
+    with tier._reading() as index:
+        first = index.last_turn()
+        (ferry,) = search._concept_turns(index, [search.Concept("ferry", ())], first)
+        assert (ferry.nearness([first]), ferry.weight > 0) == (0, True)
+        assert search._concept_turns(index, [search.Concept("heron", ())], first) == []

@@ -153,7 +153,8 @@ def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
 def _named_model(memory: ReadVerbs) -> list[Finding]:
     """Find out whether the embedding model that the settings name cannot be used."""
     settings = memory.engine.settings
-    if settings.semantic_model in (None, OFF):
+    is_named = settings.semantic_model or settings.semantic_endpoint
+    if not is_named or settings.semantic_model == OFF:
         return []
     trouble = Embedding(memory).trouble
     if not trouble:

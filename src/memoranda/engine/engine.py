@@ -521,7 +521,7 @@ class Engine:
         with at_note(path, file.stamp):
             note = self.parse(project, path, file)
             if note is not None:
-                note.suspicious = self.gate.suspicious(note.text, note.path)
+                note.suspicious = self.gate.suspicious(note)
         return self.freshness.accept(project, path, file.stamp, note)
 
     def files(self, source: Source) -> BulkSource | None:

@@ -71,8 +71,9 @@ def told_name(agent: str) -> str:
     A program that connects chooses its name itself.
     """
     name = agent[:_MOST_NAME_CHARACTERS]
-    # Loading the rules takes long, and most agents have a name of one word.
-    if not name.isalpha():
+    # Loading the rules takes long, and most agents have a name of one word. Of some scripts, the
+    # letters of a whole sentence stand together.
+    if not (name.isascii() and name.isalpha()):
         from memoranda.text.gate import default_rules
 
         if default_rules().name_suspicions(agent):

@@ -314,7 +314,7 @@ class Transaction:
                 continue
             note = self._note_of(step, step.data)
             if note is not None:
-                self._engine.gate.suspicious(note.text, note.path)
+                self._engine.gate.suspicious(note)
                 foresee(note, self.project_ids.get(step.project.casefold(), next_id))
             old_note = self._note_of(step, step.old.data) if step.old else None
             if old_note is not None:

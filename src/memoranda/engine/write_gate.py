@@ -14,10 +14,11 @@ trust as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,11 +28,10 @@ from memoranda.errors import ConfigFileError, LimitExceeded, SecretRefused
 from memoranda.index.index import Index
 from memoranda.ledger.change import FIRST_OF_MACHINE, IMPORTING, Change, is_of_machine
 from memoranda.ledger.history import History
-from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
+from memoranda.note.model import CATEGORY_PROJECT, Note, Provenance, least
 from memoranda.sources.base import File, sha256
 from memoranda.sources.layout import PRIVATE
 from memoranda.sources.step import Step, StepKind
-from memoranda.text.pattern import lazy_pattern
 from memoranda.value_object import ValueObject
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
@@ -46,27 +46,19 @@ RESTORING = ("undo", "restore")
 # Verbs that replace a note's text as a whole.
 _REPLACING = ("write", "overwrite", "create")
 _UNKNOWN = Provenance()
-# A quoted value of several words in a header of YAML.
-_QUOTED_VALUE = lazy_pattern(r"""(["'])((?:(?!\1)[^\n ])+(?: (?:(?!\1)[^\n ])*){2,})\1""")
-_HEADER_MARK = "---"
 # Verbs whose bytes are not counted. They also rewrite links in notes that the agent does not see,
 # and the sizes would tell about those notes.
 _UNCOUNTED = frozenset(("delete", "undo"))
 
 
-def _quoted_values(text: str) -> str:
-    """Return the quoted values of several words in the header of a note, each as a paragraph.
-
-    In a sentence, the rules take an order between quotes for a quotation. YAML quotes a value only
-    because of its signs: `title: "Ignore …"` is a title like any other.
-    """
-    if not text.startswith(_HEADER_MARK):
-        return ""
-    end = text.find(f"\n{_HEADER_MARK}")
-    # Without an end, the mark is only a line across the page.
-    if end < 0:
-        return ""
-    return "\n\n".join(match[2] for match in _QUOTED_VALUE.finditer(text, 0, end))
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a value of a header, which may be a list or a mapping."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from chain.from_iterable(map(_texts, chain(value, value.values())))
+    elif isinstance(value, Sequence):
+        yield from chain.from_iterable(map(_texts, value))
 
 
 class Gate:
@@ -110,17 +102,20 @@ class Gate:
 
         return default_rules()
 
-    def suspicious(self, text: str, path: str) -> tuple[str, ...]:
+    def suspicious(self, note: Note) -> tuple[str, ...]:
         """Return the ids of the rules by which a note seems to hold injected instructions.
 
-        text: the whole note.
-        path: its path. A session is told a note with its address, which has the names of the path.
+        Values of the header count by themselves. In a sentence, the rules take an order between
+        quotes for a quotation, but YAML quotes a value only because of its signs. The names in the
+        path count, because a session is told a note with its address.
         """
         if not self._settings.gate_suspicious:
             return ()
+        from memoranda.text.gate import may_be_order
+
         gate_rules = self.rules_for_reading()
-        names = gate_rules.suspicions(text) + gate_rules.name_suspicions(path)
-        values = _quoted_values(text)
+        names = gate_rules.suspicions(note.text) + gate_rules.name_suspicions(note.path)
+        values = "\n\n".join(filter(may_be_order, _texts(note.header)))
         if values:
             names += gate_rules.suspicions(values)
         return tuple(dict.fromkeys(names))

@@ -21,12 +21,12 @@ from memoranda.errors import MemorandaError
 from memoranda.index.database import SCHEMA_VERSION
 from memoranda.index.rows import NotIndexable
 from memoranda.index.writer import Prepared, prepare
-from memoranda.note.model import BAD_HEADER, warning_text
+from memoranda.note.model import BAD_HEADER, Note, warning_text
 from memoranda.sources.base import File
 from memoranda.sources.folder import FolderSource, add_name_of_day
 from memoranda.text.utf16 import utf16_coding
 
-Suspicious = Callable[[str, str], tuple[str, ...]]
+Suspicious = Callable[[Note], tuple[str, ...]]
 # More processes than these would wait for the one that writes.
 _MOST = 4
 _PROGRAM = (
@@ -38,7 +38,7 @@ class Readers:
     """The processes that read files while this context is open.
 
     source: the folder with the files.
-    suspicious: returns the names of the rules of the gate that match a text or its path.
+    suspicious: returns the names of the rules of the gate that match a note.
     project: the id of the project in the index.
     """
 
@@ -135,7 +135,7 @@ def answer() -> None:
             notes = [file.note(source.name, path, text) for path, text, file in files]
             for note in notes:
                 add_name_of_day(note, source)
-                note.suspicious = suspicious(note.text, note.path)
+                note.suspicious = suspicious(note)
             answers: list[Prepared] = []
             for note, (_, _, file) in zip(notes, files, strict=True):
                 if warning_text(note.warnings, BAD_HEADER) is None:

@@ -69,12 +69,12 @@ class BulkSource:
     """The files of a folder, and how they are accepted.
 
     store: the folder.
-    suspicious: gives the names of the gate's rules that match a text or its path.
+    suspicious: gives the names of the gate's rules that match a note.
     accept: gives the origin of a file that is indexed.
     """
 
     source: FolderSource
-    suspicious: Callable[[str, str], tuple[str, ...]]
+    suspicious: Callable[[Note], tuple[str, ...]]
     accept: Callable[[str, File], Provenance]
 
 

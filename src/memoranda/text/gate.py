@@ -238,8 +238,7 @@ class Rules:
         sentences = []
         for name in path.split("/"):
             words = _NAME_SIGNS.sub(" ", name).strip()
-            # Some scripts are written without blanks.
-            if words.count(" ") >= _FEWEST_ORDER_BLANKS or not words.isascii():
+            if may_be_order(words):
                 sentences.append(words)
         if not sentences:
             return ()
@@ -321,6 +320,12 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[_NearWord]]:
             sign = min(word, key=_COMMON_SIGNS.find)
         words_by_sign.setdefault(sign, []).append(_NearWord(word, rule_indexes))
     return words_by_sign
+
+
+def may_be_order(words: str) -> bool:
+    """Whether a name or a value has enough words for an order."""
+    # Some scripts are written without blanks.
+    return words.count(" ") >= _FEWEST_ORDER_BLANKS or not words.isascii()
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:

@@ -57,7 +57,8 @@ class Mask:
         self._rules = rules
         near_words = rules.near(SECRET)
         self._phrases = [word for word in near_words if " " in word]
-        # The beginnings of signs, as tuples of characters.
+        # Signs of one character, and the beginnings of signs as tuples of characters.
+        self._single_signs = {word for word in near_words if len(word) == 1}
         self._beginnings = {tuple(word[:3]) for word in near_words}
         # Words in small letters without signs, and words with their signs.
         self._harmless: set[str] = set()
@@ -102,7 +103,11 @@ class Mask:
         triples = zip(word, word[1:], word[2:], strict=False)
         # Some signs have only two characters.
         pairs = pairwise(word)
-        return not (self._beginnings.isdisjoint(triples) and self._beginnings.isdisjoint(pairs))
+        return not (
+            self._beginnings.isdisjoint(triples)
+            and self._beginnings.isdisjoint(pairs)
+            and self._single_signs.isdisjoint(word)
+        )
 
     def is_suspicious(self, text: str) -> bool:
         """Whether `text`, or a part of a sentence in it, tries to instruct its reader."""

@@ -386,7 +386,8 @@ def _concept_turns(
         exact = _turns_with(index, [concept.word], _MAX_TURNS, first)
         by_synonym = _turns_with(index, concept.synonyms, _MAX_RELATED_TURNS, first)
         by_related = _turns_with(index, concept.related, _MAX_RELATED_TURNS, first)
-        if exact.ids or by_synonym.ids or by_related.ids:
+        # The ids of a very common word begin at `first`, where it may be missing.
+        if exact.size or by_synonym.ids or by_related.ids:
             size = max(exact.size, len(exact.ids | by_synonym.ids))
             weight = _weight(count, size)
             result.append(_ConceptTurns(exact.ids, by_synonym.ids, by_related.ids, weight))

@@ -224,7 +224,7 @@ def test_a_note_for_a_prompt_has_a_mark_if_its_code_changed_and_not_if_another_n
         event = HookEvent("claude-code", PROMPT, "", "s", str(repo.root), prompt=prompt)
         telling = for_prompt(memory, event, session)
         (section,) = telling.sections
-        assert [row.marks for row in section.notes] == [marks]
+        assert [tuple(mark.words for mark in row.marks) for row in section.notes] == [marks]
         assert telling.text.count(mark) == len(marks)
 
 

@@ -7,7 +7,7 @@ import pytest
 from index.conftest import Desk
 from memoranda.index.rows import Hit
 from memoranda.index.search import find_evidence
-from memoranda.index.told_notes import evidence_text, told_notes
+from memoranda.index.told_notes import Mark, evidence_text, told_notes
 
 FILLER = "They spoke about the weather and other small matters for a while. " * 22
 
@@ -223,10 +223,16 @@ def test_a_mark_of_a_note_follows_its_address_or_its_name(desk: Desk) -> None:
     desk.put("talk/two.md", f"{day}Mel: The tent is in the attic.")
     desk.put("tent.md", f"{day}The tent has three poles.")
     notes = told_notes(find_evidence(desk.db, "Where is the tent?", viewer=None))
-    marked = [note._replace(marks=("old",)) for note in notes]
+    marked = [note._replace(marks=(Mark("old"),)) for note in notes]
     blocks = evidence_text(marked).split("\n\n")
     assert sorted(blocks) == [
         "(2026-01-02, notes/talk)\none (old): Ada: Where is the tent?\n"
         "two (old): Mel: The tent is in the attic.",
         "(2026-01-02, notes/tent, old)\n  The tent has three poles.",
     ]
+
+
+def test_mark_puts_its_value_unread_into_any_wording() -> None:
+    mark = Mark("by {agent}", r"{when} \1")
+    assert mark.words == r"by {when} \1"
+    assert mark.in_pattern("来自 {agent}") == r"来自 {when} \1"

@@ -7,6 +7,7 @@ import pytest
 from memoranda import Draft
 from memoranda.clients.preview import preview
 from memoranda.engine.upkeep import Upkeep
+from memoranda.index.told_notes import Mark
 from memoranda.serve.page.rendering import note_url
 
 pytestmark = pytest.mark.anyio
@@ -64,7 +65,7 @@ async def test_the_start_of_a_session_is_shown_by_its_titles_with_facts_as_sente
     Upkeep(web.memory).pin([web.memory.find(pinned)])
     (section,) = preview(web.memory, "claude", "").at_start.sections
     assert section.title == "About the user"
-    assert [told_note.marks for told_note in section.notes] == [("pinned",)]
+    assert [told_note.marks for told_note in section.notes] == [(Mark("pinned"),)]
     shown = await page.see("/page/ask?agent=claude")
     assert "About the user</h3>" in shown
     assert "Lena · leads the project · works with Jo</a>" in shown

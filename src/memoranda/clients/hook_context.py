@@ -22,11 +22,12 @@ from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clients.hook_words import own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
-from memoranda.engine.profile import PINNED, profile
-from memoranda.engine.session_start import due_reminders, owner_first, told_note_of
+from memoranda.engine.profile import profile
+from memoranda.engine.session_start import due_reminders, marks_of, owner_first, told_note_of
 from memoranda.engine.telling import Telling, told_name
 from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import (
+    Mark,
     ToldNote,
     ToldSection,
     ToldText,
@@ -115,12 +116,7 @@ def _tell_new_session(
     teller.say(_HOW)
     teller.section("Due", due_reminders(memory, now), 300)
     entries = owner_first(memory, profile(memory))
-    marked = []
-    for entry in entries:
-        mark = ""
-        if entry.why == PINNED:
-            mark = PINNED
-        marked.append((entry.info, mark))
+    marked = [(entry.info, marks_of(entry)) for entry in entries]
     # The profile may show only a part of a note.
     texts = {entry.info.row: entry.text for entry in entries}
     teller.section("About the user", marked, 600, texts=texts, longest=_PROFILE_LINE_CHARACTERS)
@@ -193,7 +189,7 @@ def _with_stale_marks(
         marks = told_note.marks
         stale = check.stale(told_note.note, body)
         if stale:
-            marks = (*marks, f"{_STALE} {stale}")
+            marks = (*marks, Mark(f"{_STALE} {{code}}", stale))
         marked_notes.append(told_note._replace(marks=marks))
     check.save()
     return marked_notes
@@ -241,15 +237,15 @@ def _repository(cwd: str) -> Path | None:
 class _NoteToTell(NamedTuple):
     """A note for a section.
 
-    mark: a remark such as "open", or "".
-    stale: the warning that code which it cites changed or is gone, or "".
+    marks: remarks such as `open`.
+    stale: the remark that code which it cites changed or is gone. None without such code.
     """
 
     info: NoteInfo
-    mark: str
+    marks: Sequence[Mark]
     telling: Telling
     body: str
-    stale: str
+    stale: Mark | None
 
 
 class _Teller:
@@ -298,7 +294,7 @@ class _Teller:
     def section(
         self,
         title: str,
-        infos: Iterable[tuple[NoteInfo, str]],
+        infos: Iterable[tuple[NoteInfo, Sequence[Mark]]],
         most_tokens: int,
         *,
         marks_name_authors: bool = False,
@@ -308,8 +304,7 @@ class _Teller:
         """Add notes under a title, until the tokens are used up.
 
         title: the title; "" for no title.
-        infos: pairs of a note and a mark such as "open", which is shown at the note; "" for no
-            mark.
+        infos: pairs of a note and marks such as `open`, which are shown at the note.
         most_tokens: how many tokens the section may use at most.
         marks_name_authors: whether the marks name the authors of the notes.
         texts: the texts to show in place of whole notes, by row of the note.
@@ -320,26 +315,26 @@ class _Teller:
         heads = [f"{title}:"] if title else []
         notes: list[ToldNote] = []
         chosen = []
-        for info, mark in infos:
+        for info, marks in infos:
             telling = self._memory.telling(info)
             if info.id not in self._known and telling is not Telling.SILENT:
                 self._known.add(info.id)
-                chosen.append((info, mark, telling))
+                chosen.append((info, marks, telling))
         bodies = contents(self._memory, [info for info, _, _ in chosen])
         rows = [
-            _NoteToTell(info, mark, telling, body, self._stale(info, body))
-            for (info, mark, telling), body in zip(chosen, bodies, strict=True)
+            _NoteToTell(info, marks, telling, body, self._stale(info, body))
+            for (info, marks, telling), body in zip(chosen, bodies, strict=True)
         ]
         # Notes that cite changed code come last, and are the first to be left out.
-        rows.sort(key=lambda row: row.stale != "")
+        rows.sort(key=lambda row: row.stale is not None)
         for row in rows:
             told_note = told_note_of(
                 self._memory,
                 row.info,
                 texts.get(row.info.row, row.body),
                 row.telling,
-                mark=", ".join(filter(None, (row.mark, row.stale))),
-                names_author=marks_name_authors and row.mark != "",
+                marks=[*row.marks, *filter(None, [row.stale])],
+                names_author=marks_name_authors and bool(row.marks),
                 longest=longest,
             )
             lines = [*heads, item_line(told_note, longest)]
@@ -351,21 +346,21 @@ class _Teller:
         if notes:
             self.sections.append(ToldSection(title, notes))
 
-    def _stale(self, info: NoteInfo, body: str) -> str:
-        """Return a warning if the note cites code that changed or is gone; otherwise "".
+    def _stale(self, info: NoteInfo, body: str) -> Mark | None:
+        """Return a remark if the note cites code that changed or is gone; otherwise None.
 
         body: the text of the note.
         """
         if "`" not in body and CITES not in info.header:
-            return ""
+            return None
         stale = self._citations.stale(info, body)
-        return stale and f"{_STALE} {stale}"
+        return Mark(f"{_STALE} {{code}}", stale) if stale else None
 
 
 def _about_project(
     memory: MemorySession, cwd: str, names: list[str], now: datetime
-) -> Iterator[tuple[NoteInfo, str]]:
-    """Yield notes about the present project, each with a mark such as "open"; "" for no mark.
+) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:
+    """Yield notes about the present project, each with marks such as `open`.
 
     First comes the last session in this project, then the open tasks. Notes of the memory projects
     in this folder follow, and then all notes that name the project.
@@ -378,18 +373,18 @@ def _about_project(
     for name in names:
         traces, _ = memory.list(Query(projects=(TRACE_PROJECT,), tags=(name,)), limit=1)
         for info in traces:
-            yield info, "last session here"
+            yield info, [Mark("last session here")]
     for name in names:
         for info in _open_tasks(memory, valid, name):
-            yield info, "open"
+            yield info, [Mark("open")]
     projects = _projects_at(memory, cwd)
     if projects:
         own_notes, _ = memory.list(valid.replace(projects=projects), limit=5)
         for info in own_notes:
-            yield info, ""
+            yield info, []
     for name in names:
         for hit in memory.search(valid.replace(text=f'"{name}"'), limit=8, vetted=True):
-            yield hit.note, ""
+            yield hit.note, []
 
 
 # The filters that find tasks. Programs mark an open task in different ways.
@@ -430,10 +425,10 @@ def _projects_at(memory: MemorySession, cwd: str) -> tuple[str, ...]:
 
 def _notes_of_others(
     memory: MemorySession, since: datetime, now: datetime
-) -> Iterator[tuple[NoteInfo, str]]:
+) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:
     """Yield the notes that were created after `since` by anybody but this agent, the newest first.
 
-    Each note comes with a mark such as `by claude`. The mark is "" if the writer is not an agent.
+    Each note comes with a mark such as `by claude`, if its writer is an agent.
     """
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):
@@ -449,4 +444,4 @@ def _notes_of_others(
         if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
             continue
         if writer is None or writer != memory.agent:
-            yield info, f"by {told_name(writer)}" if writer else ""
+            yield info, [Mark("by {agent}", told_name(writer))] if writer else []

@@ -6,7 +6,7 @@ It has the reminders that are due, and facts about the user.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from memoranda.engine.contents import contents
@@ -15,7 +15,7 @@ from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.telling import Telling, author, claimed
 from memoranda.index.rows import NoteInfo, day_of
-from memoranda.index.told_notes import ToldNote, item_line
+from memoranda.index.told_notes import Mark, ToldNote, item_line
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
@@ -53,7 +53,7 @@ def introduction(memory: ReviewVerbs) -> str:
     entries = [
         entry for entry in owner_first(memory, profile(memory)) if entry.info.id not in told_ids
     ]
-    notes = [(entry.info, PINNED if entry.why == PINNED else "") for entry in entries]
+    notes = [(entry.info, marks_of(entry)) for entry in entries]
     room -= sum(tokens_in(f"{line}\n") for line in due)
     about_user_lines = _section(
         memory, "About the user", notes, [entry.text for entry in entries], room
@@ -62,6 +62,11 @@ def introduction(memory: ReviewVerbs) -> str:
     if lines:
         return fenced("\n".join(lines))
     return ""
+
+
+def marks_of(entry: ProfileEntry) -> Sequence[Mark]:
+    """Return the remarks that an entry of the profile is told with."""
+    return [Mark(PINNED)] if entry.why == PINNED else []
 
 
 def _is_large(memory: ReviewVerbs) -> bool:
@@ -75,7 +80,7 @@ def _is_large(memory: ReviewVerbs) -> bool:
     return False
 
 
-def _texts(memory: ReviewVerbs, notes: Iterable[tuple[NoteInfo, str]]) -> list[str]:
+def _texts(memory: ReviewVerbs, notes: Iterable[tuple[NoteInfo, Sequence[Mark]]]) -> list[str]:
     """Return the contents of the notes in these pairs."""
     return contents(memory, [info for info, _ in notes])
 
@@ -83,23 +88,23 @@ def _texts(memory: ReviewVerbs, notes: Iterable[tuple[NoteInfo, str]]) -> list[s
 def _section(
     memory: ReviewVerbs,
     title: str,
-    notes: Iterable[tuple[NoteInfo, str]],
+    notes: Iterable[tuple[NoteInfo, Sequence[Mark]]],
     texts: Iterable[str],
     most_tokens: int,
 ) -> list[str]:
     """Return the lines of a section: its title, and a line for each note. [] if no note fits.
 
-    notes: pairs of a note and a remark to show with it; "" for no remark.
+    notes: pairs of a note and the remarks to show with it.
     texts: the content of each note.
     most_tokens: how many tokens the section may have.
     """
     lines = [f"{title}:"]
     room = most_tokens - tokens_in(f"{title}:\n")
-    for (info, mark), text in zip(notes, texts, strict=True):
+    for (info, marks), text in zip(notes, texts, strict=True):
         telling = memory.telling(info)
         if telling is Telling.SILENT:
             continue
-        told_note = told_note_of(memory, info, text, telling, mark=mark, longest=_LINE_CHARACTERS)
+        told_note = told_note_of(memory, info, text, telling, marks=marks, longest=_LINE_CHARACTERS)
         line = item_line(told_note, _LINE_CHARACTERS)
         room -= tokens_in(f"{line}\n")
         if room < 0:
@@ -116,7 +121,7 @@ def told_note_of(
     body: str,
     telling: Telling,
     *,
-    mark: str = "",
+    marks: Sequence[Mark] = (),
     names_author: bool = False,
     longest: int,
 ) -> ToldNote:
@@ -126,8 +131,8 @@ def told_note_of(
 
     body: the content of the note.
     telling: whether the note is told as a fact, or as a claim of its author with "unconfirmed".
-    mark: a remark to show after the address.
-    names_author: whether the remark names the author, who is then not named a second time.
+    marks: remarks to show after the address.
+    names_author: whether a remark names the author, who is then not named a second time.
     longest: about how many characters of the note are needed.
     """
     # Empty lines and indents are left out, so a part longer than what is told is read.
@@ -140,12 +145,15 @@ def told_note_of(
     repeats_name = " ".join(passages).lstrip("# ").startswith(name)
     if info.project != CATEGORY_PROJECT and not repeats_name:
         passages[0] = f"{name}: {passages[0]}"
-    marks = [mark, newer_marks(memory, [info]).get(info.row, "")]
+    all_marks = list(marks)
+    newer_mark = newer_marks(memory, [info]).get(info.row)
+    if newer_mark:
+        all_marks.append(Mark("{newer}", newer_mark))
     if telling is Telling.CLAIM and not names_author:
         passages[0] = claimed(info.provenance, passages[0])
-        marks.append("unconfirmed")
+        all_marks.append(Mark("unconfirmed"))
     day = day_of(info, memory.settings.zone)
-    return ToldNote(info, day, tuple(passages), tuple(filter(None, marks)))
+    return ToldNote(info, day, tuple(passages), tuple(all_marks))
 
 
 def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:
@@ -174,11 +182,10 @@ def _newest_first(memory: ReviewVerbs, entries: list[ProfileEntry]) -> list[Prof
     return newest_first(entries, lambda entry: entry.info, pairs)
 
 
-def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
+def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:
     """Yield the reminders that are due within a day, or became due in the last seven days.
 
-    Acknowledged reminders are left out. Each reminder comes with a text such as `due 2026-11-28
-    09:00`.
+    Acknowledged reminders are left out. Each reminder comes with the mark `due 2026-11-28 09:00`.
     """
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
     reminders = [(info, Reminder.of(info.header)) for info in infos]
@@ -189,4 +196,5 @@ def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo
     ]
     for due, info in sorted(dated, key=lambda reminder: (reminder[0], reminder[1].id)):
         if now - 7 * _DAY <= due <= now + _DAY:
-            yield info, f"due {due.astimezone(memory.settings.reading_zone):%Y-%m-%d %H:%M}"
+            local_due = due.astimezone(memory.settings.reading_zone)
+            yield info, [Mark("due {when}", f"{local_due:%Y-%m-%d %H:%M}")]

@@ -16,14 +16,37 @@ from memoranda.index.rows import Hit, NoteInfo, day_of
 from memoranda.note.links import slug
 from memoranda.note.model import ARCHIVED
 from memoranda.text.fence import cut, without_marks
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import flat
 
 # Evidence shows this much of a title.
 _MAX_TITLE_CHARACTERS = 60
 # People type this many characters of an id.
 _ID_CHARACTERS = 8
+# Where a mark has its value.
+_PLACE_OF_VALUE = lazy_pattern(r"\{\w+\}")
 BELOW = "\n  "
 """Separates the passages below a line about a note."""
+
+
+class Mark(NamedTuple):
+    """A remark about a note, such as `Mark("pinned")` or `Mark("due {when}", "2026-11-28 09:00")`.
+
+    pattern: the words, which can be translated. A name in braces is where the value is put.
+    value: a time, a name, or "" for a remark without one.
+    """
+
+    pattern: str
+    value: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return the remark with its value: `due 2026-11-28 09:00`."""
+        return self.in_pattern(self.pattern)
+
+    def in_pattern(self, pattern: str) -> str:
+        """Return a translation of the pattern with the value."""
+        return _PLACE_OF_VALUE.sub(lambda _: self.value, pattern)
 
 
 class ToldNote(NamedTuple):
@@ -33,14 +56,14 @@ class ToldNote(NamedTuple):
     day: the day that it is about, as YYYY-MM-DD.
     passages: parts of its text, in the order of the text. In evidence a passage may have several
         lines, otherwise it is one line.
-    marks: remarks such as `pinned`, `by codex` or `unconfirmed`.
+    marks: remarks such as `pinned`, `by codex` or `unconfirmed`, in their order.
     score: the relevance of its best passage. 0.0 for a note that was not searched for.
     """
 
     note: NoteInfo
     day: str
     passages: tuple[str, ...]
-    marks: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
     score: float = 0.0
 
 
@@ -105,7 +128,7 @@ class NoteHeading(NamedTuple):
         return len(self.line) + 3
 
 
-def heading_of(note: NoteInfo, day: str, marks: Iterable[str] = ()) -> NoteHeading:
+def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHeading:
     """Return the way in which evidence names a note.
 
     day: the day that the note is about.
@@ -132,7 +155,7 @@ def heading_of(note: NoteInfo, day: str, marks: Iterable[str] = ()) -> NoteHeadi
         name = note.id[:_ID_CHARACTERS]
     else:
         name = flat(last_segment)
-    remarks = ", ".join(marks)
+    remarks = ", ".join(mark.words for mark in marks)
     if remarks:
         name = f"{name} ({remarks})"
         address = f"{address}, {remarks}"
@@ -234,5 +257,6 @@ def item_line(told_note: ToldNote, longest: int) -> str:
 
     longest: how many characters of its passages are shown.
     """
-    origin = ", ".join((told_note.day, *map(flat, (told_note.note.permalink, *told_note.marks))))
+    remarks = [mark.words for mark in told_note.marks]
+    origin = ", ".join((told_note.day, *map(flat, (told_note.note.permalink, *remarks))))
     return without_marks(f"- ({origin}) {cut(' '.join(told_note.passages), longest)}")

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from memoranda import Draft
 from memoranda.documents import differences
+from memoranda.engine import open_session
 from memoranda.engine.entries import NoteEntries
+from memoranda.engine.freshness import Freshness
 from memoranda.note.edit import FindReplace
 from memoranda.query import Query
 
 
 def _edited_between(memory, *, is_index_lost: bool = False) -> int:
     """Have an editor replace the text of a change. Returns the number of that change."""
-    note = memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
-    memory.edit(note, FindReplace("7:30", "7:40"))
+    note = memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    memory.edit(note, FindReplace("five", "six"))
     edited: int = memory.log(limit=1)[0].number
     file = memory.home / "notes" / "Meeting.md"
-    file.write_text(file.read_text().replace("7:40", "7:50"))
+    file.write_text(file.read_text().replace("six", "seven"))
     if is_index_lost:
         memory.engine.rebuild_index()
-    memory.edit(note, FindReplace("7:50", "8:00"))
+    memory.edit(note, FindReplace("seven", "eight"))
     return edited
 
 
@@ -28,7 +31,7 @@ def test_a_text_that_an_editor_replaced_is_kept(memory) -> None:
     (revision,) = memory.revisions(_edited_between(memory))
     assert not revision.is_text_lost
     assert revision.after is not None
-    assert "Meet at 7:40." in revision.after
+    assert "Meet at six." in revision.after
 
 
 def test_a_text_that_neither_index_nor_file_has_is_not_shown_as_deleted(memory) -> None:
@@ -44,7 +47,7 @@ def test_a_text_that_an_editor_replaced_is_gone_from_the_ledger_with_its_erased_
 ) -> None:
     _edited_between(memory)
     texts = [data for _, data in memory.engine.ledger.history.texts_with_data()]
-    assert any(b"7:40" in data for data in texts)
+    assert any(b"six" in data for data in texts)
     erased = memory.erase("notes/Meeting.md")
     assert not erased.remains
     assert not [*memory.engine.ledger.history.texts_with_data()]
@@ -83,18 +86,41 @@ def test_the_text_of_an_entry_with_a_time_to_live_is_not_kept_when_an_editor_rep
 
 
 def test_a_deleted_note_has_lost_no_text(memory) -> None:
-    note = memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
+    note = memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
     memory.delete(note)
     (revision,) = memory.revisions(memory.log(limit=1)[0].number)
     difference = differences.of_revision(revision)
     assert not difference.is_text_lost
-    assert [part.text for line in difference.lines for part in line] == ["Meet at 7:30."]
+    assert [part.text for line in difference.lines for part in line] == ["Meet at five."]
 
 
 def test_a_move_has_lost_no_text_when_an_editor_saves_the_note_after_it(memory) -> None:
-    note = memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
+    note = memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
     memory.move(note, "sub/Meeting.md")
     file = memory.home / "notes" / "sub" / "Meeting.md"
-    file.write_text(file.read_text().replace("7:30", "7:50"))
+    file.write_text(file.read_text().replace("five", "seven"))
     (revision,) = memory.revisions(memory.log(limit=1)[0].number)
     assert not revision.is_text_lost
+
+
+def test_a_text_is_kept_if_another_process_wrote_it_after_the_files_were_compared(
+    memory, monkeypatch
+) -> None:
+    (memory.home / "notes").mkdir(exist_ok=True)
+    file = memory.home / "notes" / "Meeting.md"
+    file.write_text("Meet at five.")
+    apply = Freshness._apply
+
+    def apply_later(freshness: Freshness, source: Any, changes: Any, *args: Any) -> None:
+        if not changes:
+            return apply(freshness, source, changes, *args)
+        monkeypatch.setattr(Freshness, "_apply", apply)
+        with open_session(memory.home, watch=False) as other:
+            other.edit("notes/Meeting.md", FindReplace("five", "six"))
+        file.write_text(file.read_text().replace("six", "seven"))
+        return apply(freshness, source, changes, *args)
+
+    monkeypatch.setattr(Freshness, "_apply", apply_later)
+    assert "seven" in memory.read("notes/Meeting.md").text
+    texts = [data for _, data in memory.engine.ledger.history.texts_with_data()]
+    assert any(b"six" in data for data in texts)

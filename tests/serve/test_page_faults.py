@@ -271,24 +271,24 @@ async def test_a_change_whose_text_is_lost_says_so_and_shows_no_older_text(web, 
     number = meeting_edited_outside(web, is_index_lost=True)
     shown = plain(await page.see(f"/page/change/{number}"))
     assert "The history does not keep a text of this change." in shown
-    assert "7:30" not in shown
+    assert "five" not in shown
     change = web.memory.change_numbered(number)
     assert RowWriter(web.memory, [change]).row(change)["lines"] == []
 
 
 def meeting_edited_outside(web, *, is_index_lost: bool = False) -> int:
-    """Have an editor replace the text of a change of the note "Meeting" from 7:40 to 7:50.
+    """Have an editor replace the text of a change of the note "Meeting" from six to seven.
 
     Returns the number of that change.
     """
-    note = web.memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
-    web.memory.edit(note, FindReplace("7:30", "7:40"))
+    note = web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    web.memory.edit(note, FindReplace("five", "six"))
     number: int = web.memory.log(limit=1)[0].number
     file = web.memory.home / "notes" / "Meeting.md"
-    file.write_text(file.read_text().replace("7:40", "7:50"))
+    file.write_text(file.read_text().replace("six", "seven"))
     if is_index_lost:
         web.memory.engine.rebuild_index()
-    web.memory.edit(note, FindReplace("7:50", "8:00"))
+    web.memory.edit(note, FindReplace("seven", "eight"))
     return number
 
 
@@ -298,23 +298,23 @@ MEETING = note_url("notes", "Meeting.md")
 async def test_an_edit_outside_of_memory_is_an_entry_of_its_own_in_the_history(web, page):
     meeting_edited_outside(web)
     shown = plain(await page.see(f"{MEETING}?part=history"))
-    rows = r"edited it Meet.*Outside of memory.*Meet at 7: 40 50.*edited it Meet at 7: 30 40"
+    rows = r"edited it Meet.*Outside of memory.*Meet at six seven.*edited it Meet at five six"
     assert re.search(rows, re.sub(r"\s+", " ", shown))
 
 
 async def test_an_edit_outside_after_the_last_change_is_the_newest_entry_and_can_be_taken_back(
     web, page
 ):
-    web.memory.write(Draft("Meet at 7:30.", project="notes", title="Meeting"))
+    web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
     file = web.memory.home / "notes" / "Meeting.md"
-    file.write_text(file.read_text().replace("7:30", "7:50"))
+    file.write_text(file.read_text().replace("five", "seven"))
     html = await page.see(f"{MEETING}?part=history")
     shown = re.sub(r"\s+", " ", plain(html))
-    assert re.search("Outside of memory.*7: 30 50.*wrote it", shown)
+    assert re.search("Outside of memory.*five seven.*wrote it", shown)
     number = web.memory.log(limit=1)[0].number
     assert 'value="restore_outside"' in html
     await page.send(MEETING, do="restore_outside", after=str(number))
-    assert "Meet at 7:30." in file.read_text()
+    assert "Meet at five." in file.read_text()
 
 
 async def test_a_note_read_by_agents_shows_no_edit_outside(web, page):

@@ -698,14 +698,15 @@ class Freshness:
         """
         index = self._index
         left_out: set[str] = set()
-        changed_paths = {change.path for change in changes if change.old == change.path}
 
         def load(path: str) -> tuple[Note, Stamp] | None:
             """Read the note at a path, None if it is left out."""
             if path in left_out:
                 return None
             loaded = self._load(source, path)
-            if loaded is not None and path in changed_paths:
+            # A file that is new to this comparison may be in the index by now: another process may
+            # have indexed it in the meantime.
+            if loaded is not None:
                 self._keep_replaced(loaded[0])
             return loaded
 

@@ -171,3 +171,17 @@ def test_of_two_questions_opened_the_later_click_counts(visit):
         held.let_go()
         expect(page.locator(".question")).to_contain_text("grey and round")
         expect(page.locator(".questions li.here")).to_contain_text("grey")
+
+
+def test_reasons_stay_with_the_hit_they_were_opened_at(visit):
+    with visit("/page/search?q=staging") as page:
+        hit = page.locator("#hits .hit").nth(1)
+        hit.locator("summary").click()
+        expect(hit.locator(".shares")).to_be_visible()
+        opened = hit.locator("h2").inner_text()
+        with page.expect_response("**q=staging*archive=1*"):
+            page.locator(".filters summary").click()
+            page.get_by_label("with the archive").check()
+        shown = page.locator("#hits .hit:has(details[open])")
+        expect(shown.locator("h2")).to_have_text(opened)
+        expect(shown.locator(".shares")).to_be_visible()

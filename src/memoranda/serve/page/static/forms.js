@@ -3,6 +3,7 @@ import { PART, calm, complainShortly, get } from "./connection.js";
 import { begin } from "./cards.js";
 import { keeping } from "./keep.js";
 import { announce, asStep, parsed, renew, renewRail, show, swap } from "./parts.js";
+import { released } from "./pressing.js";
 
 // A form may have a field called action, so its property is not asked.
 const target = (form, button) => button?.getAttribute("formaction") ?? form.getAttribute("action") ?? location.href;
@@ -104,14 +105,19 @@ export function typed(input, ask) {
 export function followTyping(form) {
   const place = document.querySelector(form.dataset.typed ?? "#understood");
   const isSearch = "typed" in form.dataset;
+  let shown = "";
   const settled = typed(form, async () => {
     const fields = [...new FormData(form)].filter(([name, value]) => value && name !== "csrf");
     const address = `${form.dataset.understood ?? target(form)}?${new URLSearchParams(fields)}`;
+    // A field that is left says "change" once more, just as somebody clicks on what is shown
+    if (address === shown) return;
     if (isSearch) history.replaceState(null, "", address);
     const answer = await get(address, PART);
     if (!answer?.ok) return;
     const html = await answer.text();
+    await released();
     keeping(place, () => { place.innerHTML = html; });
+    shown = address;
     begin();
   });
   if (!isSearch) return;

@@ -36,7 +36,13 @@ export function keeping(root, replace) {
 
 // --- details
 
-const idNear = (details) => (details.closest("[id]:not(main)") ?? details.querySelector("[id]"))?.id;
+// A card is told by its link where it has no id; what is around all cards names none of them.
+function idNear(details) {
+  const card = details.closest("[data-card]");
+  if (card) return [cardKey(card), wordsOf(details)].join(" ");
+  return (details.closest("[id]:not(main)") ?? details.querySelector("[id]"))?.id;
+}
+
 const wordsOf = (details) => details.querySelector("summary")?.textContent.trim();
 
 function openDetails(root) {

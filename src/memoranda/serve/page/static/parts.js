@@ -4,6 +4,7 @@
 import { PART, get } from "./connection.js";
 import { begin } from "./cards.js";
 import { isBegun, keeping } from "./keep.js";
+import { released } from "./pressing.js";
 
 const main = document.getElementById("main");
 const rail = document.getElementById("rail");
@@ -42,6 +43,7 @@ export async function fill(root) {
     const answer = await get(address, PART);
     if (!answer?.ok) continue;
     const html = await answer.text();
+    await released();
     // What was opened or begun meanwhile counts more than a late answer
     const isStale = place.dataset.part !== address || "filled" in place.dataset;
     if (!place.isConnected || isStale || isBegun(place)) continue;
@@ -92,6 +94,7 @@ export async function renewRail() {
   const answer = await get(`${rail.dataset.rail}?at=${encodeURIComponent(location.pathname)}`, PART);
   if (!answer?.ok) return;
   const html = await answer.text();
+  await released();
   if (own !== railQuestions) return;
   keeping(rail, () => { rail.innerHTML = html; });
   const hot = rail.querySelector(".count.hot");
@@ -115,7 +118,7 @@ export function swap(html) {
   takeStyles(fresh);
   const scrolled = scrollY;
   keeping(main, () => {
-    const before = partsByPath();
+    const before = partsByKey();
     main.replaceChildren(...fresh.getElementById("main").childNodes);
     carryParts(before);
   });
@@ -127,16 +130,17 @@ export function swap(html) {
   begin();
 }
 
-const pathOf = (place) => place.dataset.part.split("?")[0];
+// The parts of cards differ by their query. Any other part may have turned to another state of itself.
+const partKey = (place) => place.closest("[data-card]") ? place.dataset.part : place.dataset.part.split("?")[0];
 
-function partsByPath() {
-  return new Map([...main.querySelectorAll("[data-part]")].map((place) => [pathOf(place), place]));
+function partsByKey() {
+  return new Map([...main.querySelectorAll("[data-part]")].map((place) => [partKey(place), place]));
 }
 
 // What a part showed stays until its new state has come.
 function carryParts(before) {
   for (const place of main.querySelectorAll("[data-part]")) {
-    const old = before.get(pathOf(place));
+    const old = before.get(partKey(place));
     if (!old) continue;
     for (const form of old.querySelectorAll("form")) form.reset();
     place.replaceChildren(...old.childNodes);
@@ -152,6 +156,7 @@ export async function renew() {
   const answer = await get(address);
   if (!answer?.ok) return;
   const html = await answer.text();
+  await released();
   if (!isLast() || underWay || location.href !== address) return renew();
   swap(html);
   renewRail();

@@ -39,13 +39,13 @@ def hook(home: Path, number: int) -> tuple[bool, float]:
     command = [sys.executable, "-m", "memoranda", "--home", str(home), "hook", "claude-code"]
     begun = time.monotonic()
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=json.dumps(payload).encode(),
             capture_output=True,
             timeout=_CLIENT_TIMEOUT,
         )
-        is_answered = bool(done.stdout)
+        is_answered = bool(process.stdout)
     except subprocess.TimeoutExpired:
         is_answered = False
     return is_answered, time.monotonic() - begun
@@ -64,7 +64,7 @@ def main() -> None:
                 pass
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 results = list(pool.map(lambda n: hook(home, n), range(arguments.prompts)))
-            seconds = sorted(taken for _, taken in results)
+            seconds = sorted(call_seconds for _, call_seconds in results)
             with open_session(home) as memory:
                 stored = memory.list(Query(source="hook-claude-code"), limit=1)[1]
             waiting = len(list((home / ".memoranda" / "asked").glob("*")))

@@ -33,9 +33,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 HERE = Path(__file__).resolve().parent
-for each in (HERE, HERE.parent / "src"):
-    if str(each) not in sys.path:
-        sys.path.insert(0, str(each))
+for source_folder in (HERE, HERE.parent / "src"):
+    if str(source_folder) not in sys.path:
+        sys.path.insert(0, str(source_folder))
 
 import haystacks  # noqa: E402
 from crowd import Crowd, crowd  # noqa: E402
@@ -91,7 +91,7 @@ class Timed:
             verdict = "over"
         limit = "" if self.budget is None else f"{self.budget:g}"
         times = "".join(
-            f"{each:>10.2f}" for each in (median(self.wall), p95(self.wall), median(self.busy))
+            f"{value:>10.2f}" for value in (median(self.wall), p95(self.wall), median(self.busy))
         )
         start = f"{self.kind:<30}{self.pipeline:<32}{len(self.wall):>5}"
         return f"{start}{times}{self.hits:>7.1f}{limit:>8}  {verdict}".rstrip()
@@ -137,33 +137,33 @@ class StandIn(Shelf):
             .astype(np.float32)
         )
         noise *= _TURN / np.linalg.norm(noise, axis=1, keepdims=True)
-        turned = self._real[[one % len(self._real) for one in chosen]] + noise
+        turned = self._real[[index % len(self._real) for index in chosen]] + noise
         return turned / np.linalg.norm(turned, axis=1, keepdims=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    asked = _arguments(arguments)
+    options = _arguments(arguments)
     try:
-        every = haystacks.read(asked.sets)
+        conversations = haystacks.read(options.sets)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     say: Callable[[str], None] = partial(
-        print, file=sys.stderr if asked.json else sys.stdout, flush=True
+        print, file=sys.stderr if options.json else sys.stdout, flush=True
     )
-    for number in asked.memories:
-        told = crowd(every, number, 2 * asked.each)
+    for number in options.memories:
+        talk = crowd(conversations, number, 2 * options.each)
         say(
-            f"{number:,} memories, {'of ' + str(len(every)) + ' conversations' if every else 'made up'}"
+            f"{number:,} memories, {'of ' + str(len(conversations)) + ' conversations' if conversations else 'made up'}"
         )
-        shelf = _shelf(asked.vectors, told, say)
-        if not asked.json:
+        shelf = _shelf(options.vectors, talk, say)
+        if not options.json:
             print(
                 f"{'':<30}{'':<32}{'n':>5}{'median':>10}{'p95':>10}{'processor':>10}{'hits':>7}{'budget':>8}"
             )
-        for figure in _measured(told, shelf, asked.each, say):
-            print(json.dumps(figure.object()) if asked.json else figure.line(), flush=True)
+        for figure in _measured(talk, shelf, options.each, say):
+            print(json.dumps(figure.object()) if options.json else figure.line(), flush=True)
         load = os.getloadavg()[0]
         say(
             f"Milliseconds; processor: of the time, that spent computing. Load at the end {load:.1f}.\n"
@@ -192,17 +192,17 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _shelf(vectors: str | None, told: Crowd, say: Callable[[str], None]) -> Shelf | None:
+def _shelf(vectors: str | None, talk: Crowd, say: Callable[[str], None]) -> Shelf | None:
     """The model for all turns, a stand-in, or None; said in a sentence."""
-    vectors = vectors or ("model" if len(told.turns) <= MODEL_MOST else "near")
+    vectors = vectors or ("model" if len(talk.turns) <= MODEL_MOST else "near")
     if vectors == "off":
         return None
     try:
         if vectors == "model":
             return Shelf()
-        step = max(1, len(told.turns) // BASE)
+        step = max(1, len(talk.turns) // BASE)
         begin = time.perf_counter()
-        shelf = StandIn([turn.spoken for turn in told.turns[::step]][:BASE])
+        shelf = StandIn([turn.spoken for turn in talk.turns[::step]][:BASE])
         took = time.perf_counter() - begin
     except NoModel as error:
         say(f"By words alone: {error}")
@@ -215,14 +215,14 @@ def _shelf(vectors: str | None, told: Crowd, say: Callable[[str], None]) -> Shel
 
 
 def _measured(
-    told: Crowd, shelf: Shelf | None, each: int, say: Callable[[str], None]
+    talk: Crowd, shelf: Shelf | None, questions_per_kind: int, say: Callable[[str], None]
 ) -> Iterator[Timed]:
-    kinds = _kinds(told, each)
+    kinds = _kinds(talk, questions_per_kind)
     with tempfile.TemporaryDirectory(prefix="memoranda-asking-") as folder:
         ground = Place(Path(folder), shelf)
         ours = Ours(ground)
-        ours.load(told.turns)
-        count = len(told.turns)
+        ours.load(talk.turns)
+        count = len(talk.turns)
         how = f"durable and indexed; {count / ours.computing:,.0f} a second of processor time"
         say(_rate("Loaded", "memories", count / ours.loading, LOADING, how))
         if shelf is not None and not isinstance(shelf, StandIn):
@@ -235,10 +235,10 @@ def _measured(
                     "kept durably",
                 )
             )
-        known = ours.known
+        path_keys = ours.known
         ours.close()
         plain = PlainFts(ground)
-        plain.load(told.turns)
+        plain.load(talk.turns)
         limits = next((some for most, *some in BUDGETS if count <= most), [None, None])
         talk_limits = TALK_BUDGET if count <= MODEL_MOST else [None, None]
         sides: list[tuple[type[ByWords], float | None, float | None]] = [
@@ -248,7 +248,7 @@ def _measured(
             sides.append((Ours, limits[1], talk_limits[1]))
         for pipeline, limit, talk_limit in sides:
             side = pipeline(ground)
-            side.known = known
+            side.known = path_keys
             side.find(WARM, PAGE)
             for kind, texts in kinds.items():
                 budget = talk_limit if kind == _TALK else limit
@@ -278,42 +278,42 @@ def _timed(
     return Timed(memories, name, kind, wall, busy, hits / len(texts), budget)
 
 
-def _rate(did: str, what: str, rate: float, least: int, how: str) -> str:
-    return f"{did} {rate:,.0f} {what} a second, {how} (at least {least:,}: {'ok' if rate >= least else 'under'})."
+def _rate(did: str, unit: str, rate: float, least: int, how: str) -> str:
+    return f"{did} {rate:,.0f} {unit} a second, {how} (at least {least:,}: {'ok' if rate >= least else 'under'})."
 
 
-def _kinds(told: Crowd, each: int) -> dict[str, list[str]]:
+def _kinds(talk: Crowd, per_kind: int) -> dict[str, list[str]]:
     """What is asked, by kind; no text twice in one of them, and no question in two: its vector
     would be known.
     """
     chance = Random(3)
-    texts = [turn.spoken for turn in told.turns]
-    held = Counter(word for text in texts for word in set(_WORD.findall(text.lower())))
-    words = sorted(held, key=lambda word: (-held[word], word))
+    texts = [turn.spoken for turn in talk.turns]
+    texts_with = Counter(word for text in texts for word in set(_WORD.findall(text.lower())))
+    words = sorted(texts_with, key=lambda word: (-texts_with[word], word))
     common = words[:20]
-    rare = [word for word in words if held[word] <= 2 and word.isalpha()]
+    rare = [word for word in words if texts_with[word] <= 2 and word.isalpha()]
     middling = [
         word
         for word in words
-        if len(texts) / 500 <= held[word] <= len(texts) / 50 and len(word) > 3
+        if len(texts) / 500 <= texts_with[word] <= len(texts) / 50 and len(word) > 3
     ]
-    spread = chance.sample(texts, min(each, len(texts)))
+    spread = chance.sample(texts, min(per_kind, len(texts)))
     before = (PROMPT * (_PROMPTED // len(PROMPT) + 1))[:_PROMPTED]
-    share = math.floor(100 * held[common[-1]] / len(texts))
-    found = {
-        "questions": told.questions[:each],
-        "a word of 1 or 2 turns": chance.sample(rare, min(each, len(rare))),
-        "a word of 0.2 to 2 %": chance.sample(middling, min(each, len(middling))),
+    share = math.floor(100 * texts_with[common[-1]] / len(texts))
+    questions = {
+        "questions": talk.questions[:per_kind],
+        "a word of 1 or 2 turns": chance.sample(rare, min(per_kind, len(rare))),
+        "a word of 0.2 to 2 %": chance.sample(middling, min(per_kind, len(middling))),
         f"the 20 commonest (>= {share} %)": common,
         "two words of one turn": list(filter(None, (_pair(text, chance) for text in spread))),
         "two of the commonest": [f"{a} {b}" for a, b in pairwise(common)],
         "a phrase of three words": list(filter(None, (_phrase(text, chance) for text in spread))),
         f"{_PROMPTED:,} characters, a question": [
-            f"{before}\n{question}" for question in told.questions[each:]
+            f"{before}\n{question}" for question in talk.questions[per_kind:]
         ],
-        _TALK: [_talk(texts, chance) for _ in range(each)],
+        _TALK: [_talk(texts, chance) for _ in range(per_kind)],
     }
-    return {kind: list(dict.fromkeys(some)) for kind, some in found.items() if some}
+    return {kind: list(dict.fromkeys(some)) for kind, some in questions.items() if some}
 
 
 def _talk(texts: Sequence[str], chance: Random) -> str:

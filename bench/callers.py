@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         " a number of callers: socket:20 [socket,http]",
     )
     parser.add_argument("--processes", type=int, default=16, help="MCP servers at once [16]")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     titles = (
         "calls",
         "a second",
@@ -78,23 +78,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     print(" " * 14 + "".join(f"{title:>11}" for title in titles))
     lost = 0
-    for way in given.ways.split(","):
+    for way in options.ways.split(","):
         name, _, number = way.partition(":")
         if number:
-            given.callers = given.processes = int(number)
+            options.callers = options.processes = int(number)
         with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
             lost += (
-                _raw(way, Path(folder), given)
+                _raw(way, Path(folder), options)
                 if name == "raw"
-                else _measured(way, Path(folder) / "home", given)
+                else _measured(way, Path(folder) / "home", options)
             )
     return int(lost > 0)
 
 
-def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
+def _measured(way: str, home: Path, options: argparse.Namespace) -> int:
     with open_session(home) as memory:
         memory.write_many(
-            [Draft(f"the {rare_word(at)} of {at}", title=f"Old {at}") for at in range(given.notes)]
+            [
+                Draft(f"the {rare_word(at)} of {at}", title=f"Old {at}")
+                for at in range(options.notes)
+            ]
         )
     secret = Access(home).add("bench", rate=0)[1]
     command = [*MEMORY, "serve", "--home", str(home), "--interval", "1h", "--http", "127.0.0.1:0"]
@@ -102,7 +105,7 @@ def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
     kind = way.partition(":")[0]
     cpu = 0.0
     try:
-        processes = [_process(home)] * given.processes
+        processes = [_process(home)] * options.processes
         if kind == "processes":
             connects = processes
         else:
@@ -114,22 +117,24 @@ def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
                 text=True,
             )
             assert daemon.stdout is not None
-            found = re.search(r"http://[^,]*", daemon.stdout.readline())
-            assert found is not None
+            address = re.search(r"http://[^,]*", daemon.stdout.readline())
+            assert address is not None
             served = [
-                _http(found[0], secret) if kind == "http" else connect_socket(home)
-            ] * given.callers
+                _http(address[0], secret) if kind == "http" else connect_socket(home)
+            ] * options.callers
             connects = served + (processes if kind == "mixed" else [])
         before = _processor_seconds(daemon)
-        times, kept, refused = asyncio.run(crowd(connects, given))
+        times, acknowledged, refused = asyncio.run(crowd(connects, options))
         cpu = 1e3 * (_processor_seconds(daemon) - before) / len(times)
     finally:
         if daemon is not None:
             daemon.terminate()
             daemon.communicate(timeout=60)
     with open_session(home) as memory:
-        lost = sum(f"# New {title}" not in memory.read(f"new-{title}").text for title in kept)
-    _show(way, times, given.seconds, len(kept), refused, lost, cpu)
+        lost = sum(
+            f"# New {title}" not in memory.read(f"new-{title}").text for title in acknowledged
+        )
+    _show(way, times, options.seconds, len(acknowledged), refused, lost, cpu)
     return lost
 
 
@@ -151,23 +156,23 @@ def _show(
     way: str,
     times: Sequence[float],
     seconds: float,
-    kept: int,
+    acknowledged: int,
     refused: int = 0,
     lost: int = 0,
     cpu: float = 0.0,
 ) -> None:
     ordered = sorted(times)
     times_of = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95, 0.99))
-    cells = (len(times), len(times) / seconds, *times_of, cpu, kept, refused, lost)
+    cells = (len(times), len(times) / seconds, *times_of, cpu, acknowledged, refused, lost)
     print(
         f"{way:14}"
         + "".join(f"{cell:11,.0f}" if isinstance(cell, int) else f"{cell:11,.1f}" for cell in cells)
     )
 
 
-def _raw(way: str, folder: Path, given: argparse.Namespace) -> int:
+def _raw(way: str, folder: Path, options: argparse.Namespace) -> int:
     """Nothing but durable files, by as many threads."""
-    end = time.perf_counter() + given.seconds
+    end = time.perf_counter() + options.seconds
 
     def writer(number: int) -> list[float]:
         times = []
@@ -176,20 +181,22 @@ def _raw(way: str, folder: Path, given: argparse.Namespace) -> int:
             times.append((time.perf_counter() - begin) * 1e3)
         return times
 
-    with ThreadPoolExecutor(given.processes) as threads:
-        times = [each for some in threads.map(writer, range(given.processes)) for each in some]
-    _show(way, times, given.seconds, len(times))
+    with ThreadPoolExecutor(options.processes) as threads:
+        times = [
+            seconds for some in threads.map(writer, range(options.processes)) for seconds in some
+        ]
+    _show(way, times, options.seconds, len(times))
     return 0
 
 
 async def crowd(
-    connects: Sequence[Connect], given: argparse.Namespace
+    connects: Sequence[Connect], options: argparse.Namespace
 ) -> tuple[list[float], list[str], int]:
     """The milliseconds of all calls, the titles whose writing was acknowledged, and how many calls
     were refused.
     """
     times: list[float] = []
-    kept: list[str] = []
+    acknowledged: list[str] = []
     refused = 0
     end = 0.0
     ready = asyncio.Barrier(len(connects))
@@ -200,28 +207,28 @@ async def crowd(
         turn = 0
         async with connect() as ask:
             await ready.wait()
-            end = end or time.perf_counter() + given.seconds
+            end = end or time.perf_counter() + options.seconds
             while time.perf_counter() < end:
                 turn += 1
                 title = f"{number}x{turn}"
                 begin = time.perf_counter()
-                if turn % given.every == 0:
+                if turn % options.every == 0:
                     text = f"# New {title}\n\nof caller {number}"
-                    said = await ask(
+                    reply = await ask(
                         "write_note", {"title": f"New {title}", "content": text, "directory": ""}
                     )
-                    if "# Created" in said:
-                        kept.append(title)
+                    if "# Created" in reply:
+                        acknowledged.append(title)
                     else:
                         refused += 1
                 else:
-                    said = await ask("search_notes", {"query": rare_word(chance.randrange(2000))})
-                    refused += "# " not in said
+                    reply = await ask("search_notes", {"query": rare_word(chance.randrange(2000))})
+                    refused += "# " not in reply
                 times.append((time.perf_counter() - begin) * 1e3)
-                await asyncio.sleep(given.pause * 2 * chance.random())
+                await asyncio.sleep(options.pause * 2 * chance.random())
 
     await asyncio.gather(*(caller(number, connect) for number, connect in enumerate(connects)))
-    return times, kept, refused
+    return times, acknowledged, refused
 
 
 def _http(url: str, secret: str):

@@ -231,11 +231,11 @@ def main() -> None:
     options.add_argument("repositories", nargs="+", type=Path)
     options.add_argument("--citations", type=int, default=40, help="of each repository")
     options.add_argument("--seed", type=int, default=1)
-    given = options.parse_args()
-    chance = random.Random(given.seed)
+    arguments = options.parse_args()
+    chance = random.Random(arguments.seed)
     totals: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for number, source in enumerate(given.repositories):
+        for number, source in enumerate(arguments.repositories):
             # A work tree of its own: what is fetched has none.
             name = source.parent.name if source.name == "repo" else source.name
             repository = Path(folder) / f"{number}-{name}"
@@ -244,7 +244,7 @@ def main() -> None:
                 check=False,
                 stderr=subprocess.DEVNULL,
             )
-            _measure(repository, given.citations, chance, totals)
+            _measure(repository, arguments.citations, chance, totals)
     print(f"all: {_line(totals)}")
     print(f"a second look at {totals['notes']} notes: {totals['seconds'] / 1e3:.1f} ms")
 

@@ -58,15 +58,17 @@ def state(text: str, number: int = 0, category: str = "inbox", now: datetime = N
 def categories(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
     classifier = Classifier(HOME[0])
     for case in cases:
-        found = classifier.choose(state(case["text"]))
-        said = f"{case['text']} -> {found.reason}; wanted {case['category']} {case['acceptable']}"
-        fits = found.category == case["category"]
-        yield f"category, {case['lang']}", fits, said
+        choice = classifier.choose(state(case["text"]))
+        remark = (
+            f"{case['text']} -> {choice.reason}; wanted {case['category']} {case['acceptable']}"
+        )
+        fits = choice.category == case["category"]
+        yield f"category, {case['lang']}", fits, remark
         yield "category, exact", fits, ""
-        yield "category, acceptable", fits or found.category in case["acceptable"], ""
-        yield f"category, by {found.layer}", fits, ""
-        if found.category in CLOSE and not fits:
-            yield f"category, wrongly {found.category}", False, ""
+        yield "category, acceptable", fits or choice.category in case["acceptable"], ""
+        yield f"category, by {choice.layer}", fits, ""
+        if choice.category in CLOSE and not fits:
+            yield f"category, wrongly {choice.category}", False, ""
 
 
 def duplicates(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
@@ -75,15 +77,15 @@ def duplicates(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
         merged = any(action.verb == MERGE for action in plan_duplicates(both))
         linked = bool(near_pairs(both))
         if merged:
-            found = "same"
+            kind = "same"
         elif linked:
-            found = "near"
+            kind = "near"
         else:
-            found = "different"
+            kind = "different"
         yield (
             f"duplicates, {case['kind']}",
-            found == case["kind"],
-            f"{case['a']!r} / {case['b']!r}: {found}",
+            kind == case["kind"],
+            f"{case['a']!r} / {case['b']!r}: {kind}",
         )
         if case["kind"] != "same":
             yield "duplicates, not wrongly merged", not merged, ""
@@ -93,48 +95,62 @@ def made(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
     for case in cases:
         now = datetime.fromisoformat(case["now"])
         actions = plan_from_text([state(case["text"], 1, "knowledge", now)], SETTINGS, now, [])
-        found = [str(action.record.further["due_at"])[:10] for action in actions if action.record]
-        wanted = [day[:10] for day in case["expected"] or ()]
-        yield "reminders from texts", found == wanted, f"{case['text']} -> {found}; wanted {wanted}"
-        yield "reminders from texts, none made wrongly", set(found) <= set(wanted), ""
+        due_days = [
+            str(action.record.further["due_at"])[:10] for action in actions if action.record
+        ]
+        expected_days = [day[:10] for day in case["expected"] or ()]
+        yield (
+            "reminders from texts",
+            due_days == expected_days,
+            f"{case['text']} -> {due_days}; wanted {expected_days}",
+        )
+        yield "reminders from texts, none made wrongly", set(due_days) <= set(expected_days), ""
 
 
 def asked(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
     for case in cases:
         try:
             reading = timephrase.read(case["phrase"], datetime.fromisoformat(case["now"]), UTC)
-            found = f"{'repeat ' if reading.repeat else ''}{reading.due:%Y-%m-%dT%H:%M}"
+            answer = f"{'repeat ' if reading.repeat else ''}{reading.due:%Y-%m-%dT%H:%M}"
         except TimeRefused as error:
-            found = "refuse"
+            answer = "refuse"
             reading = None
-            said = str(error)
+            remark = str(error)
         else:
-            said = f"{found} {reading.repeat or ''}"
-        wanted = case["expected"].split(" or ")
+            remark = f"{answer} {reading.repeat or ''}"
+        expected_answers = case["expected"].split(" or ")
         fits = any(
-            found.startswith(one) if one != "repeat" else found.startswith("repeat")
-            for one in wanted
+            answer.startswith(expected) if expected != "repeat" else answer.startswith("repeat")
+            for expected in expected_answers
         )
-        yield "remind", fits, f"{case['phrase']} -> {said}; wanted {case['expected']}"
-        yield "remind, not silently wrong", fits or found == "refuse", ""
+        yield "remind", fits, f"{case['phrase']} -> {remark}; wanted {case['expected']}"
+        yield "remind, not silently wrong", fits or answer == "refuse", ""
 
 
 def links(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
     for case in cases:
         memories = [
-            state(each["text"], at + 1, each["category"])
-            for at, each in enumerate(case["memories"])
+            state(memory["text"], at + 1, memory["category"])
+            for at, memory in enumerate(case["memories"])
         ]
         at = {memory.id: number for number, memory in enumerate(memories)}
-        found = {
+        linked_pairs = {
             frozenset((at[plan_link.id], at[plan_link.target or ""]))
             for plan_link in plan_links(memories)
         }
-        wanted = {frozenset(pair) for pair in case["pairs"]}
-        for pair in wanted:
-            yield "links wanted", pair in found, " / ".join(memories[end].content for end in pair)
-        for pair in found:
-            yield "links made", pair in wanted, " / ".join(memories[end].content for end in pair)
+        expected_pairs = {frozenset(pair) for pair in case["pairs"]}
+        for pair in expected_pairs:
+            yield (
+                "links wanted",
+                pair in linked_pairs,
+                " / ".join(memories[end].content for end in pair),
+            )
+        for pair in linked_pairs:
+            yield (
+                "links made",
+                pair in expected_pairs,
+                " / ".join(memories[end].content for end in pair),
+            )
 
 
 PARTS = {
@@ -153,20 +169,20 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--failures", action="store_true")
     parser.add_argument("--meaning", action="store_true")
-    given = parser.parse_args()
-    if given.meaning:
+    options = parser.parse_args()
+    if options.meaning:
         HOME[0] = replace(SETTINGS, home=Path(tempfile.mkdtemp()))
         while learn(HOME[0]):
             continue
-    cases = json.loads(given.file.read_text(encoding="utf-8"))
+    cases = json.loads(options.file.read_text(encoding="utf-8"))
     for part, measure in PARTS.items():
         right = Counter[str]()
         total = Counter[str]()
-        for name, fits, said in measure(cases.get(part) or []):
+        for name, fits, remark in measure(cases.get(part) or []):
             right[name] += fits
             total[name] += 1
-            if given.failures and said and not fits:
-                print(f"  {name}: {said}")
+            if options.failures and remark and not fits:
+                print(f"  {name}: {remark}")
         for name in sorted(total):
             print(
                 f"{name:42} {right[name]:4} of {total[name]:4}  {100 * right[name] // total[name]:3} %"

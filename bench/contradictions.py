@@ -22,8 +22,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("files", nargs="+", type=Path, help='lines {"home": …, "text": …}')
-    given = options.parse_args()
-    for file in given.files:
+    arguments = options.parse_args()
+    for file in arguments.files:
         _measure(file)
 
 

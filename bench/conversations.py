@@ -114,38 +114,40 @@ class Conversation:
     turns: list[Turn] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     dropped: int = 0
-    asked: datetime | None = None
+    asked_at: datetime | None = None
 
     @property
     def sittings(self) -> list[Sitting]:
         """The turns by session."""
-        found: dict[str, list[Turn]] = {}
+        turns_by_session: dict[str, list[Turn]] = {}
         for turn in self.turns:
-            found.setdefault(turn.session, []).append(turn)
-        return [Sitting(key, tuple(turns)) for key, turns in found.items()]
+            turns_by_session.setdefault(turn.session, []).append(turn)
+        return [Sitting(key, tuple(turns)) for key, turns in turns_by_session.items()]
 
 
 def from_locomo(content: object, name: str) -> list[Conversation]:
     """The conversations of a file's content; `name` stands for ids it lacks. Raises ValueError (no
     such form).
     """
-    found: list[Conversation] = []
-    for number, one in enumerate(content if isinstance(content, list) else [content]):
-        if not isinstance(one, dict) or "conversation" not in one or "qa" not in one:
+    conversations: list[Conversation] = []
+    for number, sample in enumerate(content if isinstance(content, list) else [content]):
+        if not isinstance(sample, dict) or "conversation" not in sample or "qa" not in sample:
             raise ValueError("no set of conversations in LoCoMo's or LongMemEval's form")
-        found.append(_conversation(one, str(one.get("sample_id") or f"{name}-{number}")))
-    return found
+        conversations.append(
+            _conversation(sample, str(sample.get("sample_id") or f"{name}-{number}"))
+        )
+    return conversations
 
 
-def repaired(evidence: Sequence[object], known: Iterable[str]) -> list[str]:
+def repaired(evidence: Sequence[object], known_ids: Iterable[str]) -> list[str]:
     """The dialogue ids (`D1:3`) that are meant and exist, by the RULES."""
-    there = set(known)
+    id_set = set(known_ids)
     ids = [f"D{int(a)}:{int(b)}" for text in evidence for a, b in _EVIDENCE.findall(str(text))]
-    return [one for one in dict.fromkeys(ids) if one in there]
+    return [id_ for id_ in dict.fromkeys(ids) if id_ in id_set]
 
 
 def _conversation(raw: dict, name: str) -> Conversation:
-    found = Conversation(name)
+    conversation = Conversation(name)
     spoken = raw["conversation"]
     sessions = sorted((int(match[1]), key) for key in spoken if (match := _SESSION.fullmatch(key)))
     for number, key in sessions:
@@ -154,7 +156,7 @@ def _conversation(raw: dict, name: str) -> Conversation:
             text = str(turn.get("text") or "")
             if turn.get("blip_caption"):
                 text += f" [shares {turn['blip_caption']}]"
-            found.turns.append(
+            conversation.turns.append(
                 Turn(
                     f"{name}/{turn['dia_id']}",
                     f"{name}/session {number:02}",
@@ -164,15 +166,15 @@ def _conversation(raw: dict, name: str) -> Conversation:
                     moment,
                 )
             )
-    sessions_of = {turn.key: turn.session for turn in found.turns}
-    known = [key.rpartition("/")[2] for key in sessions_of]
+    sessions_of = {turn.key: turn.session for turn in conversation.turns}
+    turn_ids = [key.rpartition("/")[2] for key in sessions_of]
     for at, raw_question in enumerate(raw["qa"], 1):
-        ids = repaired(raw_question.get("evidence") or (), known)
+        ids = repaired(raw_question.get("evidence") or (), turn_ids)
         if not ids:
-            found.dropped += 1
+            conversation.dropped += 1
             continue
-        evidence = tuple(f"{name}/{one}" for one in ids)
-        found.questions.append(
+        evidence = tuple(f"{name}/{turn_id}" for turn_id in ids)
+        conversation.questions.append(
             Question(
                 f"{name}-q{at:03}",
                 str(raw_question["question"]),
@@ -182,7 +184,7 @@ def _conversation(raw: dict, name: str) -> Conversation:
                 tuple(dict.fromkeys(sessions_of[key] for key in evidence)),
             )
         )
-    return found
+    return conversation
 
 
 def _moment(text: str) -> datetime | None:

@@ -42,62 +42,66 @@ class Crowd:
     questions: list[str]
 
 
-def crowd(every: Sequence[Conversation], number: int, asked: int, seed: int = 1) -> Crowd:
+def crowd(
+    conversations: Sequence[Conversation], number: int, most_questions: int, seed: int = 1
+) -> Crowd:
     """`number` turns and up to `asked` questions about them, the same ones every time."""
     chance = Random(seed)
-    told = list(every) or list(_made_up(number, chance))
+    talks = list(conversations) or list(_made_up(number, chance))
     counts = Counter(
         word
-        for one in told
-        for turn in one.turns
+        for conversation in talks
+        for turn in conversation.turns
         for word in set(_WORD.findall(turn.spoken.lower()))
     )
     turns: list[Turn] = []
     questions: list[str] = []
     telling = 0
     while len(turns) < number:
-        for one in told:
-            words = _words(one, counts, chance) if telling else {}
-            some = one.turns[: number - len(turns)]
+        for conversation in talks:
+            words = _words(conversation, counts, chance) if telling else {}
+            some = conversation.turns[: number - len(turns)]
             if telling:
                 some = [
                     _again(turn, words, telling, len(turns) + at) for at, turn in enumerate(some)
                 ]
             turns += some
-            there = {turn.key for turn in one.turns[: len(some)]}
+            taken_keys = {turn.key for turn in conversation.turns[: len(some)]}
             questions += [
                 _said(question.text, words)
-                for question in one.questions
-                if there.issuperset(question.evidence)
+                for question in conversation.questions
+                if taken_keys.issuperset(question.evidence)
             ]
         telling += 1
     chance.shuffle(questions)
-    return Crowd(turns, list(dict.fromkeys(questions))[:asked])
+    return Crowd(turns, list(dict.fromkeys(questions))[:most_questions])
 
 
-def _words(one: Conversation, counts: Mapping[str, int], chance: Random) -> dict[str, str]:
+def _words(conversation: Conversation, counts: Mapping[str, int], chance: Random) -> dict[str, str]:
     """The words this telling of a conversation puts in place of others, its people's names among
     them.
     """
     total = max(counts.values())
     ordered = [
         word
-        for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        for word, count in sorted(
+            counts.items(), key=lambda word_count: (-word_count[1], word_count[0])
+        )
         if _RARE < count <= max(_RARE + 1, _COMMON * total) and word.isalpha() and len(word) > 3
     ]
-    found: dict[str, str] = {}
+    replacements: dict[str, str] = {}
     for at in range(0, len(ordered), _BAND):
         moved = [word for word in ordered[at : at + _BAND] if chance.random() < 0.5]
-        found.update(zip(moved, [*moved[1:], *moved[:1]], strict=True))
-    people = list(dict.fromkeys(turn.speaker.lower() for turn in one.turns))
-    found.update(
+        replacements.update(zip(moved, [*moved[1:], *moved[:1]], strict=True))
+    people = list(dict.fromkeys(turn.speaker.lower() for turn in conversation.turns))
+    replacements.update(
         zip(people, (name.lower() for name in chance.sample(NAMES, len(people))), strict=True)
     )
-    return found
+    return replacements
 
 
 def _said(text: str, words: Mapping[str, str]) -> str:
-    def other(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         word = match[0]
         instead = words.get(word.lower(), word)
         if word[0].isupper():
@@ -105,15 +109,15 @@ def _said(text: str, words: Mapping[str, str]) -> str:
         return instead
 
     if words:
-        return _WORD.sub(other, text)
+        return _WORD.sub(replacement, text)
     return text
 
 
 def _again(turn: Turn, words: Mapping[str, str], telling: int, number: int) -> Turn:
     if number % _OWN_WORD:
-        own = ""
+        addition = ""
     else:
-        own = f" {vault.rare_word(number).capitalize()}!"
+        addition = f" {vault.rare_word(number).capitalize()}!"
     if turn.moment is None:
         moment = None
     else:
@@ -124,31 +128,35 @@ def _again(turn: Turn, words: Mapping[str, str], telling: int, number: int) -> T
         session=f"{telling}/{turn.session}",
         moment=moment,
         speaker=_said(turn.speaker, words),
-        text=_said(turn.text, words) + own,
+        text=_said(turn.text, words) + addition,
     )
 
 
 def _made_up(number: int, chance: Random) -> Iterator[Conversation]:
     """Conversations of ten sessions, each question about words of one turn."""
-    made = 0
-    while made < number:
-        one = Conversation(f"made-{made}")
+    turns_made = 0
+    while turns_made < number:
+        conversation = Conversation(f"made-{turns_made}")
         people = chance.sample(NAMES, 2)
         begin = datetime(2023, 1, 1, 9) + timedelta(days=chance.randrange(300))
         for at in range(10 * _TURNS):
-            session = f"{one.id}/session {at // _TURNS + 1:02}"
+            session = f"{conversation.id}/session {at // _TURNS + 1:02}"
             text = _sentences(chance)
             moment = begin + timedelta(days=7 * (at // _TURNS))
-            key = f"{one.id}/{at}"
-            one.turns.append(Turn(key, session, at % _TURNS + 1, people[at % 2], text, moment))
+            key = f"{conversation.id}/{at}"
+            conversation.turns.append(
+                Turn(key, session, at % _TURNS + 1, people[at % 2], text, moment)
+            )
             if at % 4 == 0:
                 few = [word for word in _WORD.findall(text) if len(word) > 4][-2:]
-                asked = (
+                question = (
                     f"What did {people[at % 2]} say about the {' and the '.join(few) or 'garden'}?"
                 )
-                one.questions.append(Question(f"{one.id}-q{at}", asked, "", 4, (key,), (session,)))
-        made += len(one.turns)
-        yield one
+                conversation.questions.append(
+                    Question(f"{conversation.id}-q{at}", question, "", 4, (key,), (session,))
+                )
+        turns_made += len(conversation.turns)
+        yield conversation
 
 
 def _sentences(chance: Random) -> str:

@@ -111,16 +111,19 @@ def _session(
     places = dict(zip(chance.sample(range(_EXCHANGES), len(facts)), facts, strict=True))
     for number in range(_EXCHANGES):
         slots = {name: chance.choice(options) for name, options in words.items()}
-        said = _filled(chance.choice(_NOISE), slots)
+        user_text = _filled(chance.choice(_NOISE), slots)
         if is_chatty and chance.random() < 0.5:
-            said = f"{said} {_filled(chance.choice(_CHAT), slots)}"
+            user_text = f"{user_text} {_filled(chance.choice(_CHAT), slots)}"
         if number in places:
             # Among other words, as people say things.
-            said = f"{said} {places[number].text} So go on."
+            user_text = f"{user_text} {places[number].text} So go on."
         answer = _filled(chance.choice(_ANSWERS), slots)
         moment = f"2026-{1 + at % 11:02d}-{1 + number:02d}T10:00:00Z"
         about = {"sessionId": f"s{at}", "cwd": f"/work/p{at % 9}", "timestamp": moment}
-        for role, content in (("user", said), ("assistant", [{"type": "text", "text": answer}])):
+        for role, content in (
+            ("user", user_text),
+            ("assistant", [{"type": "text", "text": answer}]),
+        ):
             message = {"role": role, "content": content}
             lines.append(json.dumps({"type": role, "message": message, **about}) + "\n")
     return "".join(lines)
@@ -161,31 +164,31 @@ def main() -> None:
     options.add_argument("--show", action="store_true", help="print what is not among five")
     options.add_argument("--chatty", action="store_true", help="the person tells much else")
     options.add_argument("--seed", type=int, default=1)
-    given = options.parse_args()
-    chance = random.Random(given.seed)
+    arguments = options.parse_args()
+    chance = random.Random(arguments.seed)
     table = tomllib.loads(Path(__file__).with_name("facts.toml").read_text("utf-8"))
     facts = _facts(table, chance)
-    asked = [fact for fact in facts if fact.kind % 2 == given.unseen]
+    asked_facts = [fact for fact in facts if fact.kind % 2 == arguments.unseen]
     with tempfile.TemporaryDirectory() as folder:
         person = Path(folder)
         os.environ["HOME"] = folder
         for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
             os.environ.pop(name, None)
-        _write(person, table, facts, chance, given.chatty)
+        _write(person, table, facts, chance, arguments.chatty)
         mask = Mask(default_rules())
         path = person / "transcripts.db"
-        print(f"{sync(path, mask).turns} turns, {len(facts)} facts, {len(asked)} asked for")
+        print(f"{sync(path, mask).turns} turns, {len(facts)} facts, {len(asked_facts)} asked for")
         with TraceIndex(path, may_write=False) as index:
             began = time.process_time()
-            ranks = [_rank(index, mask, fact) for fact in asked]
+            ranks = [_rank(index, mask, fact) for fact in asked_facts]
             seconds = time.process_time() - began
-    for fact, rank in zip(asked, ranks, strict=True):
-        if given.show and (rank is None or rank > 4):
+    for fact, rank in zip(asked_facts, ranks, strict=True):
+        if arguments.show and (rank is None or rank > 4):
             print(f"    {fact.question}  <-  {fact.text}")
     for most in (1, 5, 10):
         count = sum(rank is not None and rank < most for rank in ranks)
-        print(f"among {most}: {count / len(asked):.1%}")
-    print(f"{seconds / len(asked) * 1e3:.1f} ms of processor time a question")
+        print(f"among {most}: {count / len(asked_facts):.1%}")
+    print(f"{seconds / len(asked_facts) * 1e3:.1f} ms of processor time a question")
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).resolve().parent
-for each in (HERE, HERE.parent / "src"):
-    if str(each) not in sys.path:
-        sys.path.insert(0, str(each))
+for source_folder in (HERE, HERE.parent / "src"):
+    if str(source_folder) not in sys.path:
+        sys.path.insert(0, str(source_folder))
 
 import numpy as np  # noqa: E402
 from scipy.optimize import minimize  # noqa: E402
@@ -55,7 +55,7 @@ class Asked:
 
     conversation: str
     features: np.ndarray
-    wanted: np.ndarray
+    is_evidence: np.ndarray
     count: int
 
 
@@ -74,24 +74,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=0.3,
         help="of the regularisation towards the weights in use",
     )
-    asked = parser.parse_args(arguments)
-    every = [one for conversation in read(asked.sets) for one in _asked(conversation)]
-    for one in every:
-        one.features *= [name not in asked.without for name in FITTED]
+    options = parser.parse_args(arguments)
+    questions = [
+        question for conversation in read(options.sets) for question in _asked(conversation)
+    ]
+    for question in questions:
+        question.features *= [name not in options.without for name in FITTED]
     start = np.array([getattr(weights.WEIGHTS, name) for name in FITTED])
-    names = list(dict.fromkeys(one.conversation for one in every))
+    names = list(dict.fromkeys(question.conversation for question in questions))
     print(f"{'left out':<20}{'in use':>10}{'fitted':>10}")
     total = np.zeros(2)
     for name in names:
-        inside = [one for one in every if one.conversation != name]
-        outside = [one for one in every if one.conversation == name]
+        inside = [question for question in questions if question.conversation != name]
+        outside = [question for question in questions if question.conversation == name]
         pair = np.array(
-            [_recall(outside, start), _recall(outside, fitted(inside, start, asked.strength))]
+            [_recall(outside, start), _recall(outside, fitted(inside, start, options.strength))]
         )
-        total += pair * len(outside) / len(every)
+        total += pair * len(outside) / len(questions)
         print(f"{name:<20}{pair[0]:>10.1f}{pair[1]:>10.1f}")
     print(f"{'all':<20}{total[0]:>10.1f}{total[1]:>10.1f}\n")
-    for name, old, new in zip(FITTED, start, fitted(every, start, asked.strength), strict=True):
+    for name, old, new in zip(
+        FITTED, start, fitted(questions, start, options.strength), strict=True
+    ):
         print(f"    {name}: float = {new:.2f}  # before: {old:.2f}")
     return 0
 
@@ -99,23 +103,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def fitted(some: Sequence[Asked], start: np.ndarray, strength: float) -> np.ndarray:
     """The weights under which the evidence is likeliest to be drawn from the candidates, drawn by
     the exponential of their score; near `start`, and of scale 1 for `words`."""
-    usable = [one for one in some if one.wanted.any()]
+    usable = [question for question in some if question.is_evidence.any()]
 
     def loss(table: np.ndarray) -> tuple[float, np.ndarray]:
         value = 0.0
         slope = np.zeros(len(table))
-        for one in usable:
-            score = one.features @ table
+        for question in usable:
+            score = question.features @ table
             share = np.exp(score - score.max())
             share /= share.sum()
-            value -= float(np.log(share[one.wanted] + 1e-12).mean())
-            slope += share @ one.features - one.features[one.wanted].mean(axis=0)
+            value -= float(np.log(share[question.is_evidence] + 1e-12).mean())
+            slope += share @ question.features - question.features[question.is_evidence].mean(
+                axis=0
+            )
         away = table / _SHARPNESS - start
         value = value / len(usable) + strength * float(away @ away)
         return value, slope / len(usable) + 2 * strength * away / _SHARPNESS
 
-    found = minimize(loss, start * _SHARPNESS, jac=True, method="L-BFGS-B").x
-    return found / found[0] * start[0]
+    best = minimize(loss, start * _SHARPNESS, jac=True, method="L-BFGS-B").x
+    return best / best[0] * start[0]
 
 
 _SHARPNESS = 4.0
@@ -123,49 +129,53 @@ _SHARPNESS = 4.0
 
 
 def _asked(conversation) -> list[Asked]:
-    found: list[Asked] = []
+    questions: list[Asked] = []
     with TemporaryDirectory(prefix="memoranda-fit-") as folder:
         pipeline = ByWords(Place(Path(folder)))
         pipeline.load(conversation.turns)
         usual = Ranking
-        seen: list[tuple[list[int], np.ndarray, list[str]]] = []
+        calls: list[tuple[list[int], np.ndarray, list[str]]] = []
 
         class Recorded(Ranking):
             """A ranking that keeps what each candidate's features are."""
 
-            def __init__(self, *given, **more) -> None:
-                super().__init__(*given, **more)
+            def __init__(self, *args, **more) -> None:
+                super().__init__(*args, **more)
                 rows = list(self.features)
                 paths = dict(self.context.db.execute("select row, path from note"))
-                seen.append((rows, feature_table(self, rows), [paths[row] for row in rows]))
+                calls.append((rows, feature_table(self, rows), [paths[row] for row in rows]))
 
         setattr(search, "Ranking", Recorded)  # noqa: B010
         try:
             for question in conversation.questions:
                 if question.category not in (1, 2, 3, 4):
                     continue
-                seen.clear()
+                calls.clear()
                 pipeline.find(question.text, PAGE)
-                if not seen:
+                if not calls:
                     continue
-                _, table, paths = seen[-1]
+                _, table, paths = calls[-1]
                 evidence = set(question.evidence)
-                wanted = np.array([pipeline.known[path] in evidence for path in paths])
-                found.append(Asked(conversation.id, table, wanted, len(evidence)))
+                is_evidence = np.array([pipeline.known[path] in evidence for path in paths])
+                questions.append(Asked(conversation.id, table, is_evidence, len(evidence)))
         finally:
             setattr(search, "Ranking", usual)  # noqa: B010
             pipeline.close()
-    return found
+    return questions
 
 
 def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
     """What each feature says of these candidates, whatever its weight."""
-    own = ranking._word_scores
+    word_scores = ranking._word_scores
     scorer = ranking.scorer
     notes = ranking.features
-    said = [row for row in rows if notes[row].conversation is not None]
-    beside = ranking.context.neighbors(said)
-    best = set(newest_first({row: own.get(row, 0.0) for row in said})[: weights.WEIGHTS.sources])
+    turn_rows = [row for row in rows if notes[row].conversation is not None]
+    beside = ranking.context.neighbors(turn_rows)
+    best = set(
+        newest_first({row: word_scores.get(row, 0.0) for row in turn_rows})[
+            : weights.WEIGHTS.sources
+        ]
+    )
     periods = ranking.question.periods
     when = ranking.question.when
     lines = []
@@ -176,7 +186,7 @@ def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
 
         def lent(near: Sequence[int], at: int) -> float:
             if at < len(near) and near[at] in best:
-                return own.get(near[at], 0.0)
+                return word_scores.get(near[at], 0.0)
             return 0.0
 
         ahead, behind = sides
@@ -185,11 +195,13 @@ def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
         else:
             together = ranking._together.get(place, 0)
         values = {
-            "words": own.get(row, 0.0),
+            "words": word_scores.get(row, 0.0),
             "before": lent(ahead, 0),
             "after": lent(behind, 0),
             "around": sum(lent(side, at) for side in sides for at in (1, 2)),
-            "conversation": own.get(row, 0.0) if place is None else ranking._best.get(place, 0.0),
+            "conversation": word_scores.get(row, 0.0)
+            if place is None
+            else ranking._best.get(place, 0.0),
             "conversation_words": scorer[together] / ranking._most,
             "speaker": float(place is not None and note.speaker in ranking.speakers),
             "own": note.first_person / 4,
@@ -203,9 +215,9 @@ def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
 
 def _recall(some: Sequence[Asked], table: np.ndarray) -> float:
     shares = []
-    for one in some:
-        best = np.argsort(-(one.features @ table), kind="stable")[:PAGE]
-        shares.append(one.wanted[best].sum() / one.count)
+    for question in some:
+        best = np.argsort(-(question.features @ table), kind="stable")[:PAGE]
+        shares.append(question.is_evidence[best].sum() / question.count)
     return 100 * float(np.mean(shares))
 
 

@@ -41,14 +41,14 @@ def strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from strings(each)
+        for inner_value in value.values() if isinstance(value, dict) else value:
+            yield from strings(inner_value)
 
 
 def look(text: str) -> list[str]:
     """The rules that match."""
     return [
-        each.rule.id for kind in (SECRET, SUSPICIOUS) for each in default_rules().find(text, kind)
+        match.rule.id for kind in (SECRET, SUSPICIOUS) for match in default_rules().find(text, kind)
     ]
 
 
@@ -69,7 +69,7 @@ def main() -> None:
     )
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     start = time.perf_counter()
     default_rules()
     figures = {"loading the rules": (time.perf_counter() - start) * 1e6}
@@ -78,16 +78,16 @@ def main() -> None:
     alarms: list[tuple[str, str]] = []
     texts = 0
     files = [
-        each
-        for place in asked.files
-        for each in (sorted(place.rglob("*.md")) if place.is_dir() else [place])
+        path
+        for place in options.files
+        for path in (sorted(place.rglob("*.md")) if place.is_dir() else [place])
     ]
     for file in files:
         text = file.read_text(encoding="utf-8")
-        for each in strings(json.loads(text)) if file.suffix == ".json" else (text,):
+        for alarm_text in strings(json.loads(text)) if file.suffix == ".json" else (text,):
             texts += 1
-            alarms += [(name, each) for name in look(each)]
-    if asked.json:
+            alarms += [(name, alarm_text) for name in look(alarm_text)]
+    if options.json:
         print(json.dumps({"microseconds": figures, "texts": texts, "alarms": len(alarms)}))
         return
     for name, value in figures.items():
@@ -97,8 +97,8 @@ def main() -> None:
             over = ""
         print(f"{name:<20} {value:>12,.1f} µs{over}")
     print(f"{texts} texts, {len(alarms)} alarms")
-    for name, each in alarms:
-        print(f"  {name}: {each[:100]!r}")
+    for name, alarm_text in alarms:
+        print(f"  {name}: {alarm_text[:100]!r}")
 
 
 if __name__ == "__main__":

@@ -73,9 +73,9 @@ class Client:
         """How long one tool call takes."""
         begin = time.perf_counter()
         answer = self._ask("tools/call", {"name": call[0], "arguments": call[1]})
-        taken = (time.perf_counter() - begin) * 1000
+        elapsed = (time.perf_counter() - begin) * 1000
         assert not answer["result"].get("isError"), answer
-        return taken
+        return elapsed
 
     def close(self) -> None:
         """End the server."""
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = [row for size in sizes for row in _measured(Path(folder), program, size)]
         rows += _at_once(Path(folder), program)
     print(table(rows))
-    over = [row.what for row in rows if row.verdict == "over"]
+    over = [row.label for row in rows if row.verdict == "over"]
     print(
         f"\n{len(rows)} figures, {len(over)} over budget{': ' + ', '.join(over) if over else ''}."
     )
@@ -232,11 +232,11 @@ def _clients(home: Path, file: Path, program: str) -> dict[str, Client]:
     if file.exists():
         shutil.copy(file, copy)
     ours = {"MEMORY_HOME": str(home), "PYTHONPATH": str(SOURCE)}
-    other = ours | {"MEMORY_HOME": f"{home}-file"}
+    file_variables = ours | {"MEMORY_HOME": f"{home}-file"}
     server = [*MEMORY, "mcp", "--as", "server-memory"]
     return {
         "notes": Client(server, **ours),
-        "file": Client([*server, "--graph-file", str(copy)], **other),
+        "file": Client([*server, "--graph-file", str(copy)], **file_variables),
         "reference": Client(["node", program], MEMORY_FILE_PATH=str(file)),
     }
 
@@ -257,19 +257,19 @@ def _measured(folder: Path, program: str, size: int) -> list[Row]:
         make, *shares = CALLS[name]
         for client in clients.values():
             client.milliseconds(make(40))
-        taken: dict[str, list[float]] = {store: [] for store in clients}
+        times: dict[str, list[float]] = {store: [] for store in clients}
         # In turn, so that all meet the same load
         for number in range(LARGE_ROUNDS if is_large else ROUNDS):
             for store, client in clients.items():
-                taken[store].append(client.milliseconds(make(number)))
+                times[store].append(client.milliseconds(make(number)))
         for store, share in zip(STORES, shares, strict=True):
             most = Budget(times=LARGE_SHARE if is_large else share if size >= MEDIUM else 1)
             rows.append(
                 Row(
                     f"{size:,} {store}: {name}",
                     "ms",
-                    taken[store],
-                    taken["reference"],
+                    times[store],
+                    times["reference"],
                     "reference",
                     most,
                 )
@@ -288,15 +288,15 @@ def _at_once(folder: Path, program: str) -> list[Row]:
     ]
     clients = _clients(folder / "home-new", folder / "memory-new.jsonl", program)
     call = ("create_entities", {"entities": entities})
-    taken = {name: client.milliseconds(call) / 1e3 for name, client in clients.items()}
+    seconds = {name: client.milliseconds(call) / 1e3 for name, client in clients.items()}
     for client in clients.values():
         client.close()
     return [
         Row(
             f"{AT_ONCE:,} in one call, {store}",
             "s",
-            [taken[store]],
-            [taken["reference"]],
+            [seconds[store]],
+            [seconds["reference"]],
             "reference",
             Budget(most),
         )

@@ -56,22 +56,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--svg", type=Path, help="draw the growth into this file")
     parser.add_argument("--step", type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args(arguments)
-    given.folder.mkdir(parents=True, exist_ok=True)
-    kept = given.folder / "figures.json"
-    known: dict[str, Figures] = json.loads(kept.read_text()) if kept.exists() else {}
-    if given.step:
-        known[str(given.step)] = _step(given.folder, max(map(int, known), default=0), given.step)
-        kept.write_text(json.dumps(known))
+    options = parser.parse_args(arguments)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    figures_file = options.folder / "figures.json"
+    figures_by_size: dict[str, Figures] = (
+        json.loads(figures_file.read_text()) if figures_file.exists() else {}
+    )
+    if options.step:
+        figures_by_size[str(options.step)] = _step(
+            options.folder, max(map(int, figures_by_size), default=0), options.step
+        )
+        figures_file.write_text(json.dumps(figures_by_size))
         return 0
-    for notes in (each for each in SIZES if each <= given.to and str(each) not in known):
-        command = [sys.executable, __file__, "--folder", str(given.folder), "--step", str(notes)]
+    for notes in (
+        number for number in SIZES if number <= options.to and str(number) not in figures_by_size
+    ):
+        command = [sys.executable, __file__, "--folder", str(options.folder), "--step", str(notes)]
         subprocess.run(command, check=True)
-        known = json.loads(kept.read_text())
+        figures_by_size = json.loads(figures_file.read_text())
         print(f"{notes:,} notes: done", file=sys.stderr)
-    print(_table(known))
-    if given.svg:
-        given.svg.write_text(_svg(known))
+    print(_table(figures_by_size))
+    if options.svg:
+        options.svg.write_text(_svg(figures_by_size))
     return 0
 
 
@@ -80,8 +86,8 @@ def _step(folder: Path, before: int, notes: int) -> Figures:
     notes_folder = folder / "vault"
     home = folder / "home"
     _grow(notes_folder, before, notes)
-    found: Figures = {}
-    raw = _grow_plain(folder / "plain.db", before, notes, found)
+    figures: Figures = {}
+    raw = _grow_plain(folder / "plain.db", before, notes, figures)
     with open_session(home, watch=False) as memory:
         if PROJECT not in [project.name for project in memory.projects]:
             memory.add_project(PROJECT, str(notes_folder))
@@ -90,39 +96,39 @@ def _step(folder: Path, before: int, notes: int) -> Figures:
         added = memory.sync().added
         if added:
             # With processes that read
-            found["index, a note, us"] = [(sum(os.times()[:4]) - begin) / added * 1e6]
-            found["index, a note, wall us"] = [(time.perf_counter() - wall) / added * 1e6]
-    found["index, peak MB"] = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]
-    there = size(notes_folder)
-    found["index size, times the notes"] = [
-        sum(path.stat().st_size for path in (home / ".memoranda").glob("index.db*")) / there
+            figures["index, a note, us"] = [(sum(os.times()[:4]) - begin) / added * 1e6]
+            figures["index, a note, wall us"] = [(time.perf_counter() - wall) / added * 1e6]
+    figures["index, peak MB"] = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]
+    notes_bytes = size(notes_folder)
+    figures["index size, times the notes"] = [
+        sum(path.stat().st_size for path in (home / ".memoranda").glob("index.db*")) / notes_bytes
     ]
-    found["index size, plain FTS5"] = [size(folder / "plain.db") / there]
+    figures["index size, plain FTS5"] = [size(folder / "plain.db") / notes_bytes]
     with open_session(home, serving=True) as memory:
         begin = time.process_time()
         memory.search(vault.rare_word(1))
-        found["first look with a watch, ms"] = [(time.process_time() - begin) * 1e3]
-        _catch_up(memory, notes, found)
-        _look(memory, raw, notes, found)
-        _write(memory, folder, found)
+        figures["first look with a watch, ms"] = [(time.process_time() - begin) * 1e3]
+        _catch_up(memory, notes, figures)
+        _look(memory, raw, notes, figures)
+        _write(memory, folder, figures)
     raw.close()
-    return found
+    return figures
 
 
 def _grow(folder: Path, before: int, notes: int) -> None:
     """Write the notes from number `before` on; their links lead anywhere among `notes`."""
-    made = set()
+    made_folders = set()
     for number in range(before, notes):
         place = folder / vault.path_of(number)
         stamp = vault.time_of(number)
-        if place.parent not in made:
+        if place.parent not in made_folders:
             place.parent.mkdir(parents=True, exist_ok=True)
-            made.add(place.parent)
+            made_folders.add(place.parent)
         place.write_bytes(vault.note_text(number, notes).encode())
         os.utime(place, (stamp, stamp))
 
 
-def _grow_plain(file: Path, before: int, notes: int, found: Figures) -> sqlite3.Connection:
+def _grow_plain(file: Path, before: int, notes: int, figures: Figures) -> sqlite3.Connection:
     """The same texts in one plain FTS5 table, which grows too."""
     db = sqlite3.connect(file, isolation_level=None)
     db.execute("pragma journal_mode = wal")
@@ -137,13 +143,13 @@ def _grow_plain(file: Path, before: int, notes: int, found: Figures) -> sqlite3.
             "insert or replace into words (rowid, body) values (?, ?)", (number + 1, fts_text(text))
         )
     db.execute("commit")
-    found["index, a note, us, plain FTS5"] = [
+    figures["index, a note, us, plain FTS5"] = [
         (time.process_time() - begin) / (notes - before) * 1e6
     ]
     return db
 
 
-def _catch_up(memory: MemorySession, notes: int, found: Figures) -> None:
+def _catch_up(memory: MemorySession, notes: int, figures: Figures) -> None:
     """How long calls wait while all files are compared with the index behind them, and what that
     takes.
     """
@@ -156,33 +162,35 @@ def _catch_up(memory: MemorySession, notes: int, found: Figures) -> None:
         memory.search(vault.rare_word(number % notes))
         waits.append((time.perf_counter() - called) * 1e3)
         time.sleep(0.005)
-    found["caught up behind the calls, ms"] = [(time.process_time() - begin) * 1e3]
-    found["calls meanwhile, wall ms"] = [median(waits), mean(waits), p99(waits)]
+    figures["caught up behind the calls, ms"] = [(time.process_time() - begin) * 1e3]
+    figures["calls meanwhile, wall ms"] = [median(waits), mean(waits), p99(waits)]
 
 
-def _look(memory: MemorySession, raw: sqlite3.Connection, notes: int, found: Figures) -> None:
-    asked = [question for question in vault.questions(notes, each=30) if question.kind in KINDS]
+def _look(memory: MemorySession, raw: sqlite3.Connection, notes: int, figures: Figures) -> None:
+    questions = [
+        question for question in vault.questions(notes, per_kind=30) if question.kind in KINDS
+    ]
     for kind in KINDS:
-        some = [each for each in asked if each.kind == kind]
-        words = [plain.expression(each.text, kind) for each in some]
-        found[f"search: {kind}, ms"] = _times(
-            [lambda text=each.text: memory.search(text) for each in some]
+        some = [question for question in questions if question.kind == kind]
+        words = [plain.expression(question.text, kind) for question in some]
+        figures[f"search: {kind}, ms"] = _times(
+            [lambda text=question.text: memory.search(text) for question in some]
         )
-        found[f"search: {kind}, ms, plain FTS5"] = _times(
+        figures[f"search: {kind}, ms, plain FTS5"] = _times(
             [lambda text=word: plain.search(raw, text) for word in words]
         )
     inside = Query(projects=(PROJECT,))
-    rare = [each.text for each in asked if each.kind == "rare"]
-    found["search: rare in the project, ms"] = _times(
-        [lambda text=each: memory.search(inside.replace(text=text)) for each in rare]
+    rare = [question.text for question in questions if question.kind == "rare"]
+    figures["search: rare in the project, ms"] = _times(
+        [lambda text=rare_text: memory.search(inside.replace(text=text)) for rare_text in rare]
     )
     titles = [vault.title_of(number) for number in range(5, 300, 10)]
     asking = [f"What do we know about the {title.lower()}?" for title in titles]
-    found["search: question, ms"] = _times(
-        [lambda text=each: memory.search(text) for each in asking]
+    figures["search: question, ms"] = _times(
+        [lambda text=question_text: memory.search(text) for question_text in asking]
     )
     paths = [(PROJECT, vault.path_of(number)) for number in range(0, notes, notes // 30)]
-    found["read, ms"] = _times([lambda path=each: memory.read(path) for each in paths])
+    figures["read, ms"] = _times([lambda path=note_path: memory.read(path) for note_path in paths])
     since = memory.clock() - timedelta(days=100_000)
     verbs: dict[str, Callable[[], object]] = {
         "stats": memory.stats,
@@ -193,10 +201,10 @@ def _look(memory: MemorySession, raw: sqlite3.Connection, notes: int, found: Fig
         "context at a hub": lambda: memory.context((PROJECT, vault.path_of(3))),
     }
     for name, verb in verbs.items():
-        found[f"{name}, ms"] = _times([verb] * 10)
+        figures[f"{name}, ms"] = _times([verb] * 10)
 
 
-def _write(memory: MemorySession, folder: Path, found: Figures) -> None:
+def _write(memory: MemorySession, folder: Path, figures: Figures) -> None:
     texts = [vault.note_text(number, 1000, 7).partition("\n---\n")[2] for number in range(WRITES)]
     target = folder / "plain-files"
     target.mkdir(exist_ok=True)
@@ -205,13 +213,15 @@ def _write(memory: MemorySession, folder: Path, found: Figures) -> None:
         Draft(text, project=PROJECT, title=f"Thought {name} {at}", folder="journal/bench")
         for at, text in enumerate(texts)
     ]
-    found["write, ms"] = _times([lambda draft=each: memory.write(draft) for each in drafts])
+    figures["write, ms"] = _times(
+        [lambda draft=new_draft: memory.write(draft) for new_draft in drafts]
+    )
     more = iter(drafts)
-    found["search: rare, after a write, ms"] = _times(
+    figures["search: rare, after a write, ms"] = _times(
         [lambda at=at: memory.search(vault.rare_word(at)) for at in range(30)],
         lambda: memory.store(next(more), overwrite=True),
     )
-    found["write, ms, file + fsyncs"] = _times(
+    figures["write, ms, file + fsyncs"] = _times(
         [
             lambda at=at, text=text: plain.write(target, f"{name}-{at}.md", text.encode())
             for at, text in enumerate(texts)
@@ -233,18 +243,18 @@ def _times(
     return [median(times[1:]), mean(times[1:]), p99(times[1:])]
 
 
-def _table(known: dict[str, Figures]) -> str:
+def _table(figures_by_size: dict[str, Figures]) -> str:
     """A line for each figure, a column for each size: median / mean / p99."""
-    sizes = sorted(known, key=int)
-    names = list(dict.fromkeys(name for each in sizes for name in known[each]))
-    rows = [["processor time: median / mean / p99", *(f"{int(each):,}" for each in sizes)]]
+    sizes = sorted(figures_by_size, key=int)
+    names = list(dict.fromkeys(name for size in sizes for name in figures_by_size[size]))
+    rows = [["processor time: median / mean / p99", *(f"{int(size):,}" for size in sizes)]]
     for name in names:
         cells = (
             " / ".join(
                 f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
-                for value in known[each].get(name, ())
+                for value in figures_by_size[size].get(name, ())
             )
-            for each in sizes
+            for size in sizes
         )
         rows.append([name, *cells])
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
@@ -254,26 +264,26 @@ def _table(known: dict[str, Figures]) -> str:
     )
 
 
-def _svg(known: dict[str, Figures]) -> str:
+def _svg(figures_by_size: dict[str, Figures]) -> str:
     """The medians of some figures against the number of notes, both on logarithmic scales."""
     from math import log10
 
     wide = 640
     high = 400
-    left = 60
+    margin = 60
     low = 40
-    sizes = sorted(map(int, known))
-    every = known[str(sizes[-1])]
-    shown = [
+    sizes = sorted(map(int, figures_by_size))
+    largest = figures_by_size[str(sizes[-1])]
+    lines = [
         name
-        for name in every
-        if len(every[name]) > 1 and "plain" not in name and "file" not in name
+        for name in largest
+        if len(largest[name]) > 1 and "plain" not in name and "file" not in name
     ]
     first = log10(sizes[0])
     last = max(log10(sizes[-1]), log10(sizes[0]) + 1)
 
     def at(notes: int, value: float) -> str:
-        x = left + (log10(notes) - first) / (last - first) * (wide - left - 190)
+        x = margin + (log10(notes) - first) / (last - first) * (wide - margin - 190)
         y = high - low - (log10(max(value, 0.1)) + 1) / 4 * (high - 2 * low)
         return f"{x:.0f},{y:.0f}"
 
@@ -284,15 +294,17 @@ def _svg(known: dict[str, Figures]) -> str:
     for power in range(-1, 4):
         y = at(sizes[0], 10.0**power).split(",")[1]
         parts.append(
-            f'<path d="M{left},{y}H{wide - 190}" stroke="#ddd"/><text x="8" y="{y}">{10.0**power:g} ms</text>'
+            f'<path d="M{margin},{y}H{wide - 190}" stroke="#ddd"/><text x="8" y="{y}">{10.0**power:g} ms</text>'
         )
     for notes in sizes:
         x = at(notes, 1).split(",")[0]
         parts.append(f'<text x="{x}" y="{high - 12}" text-anchor="middle">{notes:,}</text>')
-    for number, name in enumerate(shown):
-        colour = f"hsl({number * 360 // len(shown)},70%,40%)"
+    for number, name in enumerate(lines):
+        colour = f"hsl({number * 360 // len(lines)},70%,40%)"
         points = [
-            at(notes, known[str(notes)][name][0]) for notes in sizes if name in known[str(notes)]
+            at(notes, figures_by_size[str(notes)][name][0])
+            for notes in sizes
+            if name in figures_by_size[str(notes)]
         ]
         parts.append(
             f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="1.5"/>'

@@ -20,28 +20,28 @@ def read(paths: Iterable[Path]) -> list[Conversation]:
     """The conversations of these files, of either form. Raises OSError and ValueError (no such
     form).
     """
-    found: list[Conversation] = []
+    conversations: list[Conversation] = []
     for path in paths:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             if isinstance(content, list) and content and all(map(_is_haystack, content)):
-                found += [_haystack(one) for one in content]
+                conversations += [_haystack(haystack) for haystack in content]
             else:
-                found += from_locomo(content, path.stem)
+                conversations += from_locomo(content, path.stem)
         except ValueError as error:
             raise ValueError(f"{path.name}: {error}") from None
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path.name}: its form is damaged ({error})") from None
-    return found
+    return conversations
 
 
-def _is_haystack(one: object) -> bool:
-    return isinstance(one, dict) and "question_id" in one and "haystack_sessions" in one
+def _is_haystack(value: object) -> bool:
+    return isinstance(value, dict) and "question_id" in value and "haystack_sessions" in value
 
 
 def _haystack(raw: dict) -> Conversation:
     name = str(raw["question_id"])
-    found = Conversation(name, asked=_moment(raw.get("question_date")))
+    conversation = Conversation(name, asked_at=_moment(raw.get("question_date")))
     ids = raw["haystack_session_ids"]
     sessions = raw["haystack_sessions"]
     dates = raw.get("haystack_dates") or [""] * len(ids)
@@ -50,25 +50,32 @@ def _haystack(raw: dict) -> Conversation:
         moment = _moment(date)
         for at, turn in enumerate(turns, 1):
             key = f"{name}/{session}_{at}"
-            found.turns.append(
+            conversation.turns.append(
                 Turn(key, session, at, str(turn["role"]), str(turn["content"]), moment)
             )
             if turn.get("has_answer"):
                 evidence.append(key)
-    meant = tuple(
-        each
-        for each in dict.fromkeys(map(str, raw["answer_session_ids"]))
-        if each in set(map(str, ids))
+    answer_sessions = tuple(
+        session_id
+        for session_id in dict.fromkeys(map(str, raw["answer_session_ids"]))
+        if session_id in set(map(str, ids))
     )
-    if name.endswith(_NO_ANSWER) or not evidence or not meant:
-        found.dropped = 1
+    if name.endswith(_NO_ANSWER) or not evidence or not answer_sessions:
+        conversation.dropped = 1
     else:
         text = str(raw["question"])
         answer = str(raw.get("answer", ""))
-        found.questions.append(
-            Question(name, text, answer, str(raw.get("question_type", "")), tuple(evidence), meant)
+        conversation.questions.append(
+            Question(
+                name,
+                text,
+                answer,
+                str(raw.get("question_type", "")),
+                tuple(evidence),
+                answer_sessions,
+            )
         )
-    return found
+    return conversation
 
 
 def _moment(text: object) -> datetime | None:

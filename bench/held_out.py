@@ -28,9 +28,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).resolve().parent
-for each in (HERE, HERE.parent / "src"):
-    if str(each) not in sys.path:
-        sys.path.insert(0, str(each))
+for source_folder in (HERE, HERE.parent / "src"):
+    if str(source_folder) not in sys.path:
+        sys.path.insert(0, str(source_folder))
 
 from conversations import CATEGORIES, Question  # noqa: E402
 from memoranda.index.search import weights  # noqa: E402
@@ -61,13 +61,13 @@ class Control:
         self._db.close()
 
     def find(self, text: str, depth: int) -> list[str]:
-        asked = [word for token in tokens(text) for word in query_text(token)[0].split()]
-        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(asked))
-        found = self._db.execute(
+        query_words = [word for token in tokens(text) for word in query_text(token)[0].split()]
+        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(query_words))
+        rows = self._db.execute(
             "select key from one where one match ? order by rank limit ?", (match, depth)
         )
         if match:
-            return [key for (key,) in found]
+            return [key for (key,) in rows]
         return []
 
 
@@ -84,39 +84,43 @@ class Figures:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    asked = _arguments(arguments)
-    if asked.where:
+    options = _arguments(arguments)
+    if options.where:
         print("\n".join(f"{name:<24}{place}" for name, place in REPOSITORIES.items()))
         return 0
-    sets = [one for one in found_in(asked.folder) if not asked.only or one.name in asked.only]
+    sets = [
+        collection
+        for collection in found_in(options.folder)
+        if not options.only or collection.name in options.only
+    ]
     if not sets:
         print(
-            f"{asked.folder}: none of the sets lies there; --where says where they are found",
+            f"{options.folder}: none of the sets lies there; --where says where they are found",
             file=sys.stderr,
         )
         return 1
-    weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(asked.without, 0.0))
-    shelf = Shelf(asked.vectors) if asked.meaning else None
-    if asked.beside:
-        before = json.loads(asked.beside.read_text(encoding="utf-8"))
+    weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(options.without, 0.0))
+    shelf = Shelf(options.vectors) if options.meaning else None
+    if options.beside:
+        before = json.loads(options.beside.read_text(encoding="utf-8"))
     else:
         before = {}
-    kept: dict[str, dict[str, float]] = {}
+    figures_by_set: dict[str, dict[str, float]] = {}
     print(f"{'percent':<34}{'n':>6}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<10}and so on")
-    for one in sets:
-        rows = list(_measured(one, shelf, asked.sample, asked.homes))
-        kept[one.name] = {row.question.id: row.ours for row in rows}
+    for collection in sets:
+        rows = list(_measured(collection, shelf, options.sample, options.homes))
+        figures_by_set[collection.name] = {row.question.id: row.ours for row in rows}
         groups: dict[str, list[Figures]] = {"": rows}
-        if one.measure == "recall" and not asked.brief:
+        if collection.measure == "recall" and not options.brief:
             for row in rows:
                 kind = row.question.category
                 groups.setdefault(
                     f"  {CATEGORIES[kind] if isinstance(kind, int) else kind}", []
                 ).append(row)
         for group, some in groups.items():
-            _print(group if group else one.name, some, before.get(one.name, {}))
-    if asked.keep:
-        asked.keep.write_text(json.dumps(kept), encoding="utf-8")
+            _print(group if group else collection.name, some, before.get(collection.name, {}))
+    if options.keep:
+        options.keep.write_text(json.dumps(figures_by_set), encoding="utf-8")
     return 0
 
 
@@ -146,28 +150,28 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _measured(
-    one: Collection, shelf: Shelf | None, sample: int, homes: Path | None
+    collection: Collection, shelf: Shelf | None, sample: int, homes: Path | None
 ) -> Iterator[Figures]:
     """The figures of each question."""
-    every = list(one.homes())
-    is_many = len(every) > 100
-    for home in every[::sample] if is_many else every:
+    homes_of_set = list(collection.homes())
+    is_many = len(homes_of_set) > 100
+    for home in homes_of_set[::sample] if is_many else homes_of_set:
         ours = Ours if shelf else ByWords
         with TemporaryDirectory(prefix="memoranda-sets-") as scratch:
             name = home.name.replace("/", "_").replace(" ", "_")
             folder = Path(scratch) if homes is None else homes / name
-            known = folder / ".known.json"
-            is_loaded = known.exists()
+            known_file = folder / ".known.json"
+            is_loaded = known_file.exists()
             folder.mkdir(parents=True, exist_ok=True)
             pipeline = ours(Place(folder, shelf))
             if is_loaded:
-                pipeline.known = json.loads(known.read_text(encoding="utf-8"))
+                pipeline.known = json.loads(known_file.read_text(encoding="utf-8"))
                 pipeline.embed()
             else:
                 # Few texts tie often, and of equal ones the newest comes first: written one by one,
                 # that is no chance.
                 pipeline.load(home.texts, 1 if is_many else AT_ONCE)
-                known.write_text(json.dumps(pipeline.known), encoding="utf-8")
+                known_file.write_text(json.dumps(pipeline.known), encoding="utf-8")
             control = Control(home.texts)
             alone = None
             if shelf is not None:
@@ -175,27 +179,27 @@ def _measured(
                 alone.load(home.texts)
             for question in home.questions if is_many else home.questions[::sample]:
                 begin = time.perf_counter()
-                found = pipeline.find(question.text, PAGE)
+                our_keys = pipeline.find(question.text, PAGE)
                 took = (time.perf_counter() - begin) * 1000
                 near = [] if alone is None else alone.find(question.text, PAGE)
                 yield Figures(
                     question,
-                    figure(one.measure, found, question),
-                    figure(one.measure, control.find(question.text, PAGE), question),
+                    figure(collection.measure, our_keys, question),
+                    figure(collection.measure, control.find(question.text, PAGE), question),
                     took,
-                    None if alone is None else figure(one.measure, near, question),
+                    None if alone is None else figure(collection.measure, near, question),
                 )
             pipeline.close()
             control.close()
 
 
-def figure(measure: str, found: Sequence[str], question: Question) -> float:
+def figure(measure: str, keys: Sequence[str], question: Question) -> float:
     """The figure of one question by the measure of its set."""
-    wanted = set(question.evidence)
+    evidence = set(question.evidence)
     if measure == "ndcg":
-        return gain(found, question.evidence, PAGE)
-    depth = PAGE if measure == "recall" else max(3, len(wanted))
-    return len(wanted & set(found[:depth])) / len(wanted)
+        return gain(keys, question.evidence, PAGE)
+    depth = PAGE if measure == "recall" else max(3, len(evidence))
+    return len(evidence & set(keys[:depth])) / len(evidence)
 
 
 def _print(name: str, rows: Sequence[Figures], before: Mapping[str, float]) -> None:
@@ -213,9 +217,9 @@ def _print(name: str, rows: Sequence[Figures], before: Mapping[str, float]) -> N
     print(f"{line}   {median(row.ms for row in rows):.2f} ms", flush=True)
 
 
-def compared(figures: Sequence[float], others: Sequence[float]) -> str:
+def compared(figures: Sequence[float], other_figures: Sequence[float]) -> str:
     """The difference of the means in percent, with its interval."""
-    differences = [a - b for a, b in zip(figures, others, strict=True)]
+    differences = [a - b for a, b in zip(figures, other_figures, strict=True)]
     low, high = interval(differences)
     return f"{_mean(differences):+.1f} [{low:+.1f} {high:+.1f}]"
 

@@ -82,16 +82,16 @@ def ask(home: Path, data: bytes) -> tuple[float, str]:
     """Milliseconds and the text of one answer: what goes into the context, or why a call is held."""
     begun = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
+    process = subprocess.run(
         [*COMMAND, "--home", str(home), "hook", "claude-code"], input=data, capture_output=True
     )
     took = (time.perf_counter() - begun) * 1e3
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     CPU.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3)
-    assert (done.returncode, done.stderr) == (0, b""), done
-    if not done.stdout.strip():
+    assert (process.returncode, process.stderr) == (0, b""), process
+    if not process.stdout.strip():
         return took, ""
-    output = json.loads(done.stdout)["hookSpecificOutput"]
+    output = json.loads(process.stdout)["hookSpecificOutput"]
     return took, output.get("additionalContext") or output["permissionDecisionReason"]
 
 
@@ -231,18 +231,18 @@ def main() -> None:
     options.add_argument("--notes", type=int, default=10_000)
     options.add_argument("--prompts", type=int, default=1_000)
     options.add_argument("--only-tools", action="store_true", help="no starts, no prompts")
-    given = options.parse_args()
+    chosen = options.parse_args()
     lines = (HERE / "prompts.txt").read_text("utf-8").splitlines()
-    prompts = [begin + line for begin in BEGINNINGS for line in lines][: given.prompts]
+    prompts = [begin + line for begin in BEGINNINGS for line in lines][: chosen.prompts]
     os.environ["PYTHONPATH"] = str(HERE.parent / "src")
     with tempfile.TemporaryDirectory() as folder:
-        home = made_home(Path(folder), given.notes)
-        print(f"{given.notes:,} notes, {len(prompts):,} prompts each way", flush=True)
+        home = made_home(Path(folder), chosen.notes)
+        print(f"{chosen.notes:,} notes, {len(prompts):,} prompts each way", flush=True)
         for at, (how, limit) in enumerate(MILLISECONDS.items()):
             first = 1_000_000 * at
             running = daemon(home) if how == "with a daemon" else nullcontext()
             with running:
-                if not given.only_tools:
+                if not chosen.only_tools:
                     starts, typed = conversations(prompts, first)
                     # A prompt comes after the start of its session.
                     report(f"start, {how}", asked(home, starts), in_session(limit, START_TOKENS))

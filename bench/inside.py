@@ -112,7 +112,7 @@ def _typical() -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _parsed(what: str, files: Sequence[tuple[str, str, str]], budget: Budget | None) -> Row:
+def _parsed(label: str, files: Sequence[tuple[str, str, str]], budget: Budget | None) -> Row:
     changed = datetime(2026, 1, 1, tzinfo=UTC)
 
     def ours() -> float:
@@ -125,9 +125,9 @@ def _parsed(what: str, files: Sequence[tuple[str, str, str]], budget: Budget | N
             plain.frontmatter(text)
         return 0.0
 
-    each = 1e6 / len(files)
-    times = interleaved(9, lambda: each * seconds(ours), lambda: each * seconds(raw))
-    return Row(what, "µs", *times, "the header alone, PyYAML in C", budget)
+    per_file = 1e6 / len(files)
+    times = interleaved(9, lambda: per_file * seconds(ours), lambda: per_file * seconds(raw))
+    return Row(label, "µs", *times, "the header alone, PyYAML in C", budget)
 
 
 def sweep(ground: Ground) -> list[Row]:
@@ -147,29 +147,29 @@ def search(ground: Ground) -> list[Row]:
     """Warm search over many different queries of every kind, after as many others."""
     rows = []
     for notes in ground.sizes[1:]:
-        found: dict[str, tuple[list[float], list[float]]] = {kind: ([], []) for kind in KINDS}
+        times: dict[str, tuple[list[float], list[float]]] = {kind: ([], []) for kind in KINDS}
         raw = ground.plain_database(notes)
         with ground.memory(notes) as memory:
-            for question in vault.questions(notes, seed=2, each=5):
+            for question in vault.questions(notes, seed=2, per_kind=5):
                 memory.search(question.text)
                 plain.search(raw, plain.expression(question.text, question.kind))
-            for question in vault.questions(notes, each=30):
-                asked = plain.expression(question.text, question.kind)
-                ours, theirs = found[question.kind]
+            for question in vault.questions(notes, per_kind=30):
+                expression = plain.expression(question.text, question.kind)
+                ours, theirs = times[question.kind]
                 ours.append(milliseconds(partial(memory.search, question.text)))
-                theirs.append(milliseconds(partial(plain.search, raw, asked)))
+                theirs.append(milliseconds(partial(plain.search, raw, expression)))
         raw.close()
-        rows += _search_rows(notes, found)
+        rows += _search_rows(notes, times)
     return rows
 
 
-def _search_rows(notes: int, found: dict[str, tuple[list[float], list[float]]]) -> list[Row]:
+def _search_rows(notes: int, times: dict[str, tuple[list[float], list[float]]]) -> list[Row]:
     budget = Budget(most=SEARCH_MS[10_000] if notes <= 10_000 else SEARCH_MS[100_000])
-    ours = [value for one, _ in found.values() for value in one]
-    raw = [value for _, one in found.values() for value in one]
+    ours = [value for our_times, _ in times.values() for value in our_times]
+    raw = [value for _, raw_times in times.values() for value in raw_times]
     rows = [Row(f"search, {notes:,} notes", "ms", ours, raw, "plain FTS5", budget)]
     return rows + [
-        Row(f"  {KINDS[kind]}", "ms", *pair, "plain FTS5", budget) for kind, pair in found.items()
+        Row(f"  {KINDS[kind]}", "ms", *pair, "plain FTS5", budget) for kind, pair in times.items()
     ]
 
 

@@ -303,7 +303,7 @@ def erase(memory: MemorySession) -> Call:
         with open(memory.engine.layout.private / "bench-erased", "a+") as log_file:
             log_file.write("x")
             at = log_file.tell()
-        done = Erasure(memory).erase(
+        erased = Erasure(memory).erase(
             [existing(memory, 500 + at)],
             agent=None,
             project=None,
@@ -311,7 +311,7 @@ def erase(memory: MemorySession) -> Call:
             observation=None,
             dry_run=False,
         )
-        assert not done.remains, done.remains
+        assert not erased.remains, erased.remains
 
     return call
 

@@ -132,9 +132,9 @@ def measured(folder: Path, memories: int, inbox: int, rounds: int, settle: float
     ]
     rows += commands(organized, memories, rounds) + socket_rows(organized, memories, settle)
     for level in ("2", "3"):
-        for what in ("the first", "the second"):
-            taken = seconds(organized, "dream", "--level", level, *now)
-            rows.append(Row(f"dream {level}, {memories:,} memories, {what}", "s", [taken]))
+        for run_name in ("the first", "the second"):
+            elapsed = seconds(organized, "dream", "--level", level, *now)
+            rows.append(Row(f"dream {level}, {memories:,} memories, {run_name}", "s", [elapsed]))
     return rows
 
 
@@ -163,8 +163,8 @@ def commands(home: Path, memories: int, rounds: int) -> list[Row]:
         f"memory read, {memories:,} memories": (("read", some), Budget(most=100)),
     }
     return [
-        Row(what, "ms", [seconds(home, *argv) * 1e3 for _ in range(rounds * 3)], budget=budget)
-        for what, (argv, budget) in runs.items()
+        Row(label, "ms", [seconds(home, *argv) * 1e3 for _ in range(rounds * 3)], budget=budget)
+        for label, (argv, budget) in runs.items()
     ]
 
 
@@ -182,12 +182,12 @@ def socket_rows(home: Path, memories: int, settle: float) -> list[Row]:
     )
     try:
         daemon.stdout.readline()
-        here = os.getcwd()
+        folder_before = os.getcwd()
         # A socket's path may not be long
         os.chdir(home)
         with socket.socket(socket.AF_UNIX) as client:
             client.connect("memory.sock")
-            os.chdir(here)
+            os.chdir(folder_before)
             with client.makefile("rwb") as wire:
                 # The first round of upkeep is over then
                 time.sleep(settle)
@@ -200,12 +200,12 @@ def socket_rows(home: Path, memories: int, settle: float) -> list[Row]:
                 }
                 return [
                     Row(
-                        f"socket, {what}, {memories:,} memories",
+                        f"socket, {label}, {memories:,} memories",
                         "ms",
                         [_asked(wire, tool, **params) * 1e3 for _ in range(15)],
                         budget=budget,
                     )
-                    for what, (tool, params, budget) in calls.items()
+                    for label, (tool, params, budget) in calls.items()
                 ]
     finally:
         daemon.terminate()
@@ -232,10 +232,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--settle", type=float, default=5.0, help="seconds the daemon's first round may take [5]"
     )
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="memoranda-lifecycle-") as folder:
         print(
-            table(measured(Path(folder), given.memories, given.inbox, given.rounds, given.settle))
+            table(
+                measured(
+                    Path(folder), options.memories, options.inbox, options.rounds, options.settle
+                )
+            )
         )
     return 0
 

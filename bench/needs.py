@@ -121,8 +121,8 @@ class Control:
         self._db.executemany("insert into one values (?, ?)", rows)
 
     def find(self, text: str, depth: int) -> list[str]:
-        asked = [pair for word in words(text) for pair in pairs(word)]
-        phrases = [query_text(word)[0] for word in asked]
+        word_pairs = [pair for word in words(text) for pair in pairs(word)]
+        phrases = [query_text(word)[0] for word in word_pairs]
         match = " OR ".join(f'"{phrase}"' for phrase in dict.fromkeys(phrases) if phrase)
         if not match:
             return []
@@ -132,26 +132,26 @@ class Control:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    asked = _arguments(arguments)
+    options = _arguments(arguments)
     before = {}
-    if asked.beside:
-        before = json.loads(asked.beside.read_text(encoding="utf-8"))
-    kept: dict[str, dict[str, float]] = {}
-    shelf = Shelf(asked.vectors) if asked.meaning else None
+    if options.beside:
+        before = json.loads(options.beside.read_text(encoding="utf-8"))
+    figures_by_set: dict[str, dict[str, float]] = {}
+    shelf = Shelf(options.vectors) if options.meaning else None
     print(
         f"{'R@10':<16}{'n':>5}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<18}ours - before{'':<11}ms"
     )
-    for name, homes in _sets(asked.folder):
-        if asked.only and name not in asked.only:
+    for name, homes in _sets(options.folder):
+        if options.only and name not in options.only:
             continue
-        chosen = homes[: asked.homes]
-        figures = [figure for home in chosen for figure in _measured(home, asked.half, shelf)]
+        chosen = homes[: options.homes]
+        figures = [figure for home in chosen for figure in _measured(home, options.half, shelf)]
         if not figures:
             continue
-        kept[name] = {figure.id: figure.ours for figure in figures}
+        figures_by_set[name] = {figure.id: figure.ours for figure in figures}
         _print(name, figures, before.get(name, {}))
-    if asked.keep:
-        asked.keep.write_text(json.dumps(kept), encoding="utf-8")
+    if options.keep:
+        options.keep.write_text(json.dumps(figures_by_set), encoding="utf-8")
     return 0
 
 
@@ -203,8 +203,8 @@ def _homes(folder: Path) -> list[Home]:
     by_session = any("evidence_sessions" in question for question in questions)
     homes = []
     for name in dict.fromkeys(note["home"] for note in notes):
-        own = [note for note in notes if note["home"] == name]
-        texts = _sittings(own) if by_session else _turns(own)
+        notes_of_home = [note for note in notes if note["home"] == name]
+        texts = _sittings(notes_of_home) if by_session else _turns(notes_of_home)
         days = {text.key: text.day for text in texts}
         home = Home(name, texts, [])
         for question in questions:
@@ -278,9 +278,9 @@ def _is_chosen(question: Asked, half: str | None) -> bool:
 
 
 def _measured(home: Home, half: str | None, shelf: Shelf | None) -> Iterator[Figure]:
-    questions = sorted(home.questions, key=lambda asked: (asked.day, asked.without))
-    left = list(home.texts)
-    there: set[str] = set()
+    questions = sorted(home.questions, key=lambda pending: (pending.day, pending.without))
+    later_texts = list(home.texts)
+    known_keys: set[str] = set()
     with TemporaryDirectory(prefix="memoranda-needs-") as scratch:
         pipeline = ByWords if shelf is None else Ours
         ours = pipeline(Place(Path(scratch), shelf))
@@ -288,23 +288,23 @@ def _measured(home: Home, half: str | None, shelf: Shelf | None) -> Iterator[Fig
         alone = None if shelf is None else ModelAlone(shelf)
         for number, question in enumerate(questions):
             asked_later = {later.without for later in questions[number:]}
-            new = [text for text in left if _is_there(text, question, asked_later)]
+            new = [text for text in later_texts if _is_there(text, question, asked_later)]
             if new:
                 ours.load(new)
                 control.load(new)
                 if alone is not None:
                     alone.load(new)
-                there |= {text.key for text in new}
-                left = [text for text in left if text.key not in there]
-            evidence = question.evidence & there
+                known_keys |= {text.key for text in new}
+                later_texts = [text for text in later_texts if text.key not in known_keys]
+            evidence = question.evidence & known_keys
             if not evidence or not _is_chosen(question, half):
                 continue
             begin = time.process_time()
-            found = ours.find(question.text, PAGE)
+            our_keys = ours.find(question.text, PAGE)
             took = (time.process_time() - begin) * 1000
             plain = control.find(question.text, PAGE)
             near = [] if alone is None else alone.find(question.text, PAGE)
-            figures = [_recall(keys, evidence) for keys in (found, plain, near)]
+            figures = [_recall(keys, evidence) for keys in (our_keys, plain, near)]
             yield Figure(question.id, figures[0], figures[1], took, figures[2])
         ours.close()
         control.close()
@@ -317,8 +317,8 @@ def _is_there(text: Text, question: Asked, asked_later: set[str]) -> bool:
     return has_come and text.key not in asked_later
 
 
-def _recall(found: Sequence[str], evidence: frozenset[str]) -> float:
-    return len(evidence & set(found[:PAGE])) / len(evidence)
+def _recall(keys: Sequence[str], evidence: frozenset[str]) -> float:
+    return len(evidence & set(keys[:PAGE])) / len(evidence)
 
 
 def _print(name: str, figures: Sequence[Figure], before: dict[str, float]) -> None:

@@ -56,7 +56,7 @@ def environment() -> dict[str, str]:
 
 def run(command: list[str]) -> str:
     """What a command prints. Raises RuntimeError with its last words when it fails."""
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         capture_output=True,
         text=True,
@@ -64,9 +64,9 @@ def run(command: list[str]) -> str:
         timeout=SECONDS,
         stdin=subprocess.DEVNULL,
     )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command[3:5])} failed: {done.stderr.strip()}")
-    return done.stdout
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command[3:5])} failed: {process.stderr.strip()}")
+    return process.stdout
 
 
 @contextmanager
@@ -167,13 +167,13 @@ def command_line(ground: Ground) -> list[Row]:
         ).id
     read = [*MEMORY, "read", identity, "--home", str(home)]
     search = [*MEMORY, "search", "heron", "--home", str(home)]
-    for each in (read, search, BARE_CLICK):
-        run(each)
+    for command in (read, search, BARE_CLICK):
+        run(command)
     times = interleaved(
-        20, *(partial(_process_ms, each) for each in (read, BARE_CLICK, search, BARE_CLICK))
+        20, *(partial(_process_ms, command) for command in (read, BARE_CLICK, search, BARE_CLICK))
     )
-    told = run([sys.executable, "-c", _IMPORTED, "read", identity, "--home", str(home)])
-    heavy = [name for name in HEAVY if name in told.splitlines()[-1].split()]
+    imports = run([sys.executable, "-c", _IMPORTED, "read", identity, "--home", str(home)])
+    heavy = [name for name in HEAVY if name in imports.splitlines()[-1].split()]
     return [
         Row(
             "`memory read ID`, the process",
@@ -199,13 +199,13 @@ _IMPORTED = "import sys; from memoranda.cli import main; main(); print(*sys.modu
 
 def _process_ms(command: list[str]) -> float:
     """How long a process takes from its start to its end; its output goes nowhere."""
-    given = {
+    pipes = {
         "stdin": subprocess.DEVNULL,
         "stdout": subprocess.DEVNULL,
         "stderr": subprocess.DEVNULL,
     }
     begin = time.perf_counter()
-    process = subprocess.Popen(command, env=environment(), **given)
+    process = subprocess.Popen(command, env=environment(), **pipes)
     with _ended_in_time(process):
         # Without its timeout, which would look only every 50 ms
         status = process.wait()
@@ -218,8 +218,8 @@ def _process_ms(command: list[str]) -> float:
 def start(ground: Ground) -> list[Row]:
     """From the start of the process until `initialize` is answered."""
     served = [*MEMORY, "mcp", "--home", str(ground.home(ground.notes))]
-    for each in (served, BARE_SERVER):
-        _start_ms(each)
+    for command in (served, BARE_SERVER):
+        _start_ms(command)
     times = interleaved(9, partial(_start_ms, served), partial(_start_ms, BARE_SERVER))
     return [
         Row(
@@ -250,8 +250,8 @@ def daemon(ground: Ground) -> list[Row]:
     command = [*MEMORY, "mcp", "--home", str(home)]
     call = {"name": "read_note", "arguments": {"identifier": "nothing of that name"}}
     with ExitStack() as ends:
-        own = [ends.enter_context(Server(command)) for _ in range(2)]
-        own_ms = [each.listed().processor_ms() for each in own]
+        own_servers = [ends.enter_context(Server(command)) for _ in range(2)]
+        own_ms = [server.listed().processor_ms() for server in own_servers]
         ends.enter_context(_daemon(home))
         clients = [ends.enter_context(Server(command)) for _ in range(CLIENTS)]
         client_ms = [client.listed().processor_ms() for client in clients]
@@ -259,12 +259,14 @@ def daemon(ground: Ground) -> list[Row]:
             ends.enter_context(Server([sys.executable, "-I", "-S", "-c", _PLAIN]))
             for _ in range(CLIENTS)
         ]
-        for each in plain:
-            each.process.stdout.readline()
+        for bare in plain:
+            bare.process.stdout.readline()
         private = [
             sum(server.memory()["Private"] for server in servers) for servers in (clients, plain)
         ]
-        calls = interleaved(200, *(partial(_call_ms, each, call) for each in (clients[0], own[0])))
+        calls = interleaved(
+            200, *(partial(_call_ms, server, call) for server in (clients[0], own_servers[0]))
+        )
     return [
         Row(
             "`memory mcp` with a daemon, processor time until tools/list",
@@ -324,13 +326,13 @@ def resident(ground: Ground) -> list[Row]:
     home = ground.home(ground.notes)
     unindexed = ground.new_home(ground.notes)
     rows = []
-    found = [(_idle(home), _bare()) for _ in range(2)]
+    waiting = [(_idle(home), _bare()) for _ in range(2)]
     indexing = [(_idle(unindexed), _bare())]
-    for name, pairs in (("waiting", found), ("after indexing by itself", indexing)):
+    for name, pairs in (("waiting", waiting), ("after indexing by itself", indexing)):
         for kind in ("Rss", "Pss"):
             ours, bare = ([pair[side][kind] for pair in pairs] for side in (0, 1))
-            what = f"server {name}, {ground.notes:,} notes, {kind.upper()}"
-            rows.append(Row(what, "MB", ours, bare, "bare SDK server", Budget(above=SERVER_MB)))
+            label = f"server {name}, {ground.notes:,} notes, {kind.upper()}"
+            rows.append(Row(label, "MB", ours, bare, "bare SDK server", Budget(above=SERVER_MB)))
     return rows
 
 

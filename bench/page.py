@@ -116,21 +116,22 @@ def painted(page: Any) -> float:
 
 def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
     """By what was done, the milliseconds of each round."""
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     served = Served(home)
     try:
         with open_browser() as browser:
             page = browser.new_context(viewport={"width": 1200, "height": 800}).new_page()
             flying: set[Any] = set()
             page.on(
-                "request", lambda each: None if "/page/live" in each.url else flying.add(each.url)
+                "request",
+                lambda request: None if "/page/live" in request.url else flying.add(request.url),
             )
             for end in ("requestfinished", "requestfailed"):
-                page.on(end, lambda each: flying.discard(each.url))
+                page.on(end, lambda request: flying.discard(request.url))
             page.goto(served.way_in())
             page.wait_for_url("**/page")
             with open_session(home) as memory:
-                refs = [memory.list("", limit=1, offset=each * 37)[0][0] for each in range(rounds)]
+                refs = [memory.list("", limit=1, offset=turn * 37)[0][0] for turn in range(rounds)]
             for name, path in _PAGES.items():
                 for number in range(rounds):
                     ref = refs[number].id if path.endswith("=") else ""
@@ -138,15 +139,15 @@ def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
                     used = served.processor_ms()
                     used_by_browser = browser_ms()
                     page.goto(served.url + path + ref, wait_until="load")
-                    found.setdefault(f"first paint, {name}", []).append(painted(page))
-                    found.setdefault(f"  server, {name}", []).append(served.processor_ms() - used)
-                    found.setdefault(f"  browser, {name}", []).append(
+                    times.setdefault(f"first paint, {name}", []).append(painted(page))
+                    times.setdefault(f"  server, {name}", []).append(served.processor_ms() - used)
+                    times.setdefault(f"  browser, {name}", []).append(
                         browser_ms() - used_by_browser
                     )
                     while flying and time.perf_counter() - begin < LONGEST:
                         page.wait_for_timeout(10)
                     flying.clear()
-                    found.setdefault(f"  all of it, {name}", []).append(
+                    times.setdefault(f"  all of it, {name}", []).append(
                         (time.perf_counter() - begin) * 1000
                     )
             page.goto(f"{served.url}/page/search")
@@ -157,14 +158,14 @@ def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
                 "garden",
                 "memory of summer",
             ]
-            words += [rare_word(each * 31 % notes) for each in range(rounds)]
-            for each in words:
+            words += [rare_word(turn * 31 % notes) for turn in range(rounds)]
+            for word in words:
                 used = served.processor_ms()
-                found.setdefault("search, key to hits", []).append(page.evaluate(_SEARCH, each))
-                found.setdefault("  server, search", []).append(served.processor_ms() - used)
+                times.setdefault("search, key to hits", []).append(page.evaluate(_SEARCH, word))
+                times.setdefault("  server, search", []).append(served.processor_ms() - used)
     finally:
         served.close()
-    return found
+    return times
 
 
 def budget_of(name: str) -> float:
@@ -180,23 +181,23 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--home", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="memoranda-page-") as folder:
-        home = given.home or Path(folder) / "home"
+        home = options.home or Path(folder) / "home"
         begin = time.perf_counter()
         if not home.exists():
-            furnish(home, given.notes)
-        made = time.perf_counter() - begin
-        found = measure(home, given.notes, given.rounds) if given.rounds else {}
+            furnish(home, options.notes)
+        seconds_to_furnish = time.perf_counter() - begin
+        times = measure(home, options.notes, options.rounds) if options.rounds else {}
     rows = {
-        name: {"median_ms": round(median(each), 1), "worst_ms": round(max(each), 1)}
-        for name, each in found.items()
+        name: {"median_ms": round(median(values), 1), "worst_ms": round(max(values), 1)}
+        for name, values in times.items()
     }
     late = [name for name, row in rows.items() if row["median_ms"] > budget_of(name)]
-    if given.json:
-        print(json.dumps({"notes": given.notes, "rows": rows, "late": late}))
+    if options.json:
+        print(json.dumps({"notes": options.notes, "rows": rows, "late": late}))
         return int(bool(late))
-    print(f"{given.notes:,} notes (made and indexed in {made:.0f} s)")
+    print(f"{options.notes:,} notes (made and indexed in {seconds_to_furnish:.0f} s)")
     for name, row in rows.items():
         remark = f"  over {budget_of(name):.0f} ms" if name in late else ""
         print(f"{name:40} {row['median_ms']:8.1f} ms  worst {row['worst_ms']:8.1f} ms{remark}")

@@ -77,7 +77,7 @@ class Server:
 class Figure:
     """One figure of a server."""
 
-    what: str
+    label: str
     unit: str
     value: float
 
@@ -153,21 +153,21 @@ def measured(server: Server, work: Work, notes: int) -> list[Figure]:
                 Figure("start, processor", "ms", _processor_ms(client)),
             ]
             figures += _of_calls(client, "store a note", [work.store(n) for n in range(notes)])
-            asked = [n * notes // _LOOKED_UP for n in range(_LOOKED_UP)]
-            figures += _of_calls(client, "find a rare word", list(map(work.search, asked)))
-            figures += _of_calls(client, "read a note", list(map(work.read, asked)))
+            numbers = [n * notes // _LOOKED_UP for n in range(_LOOKED_UP)]
+            figures += _of_calls(client, "find a rare word", list(map(work.search, numbers)))
+            figures += _of_calls(client, "read a note", list(map(work.read, numbers)))
             figures.append(Figure("memory", "MB", _resident_mb(client)))
             return figures
         finally:
             client.close()
 
 
-def _of_calls(client: Client, what: str, calls: Sequence[Call]) -> list[Figure]:
+def _of_calls(client: Client, name: str, calls: Sequence[Call]) -> list[Figure]:
     """The median time of calls, and the processor time that one took on average."""
     before = _processor_ms(client)
     times = [client.milliseconds(call) for call in calls]
     spent = (_processor_ms(client) - before) / len(calls)
-    return [Figure(what, "ms", median(times)), Figure(f"{what}, processor", "ms", spent)]
+    return [Figure(name, "ms", median(times)), Figure(f"{name}, processor", "ms", spent)]
 
 
 def _processor_ms(client: Client) -> float:
@@ -187,10 +187,11 @@ def _resident_mb(client: Client) -> float:
 def table(peer: str, rows: Sequence[tuple[Figure, Figure]]) -> str:
     """Ours and the peer's, and how many times ours the peer's is."""
     lines = [f"| beside {peer} | {OURS} | {peer} | times |", "|---|---|---|---|"]
-    for own, other in rows:
-        times = f"{other.value / own.value:.1f}" if own.value else ""
+    for own_figure, peer_figure in rows:
+        times = f"{peer_figure.value / own_figure.value:.1f}" if own_figure.value else ""
         lines.append(
-            f"| {own.what} | {own.value:.1f} {own.unit} | {other.value:.1f} {other.unit} | {times} |"
+            f"| {own_figure.label} | {own_figure.value:.1f} {own_figure.unit} "
+            f"| {peer_figure.value:.1f} {peer_figure.unit} | {times} |"
         )
     return "\n".join(lines)
 
@@ -203,9 +204,9 @@ def drawn(tables: dict[str, list[tuple[Figure, Figure]]]) -> str:
         parts.append(_text(8, top, f"{OURS} beside {peer}", weight="bold"))
         top += 10
         for pair in rows:
-            if pair[0].what.endswith("processor"):
+            if pair[0].label.endswith("processor"):
                 continue
-            parts.append(_text(_LABEL - 8, top + _BAR + 3, pair[0].what, anchor="end"))
+            parts.append(_text(_LABEL - 8, top + _BAR + 3, pair[0].label, anchor="end"))
             longest = max(figure.value for figure in pair)
             for figure, colour in zip(pair, _COLOURS, strict=True):
                 width = (_WIDTH - _LABEL - 80) * figure.value / longest
@@ -250,8 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         start = ["node", program] if program.endswith(".js") else [program]
         peer = Server(name, [*start, *more], _places)
-        own = measured(ours(preset), work, options.notes)
-        tables[name] = list(zip(own, measured(peer, work, options.notes), strict=True))
+        own_figures = measured(ours(preset), work, options.notes)
+        tables[name] = list(zip(own_figures, measured(peer, work, options.notes), strict=True))
         print(table(name, tables[name]), end="\n\n", flush=True)
     if options.svg is not None:
         options.svg.write_text(drawn(tables), encoding="utf-8")

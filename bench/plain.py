@@ -114,14 +114,14 @@ def open_node(lines: Path, name: str) -> tuple[list[Any], list[Any]]:
 def search_nodes(lines: Path, text: str) -> tuple[list[Any], list[Any]]:
     """Entities that hold the text anywhere, and the relations that touch them."""
     entities, relations = graph(lines)
-    found = [
+    matching = [
         row
         for row in entities
         if text in row["name"].lower()
         or text in row["entityType"].lower()
-        or any(text in each.lower() for each in row["observations"])
+        or any(text in observation.lower() for observation in row["observations"])
     ]
-    return found, _touching(relations, {row["name"] for row in found})
+    return matching, _touching(relations, {row["name"] for row in matching})
 
 
 def create_entity(lines: Path, entity: dict[str, Any]) -> None:
@@ -145,10 +145,10 @@ def write_entries(file: Path, values: dict[str, str]) -> None:
 def recall(file: Path, key: str) -> str:
     """The value of a key, counted: the whole file read, and written again without any sync."""
     entries = json.loads(file.read_text())
-    (found,) = (entry for entry in entries if entry["key"] == key)
-    found["access_count"] += 1
+    (entry_of_key,) = (entry for entry in entries if entry["key"] == key)
+    entry_of_key["access_count"] += 1
     file.write_text(json.dumps(entries, indent=2))
-    return found["value"]
+    return entry_of_key["value"]
 
 
 def _touching(relations: list[Any], names: set[str]) -> list[Any]:

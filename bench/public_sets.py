@@ -95,7 +95,7 @@ def found_in(folder: Path) -> list[Collection]:
         add(
             "Cranfield, titles",
             "ndcg",
-            lambda: (known_items(one, by_title=True) for one in _cranfield(place)),
+            lambda: (known_items(home, by_title=True) for home in _cranfield(place)),
         )
     if (abstracts := folder / "Information-Retrieval-on-CISI").is_dir():
         add("CISI", "ndcg", lambda: _cisi(abstracts))
@@ -103,7 +103,7 @@ def found_in(folder: Path) -> list[Collection]:
         add(
             "CISI, titles",
             "ndcg",
-            lambda: (known_items(one, by_title=True) for one in _cisi(abstracts)),
+            lambda: (known_items(home, by_title=True) for home in _cisi(abstracts)),
         )
     for name, path in (
         ("XQuAD en", "xquad/xquad.en.json"),
@@ -121,11 +121,11 @@ def found_in(folder: Path) -> list[Collection]:
 
 def keywords(home: Home) -> Home:
     """The same home, asked for the informative words of each question, without a question mark."""
-    asked = [
+    questions = [
         Question(question.id, " ".join(words(question.text)), *_rest(question))
         for question in home.questions
     ]
-    return Home(home.name, home.texts, asked)
+    return Home(home.name, home.texts, questions)
 
 
 def known_items(home: Home, by_title: bool = False) -> Home:
@@ -133,25 +133,34 @@ def known_items(home: Home, by_title: bool = False) -> Home:
     title.
     """
     chance = Random(15)
-    asked = []
-    for one in chance.sample(home.texts, min(len(home.texts), _KNOWN_ITEMS)):
+    questions = []
+    for text_of_home in chance.sample(home.texts, min(len(home.texts), _KNOWN_ITEMS)):
         if by_title:
-            told = [one.title.rpartition(" ")[0]]
+            sentences = [text_of_home.title.rpartition(" ")[0]]
         else:
-            told = re.split(r"(?<=[.!?])\s|\n|: ", one.spoken)
+            sentences = re.split(r"(?<=[.!?])\s|\n|: ", text_of_home.spoken)
         possible = [
             some
-            for each in told
-            if len(some := [word for word in words(each) if word.isalpha()]) > 1
+            for sentence in sentences
+            if len(some := [word for word in words(sentence) if word.isalpha()]) > 1
         ]
         if possible:
             text = " ".join(chance.sample(chance.choice(possible), 2))
-            asked.append(Question(f"{one.key}-item", text, "", "all", (one.key,), (one.key,)))
-    return Home(home.name, home.texts, asked)
+            questions.append(
+                Question(
+                    f"{text_of_home.key}-item",
+                    text,
+                    "",
+                    "all",
+                    (text_of_home.key,),
+                    (text_of_home.key,),
+                )
+            )
+    return Home(home.name, home.texts, questions)
 
 
-def _rest(one: Question) -> tuple[str, int | str, tuple[str, ...], tuple[str, ...]]:
-    return one.answer, one.category, one.evidence, one.sessions
+def _rest(question: Question) -> tuple[str, int | str, tuple[str, ...], tuple[str, ...]]:
+    return question.answer, question.category, question.evidence, question.sessions
 
 
 def _chats(files: list[Path]) -> Iterator[Home]:
@@ -164,22 +173,26 @@ def _chats(files: list[Path]) -> Iterator[Home]:
             content = [
                 {"sample_id": file.stem, "conversation": _as_locomo(content), "qa": content["qa"]}
             ]
-        for one in from_locomo(content, file.stem):
+        for conversation in from_locomo(content, file.stem):
             yield Home(
-                one.id,
-                one.turns,
-                [question for question in one.questions if question.category in (1, 2, 3, 4)],
+                conversation.id,
+                conversation.turns,
+                [
+                    question
+                    for question in conversation.questions
+                    if question.category in (1, 2, 3, 4)
+                ],
             )
 
 
 def _as_locomo(raw: dict) -> dict:
-    found = {key: value for key, value in raw.items() if not key.endswith("_date_time")}
+    locomo = {key: value for key, value in raw.items() if not key.endswith("_date_time")}
     for key, value in raw.items():
         if re.fullmatch(r"session_\d+", key):
-            found[key] = [{**turn, "text": turn.get("clean_text")} for turn in value]
+            locomo[key] = [{**turn, "text": turn.get("clean_text")} for turn in value]
             moment = datetime.strptime(raw[f"{key}_date_time"].strip(), "%d.%m.%Y, %H:%M:%S")
-            found[f"{key}_date_time"] = f"{moment:%I:%M %p on %d %B, %Y}"
-    return found
+            locomo[f"{key}_date_time"] = f"{moment:%I:%M %p on %d %B, %Y}"
+    return locomo
 
 
 def _daily(files: list[Path]) -> Iterator[Home]:
@@ -188,27 +201,29 @@ def _daily(files: list[Path]) -> Iterator[Home]:
         for load in json.loads(file.read_text(encoding="utf-8")):
             name = f"{file.stem}/{load['tid']}"
             texts = []
-            for each in load["message_list"]:
-                day = _DAY.search(each["time"])
+            for entry in load["message_list"]:
+                day = _DAY.search(entry["time"])
                 moment = datetime(*map(int, day.groups())) if day else None  # type: ignore[arg-type]
                 texts.append(
                     Text(
-                        f"{name}/{each['mid']}",
-                        each["message"],
-                        f"Message {each['mid']:03}",
+                        f"{name}/{entry['mid']}",
+                        entry["message"],
+                        f"Message {entry['mid']:03}",
                         moment,
                     )
                 )
-            asked = []
-            for each in load["question_list"]:
-                evidence = tuple(f"{name}/{step}" for step in dict.fromkeys(each["target_step_id"]))
+            questions = []
+            for entry in load["question_list"]:
+                evidence = tuple(
+                    f"{name}/{step}" for step in dict.fromkeys(entry["target_step_id"])
+                )
                 kind = file.stem.partition("_")[2].partition("_")[0]
-                asked.append(
+                questions.append(
                     Question(
-                        f"{name}-q{each['qid']}", each["question"], "", kind, evidence, evidence
+                        f"{name}-q{entry['qid']}", entry["question"], "", kind, evidence, evidence
                     )
                 )
-            yield Home(name, texts, [each for each in asked if each.evidence])
+            yield Home(name, texts, [question for question in questions if question.evidence])
 
 
 def _cranfield(folder: Path) -> Iterator[Home]:
@@ -219,24 +234,26 @@ def _cranfield(folder: Path) -> Iterator[Home]:
     ):
         if body.strip():
             texts.append(Text(number, _flat(body), f"{_flat(title)[:100]} {number}"))
-    known = {one.key for one in texts}
+    known_keys = {text_of_set.key for text_of_set in texts}
     relevant: dict[int, list[str]] = {}
     for line in (folder / "cranqrel.trec.txt").read_text(encoding="utf-8").splitlines():
-        if len(parts := line.split()) == 4 and parts[3] != "0" and parts[2] in known:
+        if len(parts := line.split()) == 4 and parts[3] != "0" and parts[2] in known_keys:
             relevant.setdefault(int(parts[0]), []).append(parts[2])
     queries = (folder / "cran.qry.xml").read_text(encoding="utf-8")
-    asked = []
+    questions = []
     # Judged by their order
     for at, text in enumerate(re.findall(r"<title>(.*?)</title>", queries, re.S), 1):
-        wanted = tuple(relevant.get(at, ()))
-        if wanted:
-            asked.append(Question(f"cranfield-q{at}", _flat(text), "", "all", wanted, wanted))
-    yield Home("cranfield", texts, asked)
+        evidence = tuple(relevant.get(at, ()))
+        if evidence:
+            questions.append(
+                Question(f"cranfield-q{at}", _flat(text), "", "all", evidence, evidence)
+            )
+    yield Home("cranfield", texts, questions)
 
 
 def _cisi(folder: Path) -> Iterator[Home]:
     texts = []
-    asked = []
+    questions = []
     for number, title, body in re.findall(
         r"^\.I (\d+)\n\.T\s*?\n(.*?)\n\.A.*?^\.W\s*?\n(.*?)(?=^\.X|^\.I |\Z)",
         (folder / "CISI.ALL").read_text("utf-8", "replace"),
@@ -245,45 +262,49 @@ def _cisi(folder: Path) -> Iterator[Home]:
         texts.append(
             Text(number, f"# {_flat(title)}\n\n{_flat(body)}", f"{_flat(title)[:100]} {number}")
         )
-    known = {one.key for one in texts}
+    known_keys = {text_of_set.key for text_of_set in texts}
     relevant: dict[str, list[str]] = {}
     for line in (folder / "CISI.REL").read_text("utf-8").splitlines():
         query, document, *_ = line.split()
-        if document in known:
+        if document in known_keys:
             relevant.setdefault(query, []).append(document)
     queries = (folder / "CISI.QRY").read_text("utf-8", "replace")
     for number, text in re.findall(
         r"^\.I (\d+)\n.*?^\.W\s*?\n(.*?)(?=^\.[A-Z]|\Z)", queries, re.S | re.M
     ):
-        wanted = tuple(relevant.get(number, ()))
-        if wanted:
-            asked.append(Question(f"cisi-q{number}", _flat(text), "", "all", wanted, wanted))
-    yield Home("cisi", texts, asked)
+        evidence = tuple(relevant.get(number, ()))
+        if evidence:
+            questions.append(
+                Question(f"cisi-q{number}", _flat(text), "", "all", evidence, evidence)
+            )
+    yield Home("cisi", texts, questions)
 
 
 def _paragraphs(name: str, file: Path) -> Iterator[Home]:
     """A set in SQuAD's form: which paragraph answers the question?"""
     texts = []
-    asked = []
+    questions = []
     for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
         for paragraph in article["paragraphs"]:
             key = f"paragraph {len(texts) + 1}"
             texts.append(Text(key, paragraph["context"], key.capitalize()))
-            for each in paragraph["qas"]:
-                asked.append(Question(str(each["id"]), each["question"], "", "all", (key,), (key,)))
-    yield Home(name, texts, asked)
+            for question in paragraph["qas"]:
+                questions.append(
+                    Question(str(question["id"]), question["question"], "", "all", (key,), (key,))
+                )
+    yield Home(name, texts, questions)
 
 
 def _preferences(files: list[Path]) -> Iterator[Home]:
     """All preferences in one home: which one does a request call for that does not name it?"""
     texts = []
-    asked = []
+    questions = []
     for file in files:
         for number, stated in enumerate(json.loads(file.read_text(encoding="utf-8")), 1):
             key = f"{file.stem}-{number}"
             texts.append(Text(key, stated["preference"], f"Memory {len(texts) + 1}"))
-            asked.append(Question(key, stated["question"], "", "all", (key,), (key,)))
-    yield Home("preferences", texts, asked)
+            questions.append(Question(key, stated["question"], "", "all", (key,), (key,)))
+    yield Home("preferences", texts, questions)
 
 
 def _flat(text: str) -> str:

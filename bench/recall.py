@@ -23,9 +23,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-for each in (HERE, HERE.parent / "src"):
-    if str(each) not in sys.path:
-        sys.path.insert(0, str(each))
+for source_folder in (HERE, HERE.parent / "src"):
+    if str(source_folder) not in sys.path:
+        sys.path.insert(0, str(source_folder))
 
 import haystacks  # noqa: E402
 import scorer  # noqa: E402
@@ -77,7 +77,7 @@ class Bench:
     of a context.
     """
 
-    every: list[Conversation]
+    conversations: list[Conversation]
     whole: bool
     tokens: int
     prompt: str
@@ -86,23 +86,31 @@ class Bench:
     rates: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        turns = [turn for one in self.every for turn in one.turns]
+        turns = [turn for conversation in self.conversations for turn in conversation.turns]
         self.spoken = {turn.key: turn.spoken for turn in turns}
         self.sessions = {turn.key: turn.session for turn in turns}
         self.sessions |= {turn.session: turn.session for turn in turns}
         kinds = list(
-            dict.fromkeys(question.category for one in self.every for question in one.questions)
+            dict.fromkeys(
+                question.category
+                for conversation in self.conversations
+                for question in conversation.questions
+            )
         )
-        named = [kind for kind in kinds if isinstance(kind, str)]
+        categories = [kind for kind in kinds if isinstance(kind, str)]
         self.groups: dict[str, tuple[int | str, ...]] = (
-            dict(_LOCOMO) if len(named) < len(kinds) else {}
+            dict(_LOCOMO) if len(categories) < len(kinds) else {}
         )
-        if named:
-            self.groups |= {"all": tuple(named), **{kind: (kind,) for kind in named}}
+        if categories:
+            self.groups |= {"all": tuple(categories), **{kind: (kind,) for kind in categories}}
 
     def texts(self, some: Sequence[Conversation]) -> list[Kept]:
         """What the pipelines hold of these conversations."""
-        return [text for one in some for text in (one.sittings if self.whole else one.turns)]
+        return [
+            text
+            for conversation in some
+            for text in (conversation.sittings if self.whole else conversation.turns)
+        ]
 
     def figures(self, answers: Sequence[Answer]) -> dict[str, float | None]:
         return measures(answers, self.sessions, self.tokens, whole=self.whole)
@@ -110,30 +118,34 @@ class Bench:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    asked = _arguments(arguments)
+    options = _arguments(arguments)
     try:
-        every = haystacks.read(asked.sets)
+        conversations = haystacks.read(options.sets)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
-    every = [one for one in every if not asked.conversations or one.id in asked.conversations]
-    for one in every:
-        one.questions = one.questions[:: asked.sample]
-    weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(asked.without, 0.0))
+    conversations = [
+        conversation
+        for conversation in conversations
+        if not options.conversations or conversation.id in options.conversations
+    ]
+    for conversation in conversations:
+        conversation.questions = conversation.questions[:: options.sample]
+    weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(options.without, 0.0))
     shelf, trouble = _shelf()
-    prompt = (PROMPT * (asked.prompt // len(PROMPT) + 1))[: asked.prompt] + "\n" * bool(
-        asked.prompt
+    prompt = (PROMPT * (options.prompt // len(PROMPT) + 1))[: options.prompt] + "\n" * bool(
+        options.prompt
     )
-    bench = Bench(every, asked.notes == "session", asked.tokens, prompt, shelf, trouble)
-    runs = list(_runs(bench, asked))
-    if asked.sessions:
-        asked.sessions.write_text("".join(_log(runs, bench)), encoding="utf-8")
-    if asked.json:
+    bench = Bench(conversations, options.notes == "session", options.tokens, prompt, shelf, trouble)
+    runs = list(_runs(bench, options))
+    if options.sessions:
+        options.sessions.write_text("".join(_log(runs, bench)), encoding="utf-8")
+    if options.json:
         for line in _lines(runs, bench):
             print(json.dumps(line))
     else:
         _report(runs, bench)
-    print("\n".join(_remarks(bench)), file=sys.stderr if asked.json else sys.stdout)
+    print("\n".join(_remarks(bench)), file=sys.stderr if options.json else sys.stdout)
     return 0
 
 
@@ -192,22 +204,26 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _runs(bench: Bench, asked: argparse.Namespace) -> Iterator[Run]:
+def _runs(bench: Bench, options: argparse.Namespace) -> Iterator[Run]:
     loaded = 0
     loading = 0.0
     embedded = 0
     embedding = 0.0
     # A haystack stays alone
-    together = [one for one in bench.every if one.asked is None]
-    for name in possible(asked.only, bench.shelf):
+    together = [candidate for candidate in bench.conversations if candidate.asked_at is None]
+    for name in possible(options.only, bench.shelf):
         scopes: list[tuple[str, str | None, list[Conversation]]] = []
-        if asked.scope != "pooled":
-            scopes += [("conversation", one.id, [one]) for one in bench.every if one.questions]
-        if asked.scope != "conversation" and together:
+        if options.scope != "pooled":
+            scopes += [
+                ("conversation", candidate.id, [candidate])
+                for candidate in bench.conversations
+                if candidate.questions
+            ]
+        if options.scope != "conversation" and together:
             scopes.append(("pooled", None, together))
         for scope, conversation, some in scopes:
             with tempfile.TemporaryDirectory(prefix="memoranda-recall-") as folder:
-                pipeline = PIPELINES[name](Place(Path(folder), bench.shelf, some[0].asked))
+                pipeline = PIPELINES[name](Place(Path(folder), bench.shelf, some[0].asked_at))
                 texts = bench.texts(some)
                 pipeline.load(texts)
                 if isinstance(pipeline, ByWords):
@@ -215,7 +231,11 @@ def _runs(bench: Bench, asked: argparse.Namespace) -> Iterator[Run]:
                     loading = loading + pipeline.loading
                     embedded = embedded + pipeline.embedded
                     embedding = embedding + pipeline.embedding
-                questions = [question for one in some for question in one.questions]
+                questions = [
+                    question
+                    for asked_conversation in some
+                    for question in asked_conversation.questions
+                ]
                 answers = ask(pipeline, questions, bench.prompt, bench.tokens, bench.spoken)
                 pipeline.close()
             yield Run(scope, conversation, pipeline.name, answers)
@@ -231,16 +251,16 @@ def _of(answers: Sequence[Answer], categories: Sequence[int | str]) -> list[Answ
 
 def _together(runs: Sequence[Run], scope: str) -> dict[str, list[Answer]]:
     """All answers of a scope by pipeline."""
-    found: dict[str, list[Answer]] = {}
+    answers: dict[str, list[Answer]] = {}
     for run in runs:
         if run.scope == scope:
-            found.setdefault(run.pipeline, []).extend(run.answers)
-    return found
+            answers.setdefault(run.pipeline, []).extend(run.answers)
+    return answers
 
 
 def _lines(runs: Sequence[Run], bench: Bench) -> Iterator[dict[str, object]]:
     """The objects of `--json`."""
-    kept = {"notes": "session"} if bench.whole else {}
+    about_notes = {"notes": "session"} if bench.whole else {}
     for scope in ("conversation", "pooled"):
         for name, answers in _together(runs, scope).items():
             for group, categories in bench.groups.items():
@@ -251,15 +271,15 @@ def _lines(runs: Sequence[Run], bench: Bench) -> Iterator[dict[str, object]]:
                         "categories": group,
                         "pipeline": name,
                         "questions": len(some),
-                        **kept,
+                        **about_notes,
                         **bench.figures(some),
                     }
 
 
 def _report(runs: Sequence[Run], bench: Bench) -> None:
-    questions = sum(len(one.questions) for one in bench.every)
-    turns = sum(len(one.turns) for one in bench.every)
-    print(f"{len(bench.every)} conversations, {turns:,} turns, {questions:,} questions")
+    questions = sum(len(conversation.questions) for conversation in bench.conversations)
+    turns = sum(len(conversation.turns) for conversation in bench.conversations)
+    print(f"{len(bench.conversations)} conversations, {turns:,} turns, {questions:,} questions")
     if bench.whole:
         print(
             "Each session is one note: hit, all, MRR and nDCG are of sessions, evidence is still whole turns."
@@ -307,13 +327,15 @@ def _head(bench: Bench) -> str:
 
 
 def _row(label: str, name: str, answers: Sequence[Answer], bench: Bench) -> str:
-    found = bench.figures(answers)
-    numbers = "".join(_percent(found[each], 11) for each in SHOWN)
+    figures = bench.figures(answers)
+    numbers = "".join(_percent(figures[figure_name], 11) for figure_name in SHOWN)
     if bench.tokens:
-        evidence = _percent(found.get(f"evidence@{bench.tokens}"), 14)
+        evidence = _percent(figures.get(f"evidence@{bench.tokens}"), 14)
     else:
         evidence = ""
-    return f"{label:<26}{name:<32}{len(answers):>6}{numbers}{evidence}{found['ms_per_query']:>8.2f}"
+    return (
+        f"{label:<26}{name:<32}{len(answers):>6}{numbers}{evidence}{figures['ms_per_query']:>8.2f}"
+    )
 
 
 def _percent(value: float | None, width: int) -> str:
@@ -336,17 +358,17 @@ def _remarks(bench: Bench) -> Iterator[str]:
     if bench.prompt:
         yield f"{len(bench.prompt) - 1:,} characters of prompt stood before each question."
     yield RULES
-    yield f"Left out: {sum(one.dropped for one in bench.every)} questions."
+    yield f"Left out: {sum(conversation.dropped for conversation in bench.conversations)} questions."
 
 
 def _log(runs: Sequence[Run], bench: Bench) -> Iterator[str]:
     """Our ranking, each conversation by itself, for LongMemEval's scorer."""
     ours = next((run.pipeline for run in runs if run.pipeline.startswith(ByWords.name)), None)
-    asked = {one.id: one for one in bench.every}
+    conversations = {conversation.id: conversation for conversation in bench.conversations}
     for run in runs:
         if run.conversation is not None and run.pipeline == ours:
             yield from scorer.lines(
-                asked[run.conversation], run.answers, bench.sessions, turns=not bench.whole
+                conversations[run.conversation], run.answers, bench.sessions, turns=not bench.whole
             )
 
 

@@ -85,11 +85,11 @@ def drawn(columns: Sequence[str], groups: Sequence[Group]) -> str:
 
 def _legend(columns: Sequence[str]) -> str:
     parts = []
-    left = _LABEL
+    x = _LABEL
     for name, colour in zip(columns, _COLOURS, strict=False):
-        parts.append(f'<rect x="{left}" y="12" width="10" height="10" fill="{colour}"/>')
-        parts.append(_text(left + 15, 21, name))
-        left += 30 + 7 * len(name)
+        parts.append(f'<rect x="{x}" y="12" width="10" height="10" fill="{colour}"/>')
+        parts.append(_text(x + 15, 21, name))
+        x += 30 + 7 * len(name)
     return "\n".join(parts)
 
 
@@ -99,8 +99,10 @@ def _bar(top: float, value: float, colour: str) -> str:
     return rect + "\n" + _text(_LABEL + width + 4, top + 9, f"{value:.1f}")
 
 
-def _text(left: float, top: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{left:.1f}" y="{top:.1f}" text-anchor="{anchor}" fill="#222">{escape(text)}</text>'
+def _text(x: float, top: float, text: str, anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{top:.1f}" text-anchor="{anchor}" fill="#222">{escape(text)}</text>'
+    )
 
 
 if __name__ == "__main__":

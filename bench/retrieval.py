@@ -50,7 +50,7 @@ class Place:
 
     folder: Path
     shelf: Shelf | None = None
-    asked: datetime | None = None
+    asked_at: datetime | None = None
 
 
 class Pipeline(Protocol):
@@ -81,10 +81,10 @@ class ByWords:
             settings = replace(settings, semantic_model="off", semantic_endpoint=None)
         else:
             self.name = f"{self.name} + {self._shelf.name}"
-        if place.asked is None:
+        if place.asked_at is None:
             day = None
         else:
-            day = place.asked.replace(tzinfo=UTC)
+            day = place.asked_at.replace(tzinfo=UTC)
         clock = {} if day is None else {"clock": lambda: day}
         self._memory = open_session(place.folder, config=settings, **clock)
         self.known: dict[str, str] = {}
@@ -96,9 +96,9 @@ class ByWords:
         computing = time.process_time()
         for at in range(0, len(texts), at_once):
             some = texts[at : at + at_once]
-            notes = self._memory.write_many([one.draft() for one in some])
+            notes = self._memory.write_many([text.draft() for text in some])
             self.known.update(
-                zip((note.path for note in notes), (one.key for one in some), strict=True)
+                zip((note.path for note in notes), (text.key for text in some), strict=True)
             )
         self.loading += time.perf_counter() - begin
         self.computing += time.process_time() - computing
@@ -179,10 +179,10 @@ class PlainFts:
 
     def find(self, text: str, depth: int) -> list[str]:
         words = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(text)))
-        found = self._db.execute(
+        rows = self._db.execute(
             "select key from turn where turn match ? order by rank limit ?", (words, depth)
         )
-        return [key for (key,) in found]
+        return [key for (key,) in rows]
 
     def close(self) -> None:
         self._db.close()
@@ -202,7 +202,13 @@ class Grep:
     def find(self, text: str, depth: int) -> list[str]:
         words = set(_WORD.findall(text.lower()))
         counted = [(sum(word in body for word in words), key) for key, body in self._texts]
-        return [key for held, key in sorted(counted, key=lambda one: -one[0])[:depth] if held]
+        return [
+            key
+            for shared_words, key in sorted(counted, key=lambda counted_key: -counted_key[0])[
+                :depth
+            ]
+            if shared_words
+        ]
 
     def close(self) -> None:
         self._texts.clear()
@@ -234,7 +240,7 @@ class Answer:
     none."""
 
     question: Question
-    found: list[str]
+    keys: list[str]
     ms: float
     within: float | None = None
 
@@ -304,35 +310,36 @@ def measures(
     return means
 
 
-def ranked_sessions(found: Sequence[str], sessions: Mapping[str, str]) -> list[str]:
+def ranked_sessions(keys: Sequence[str], sessions: Mapping[str, str]) -> list[str]:
     """The sessions of these texts, each once, in their order."""
-    return list(dict.fromkeys(sessions[key] for key in found))
+    return list(dict.fromkeys(sessions[key] for key in keys))
 
 
-def gain(ranked: Sequence[str], wanted: Sequence[str], depth: int) -> float:
+def gain(ranked: Sequence[str], evidence: Sequence[str], depth: int) -> float:
     """nDCG: 1 when everything wanted stands first."""
-    there = set(wanted)
-    got = sum(1 / math.log2(at + 2) for at, key in enumerate(ranked[:depth]) if key in there)
-    best = sum(1 / math.log2(at + 2) for at in range(min(depth, len(there))))
+    wanted_keys = set(evidence)
+    got = sum(1 / math.log2(at + 2) for at, key in enumerate(ranked[:depth]) if key in wanted_keys)
+    best = sum(1 / math.log2(at + 2) for at in range(min(depth, len(wanted_keys))))
     return got / best
 
 
 def _measured(answer: Answer, sessions: Mapping[str, str], whole: bool) -> dict[str, float]:
     question = answer.question
-    found = answer.found
-    meant = set(question.sessions)
-    wanted = meant if whole else set(question.evidence)
-    first = next((at for at, key in enumerate(found, 1) if key in wanted), None)
-    seen = ranked_sessions(found, sessions)
-    shares = {depth: len(wanted & set(found[:depth])) / len(wanted) for depth in (5, 10, 20)}
+    keys = answer.keys
+    evidence_sessions = set(question.sessions)
+    evidence = evidence_sessions if whole else set(question.evidence)
+    first = next((at for at, key in enumerate(keys, 1) if key in evidence), None)
+    sessions_found = ranked_sessions(keys, sessions)
+    shares = {depth: len(evidence & set(keys[:depth])) / len(evidence) for depth in (5, 10, 20)}
     return {
         **{f"recall@{depth}": share for depth, share in shares.items()},
         "hit@10": float(shares[10] > 0),
         "all@10": float(shares[10] == 1),
         "mrr": 1 / first if first else 0.0,
-        "ndcg@10": gain(found, list(wanted), 10),
+        "ndcg@10": gain(keys, list(evidence), 10),
         **{
-            f"session_recall@{depth}": len(meant & set(seen[:depth])) / len(meant)
+            f"session_recall@{depth}": len(evidence_sessions & set(sessions_found[:depth]))
+            / len(evidence_sessions)
             for depth in (5, 10)
         },
     }

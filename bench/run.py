@@ -58,13 +58,13 @@ FIGURES: dict[str, Callable[[Ground], list[Row]]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what was asked for and print it."""
-    asked = _arguments(arguments)
-    names = asked.only or list(FIGURES)
+    options = _arguments(arguments)
+    names = options.only or list(FIGURES)
     compileall.compile_dir(HERE.parent / "src", quiet=1)
     rows: list[Row] = []
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
-        ground = Ground(Path(folder), asked.notes, large=asked.large)
+        ground = Ground(Path(folder), options.notes, large=options.large)
         sync = outside.disk_sync_ms(Path(folder))
         for name in (figure for figure in FIGURES if figure in names):
             begin = time.perf_counter()

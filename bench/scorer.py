@@ -33,7 +33,7 @@ def lines(
     moments = {turn.session: _written(turn.moment) for turn in conversation.turns}
     for answer in answers:
         question = answer.question
-        ranked = ranked_sessions(answer.found, sessions)
+        ranked = ranked_sessions(answer.keys, sessions)
         kind = question.category
         yield (
             json.dumps(
@@ -47,11 +47,12 @@ def lines(
                     "retrieval_results": {
                         "query": question.text,
                         "ranked_items": [
-                            {"corpus_id": each, "timestamp": moments[each]} for each in ranked
+                            {"corpus_id": corpus_id, "timestamp": moments[corpus_id]}
+                            for corpus_id in ranked
                         ],
                         "metrics": {
                             "session": scored(ranked, question.sessions, SESSIONS),
-                            "turn": scored(answer.found, question.evidence, TURNS) if turns else {},
+                            "turn": scored(answer.keys, question.evidence, TURNS) if turns else {},
                         },
                     },
                 }
@@ -60,22 +61,24 @@ def lines(
         )
 
 
-def scored(ranked: Sequence[str], wanted: Sequence[str], depths: Sequence[int]) -> dict[str, float]:
+def scored(
+    ranked: Sequence[str], evidence: Sequence[str], depths: Sequence[int]
+) -> dict[str, float]:
     """Its figures by its names."""
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for depth in depths:
-        there = set(ranked[:depth]) & set(wanted)
-        found[f"recall_any@{depth}"] = float(bool(there))
-        found[f"recall_all@{depth}"] = float(there == set(wanted))
-        found[f"ndcg_any@{depth}"] = _gain(ranked, wanted, depth)
-    return found
+        relevant = set(ranked[:depth]) & set(evidence)
+        scores[f"recall_any@{depth}"] = float(bool(relevant))
+        scores[f"recall_all@{depth}"] = float(relevant == set(evidence))
+        scores[f"ndcg_any@{depth}"] = _gain(ranked, evidence, depth)
+    return scores
 
 
-def _gain(ranked: Sequence[str], wanted: Sequence[str], depth: int) -> float:
+def _gain(ranked: Sequence[str], evidence: Sequence[str], depth: int) -> float:
     """nDCG as it counts it: the second place weighs as much as the first, unlike in the usual one."""
-    there = set(wanted)
-    got = sum(_weight(at) for at, key in enumerate(ranked[:depth]) if key in there)
-    return got / sum(map(_weight, range(min(depth, len(there)))))
+    evidence_set = set(evidence)
+    got = sum(_weight(at) for at, key in enumerate(ranked[:depth]) if key in evidence_set)
+    return got / sum(map(_weight, range(min(depth, len(evidence_set)))))
 
 
 def _weight(at: int) -> float:

@@ -42,7 +42,7 @@ class Budget:
 class Row:
     """One line of the table: all measurements of ours and of the baseline, in `unit`."""
 
-    what: str
+    label: str
     unit: str
     ours: Sequence[float]
     plain: Sequence[float] = ()
@@ -76,7 +76,7 @@ class Row:
         else:
             ratio = math.nan
         return (
-            self.what,
+            self.label,
             amount(self.median, self.unit),
             amount(mean(self.ours), self.unit) if len(self.ours) > 4 else "",
             self._p99(self.ours),
@@ -131,11 +131,11 @@ def interleaved(rounds: int, *sides: Callable[[], float]) -> list[list[float]]:
     """What each side measures, the sides taking turns (A B A B), so that a busy machine slows all
     of them.
     """
-    found: list[list[float]] = [[] for _ in sides]
+    times: list[list[float]] = [[] for _ in sides]
     for _ in range(rounds):
-        for values, side in zip(found, sides, strict=True):
+        for values, side in zip(times, sides, strict=True):
             values.append(side())
-    return found
+    return times
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -151,12 +151,12 @@ def table(rows: Sequence[Row]) -> str:
 
 def block(rows: Sequence[Row]) -> str:
     """The same figures for a page of documentation: one plain line each."""
-    width = max((len(row.what) for row in rows), default=0)
+    width = max((len(row.label) for row in rows), default=0)
     lines = []
     for row in rows:
         if row.plain:
             plain = f"   ({row.baseline}: {amount(row.plain_median, row.unit)})"
         else:
             plain = ""
-        lines.append(f"{row.what.ljust(width)}   {amount(row.median, row.unit)}{plain}")
+        lines.append(f"{row.label.ljust(width)}   {amount(row.median, row.unit)}{plain}")
     return "\n".join(lines)

@@ -110,38 +110,42 @@ def numbered_call(
     return call(memory, first + at)
 
 
-def calls(url: str, folder: Path, given: argparse.Namespace) -> None:
+def calls(url: str, folder: Path, options: argparse.Namespace) -> None:
     print(
-        f"\n{given.notes:,} notes            folder: median    p95    cpu   PostgreSQL: median    p95    cpu ms"
+        f"\n{options.notes:,} notes            folder: median    p95    cpu   PostgreSQL: median    p95    cpu ms"
     )
     with open_session(folder / "home") as near, opened(url, "calls", folder / "a") as far:
         for memory in (near, far):
-            filled(memory, given.notes)
+            filled(memory, options.notes)
         turns: list[tuple[str, int, Callable[[MemorySession, int], object]]] = [
             ("write", 200, lambda memory, at: memory.write(draft(1_000_000 + at))),
-            ("read", 500, lambda memory, at: memory.read(_place(at * 7 % given.notes))),
+            ("read", 500, lambda memory, at: memory.read(_place(at * 7 % options.notes))),
             (
                 "search, a rare word",
                 500,
-                lambda memory, at: memory.search(rare_word(at * 11 % given.notes)),
+                lambda memory, at: memory.search(rare_word(at * 11 % options.notes)),
             ),
             ("search, two words", 200, lambda memory, at: memory.search(f"plan {rare_word(at)}")),
             ("list", 200, lambda memory, at: memory.list(limit=20)),
         ]
         for name, times, call in turns:
-            found: dict[str, list[tuple[float, float, float]]] = {"near": [], "far": []}
+            measured_times: dict[str, list[tuple[float, float, float]]] = {"near": [], "far": []}
             # By turns, so that what else the machine does falls on both
             for turn in range(4):
-                for which, memory in (("near", near), ("far", far)):
+                for store, memory in (("near", near), ("far", far)):
                     part = times // 4
                     run = partial(numbered_call, call, memory, turn * part)
-                    found[which].append(measured(run, part))
-            row = [median(each[at] for each in found[which]) for which in found for at in range(3)]
-            shown = [
+                    measured_times[store].append(measured(run, part))
+            row = [
+                median(measurement[at] for measurement in measured_times[store])
+                for store in measured_times
+                for at in range(3)
+            ]
+            cells = [
                 f"{row[0]:>16.2f}{row[1]:>7.2f}{row[2]:>7.2f}",
                 f"{row[3]:>20.2f}{row[4]:>7.2f}{row[5]:>7.2f}",
             ]
-            print(f"{name:<24}{''.join(shown)}", flush=True)
+            print(f"{name:<24}{''.join(cells)}", flush=True)
 
 
 def _client(
@@ -212,13 +216,13 @@ def _daemon(home: str, source: Path, cache: Path) -> Iterator[Path]:
         process.wait(60)
 
 
-def writers(url: str, folder: Path, given: argparse.Namespace) -> None:
+def writers(url: str, folder: Path, options: argparse.Namespace) -> None:
     print(
-        f"\n{'writers for ' + str(given.burst) + ' s':<24}{'':<12}{'a second':>10}{'median ms':>10}{'p95':>8}"
+        f"\n{'writers for ' + str(options.burst) + ' s':<24}{'':<12}{'a second':>10}{'median ms':>10}{'p95':>8}"
         f"{'written':>9}{'lost':>6}{'refused':>8}"
     )
-    versions = {"now": HERE.parent / "src"} | ({"before": given.beside} if given.beside else {})
-    for replicas, many in ((1, 1), (1, 20), (1, 100), (given.replicas, given.clients)):
+    versions = {"now": HERE.parent / "src"} | ({"before": options.beside} if options.beside else {})
+    for replicas, many in ((1, 1), (1, 20), (1, 100), (options.replicas, options.clients)):
         for version, source in versions.items():
             for kind in ("folder", "PostgreSQL"):
                 name = f"{kind[0]}{replicas}x{many}-{version}".lower()
@@ -233,7 +237,7 @@ def writers(url: str, folder: Path, given: argparse.Namespace) -> None:
                         homes,
                         source,
                         folder / f"c-{name}",
-                        argparse.Namespace(every=1, pause=0, seconds=given.burst, callers=many),
+                        argparse.Namespace(every=1, pause=0, seconds=options.burst, callers=many),
                     )
 
 
@@ -243,23 +247,27 @@ def _write_all(
     homes: Sequence[str],
     source: Path,
     cache: Path,
-    given: argparse.Namespace,
+    options: argparse.Namespace,
 ) -> None:
     with ExitStack() as stack:
         served = [
             stack.enter_context(_daemon(home, source, cache / str(at)))
             for at, home in enumerate(homes)
         ]
-        connects = [callers.connect_socket(home) for home in served for _ in range(given.callers)]
-        times, kept, refused = asyncio.run(callers.crowd(connects, given))
+        connects = [callers.connect_socket(home) for home in served for _ in range(options.callers)]
+        times, acknowledged, refused = asyncio.run(callers.crowd(connects, options))
     os.environ["XDG_CACHE_HOME"] = str(cache / "after")
     with open_session(homes[0]) as memory:
         titles = [note.title for note in memory.list(limit=0)[0]]
     times.sort()
-    lost = len({f"New {each}" for each in kept} - {*titles}) + len(titles) - len({*titles})
+    lost = (
+        len({f"New {title_written}" for title_written in acknowledged} - {*titles})
+        + len(titles)
+        - len({*titles})
+    )
     print(
-        f"{title:<24}{version:<12}{len(kept) / given.seconds:>10.0f}{median(times):>10.1f}"
-        f"{times[int(len(times) * 0.95)]:>8.0f}{len(kept):>9,}{lost:>6}{refused:>8}",
+        f"{title:<24}{version:<12}{len(acknowledged) / options.seconds:>10.0f}{median(times):>10.1f}"
+        f"{times[int(len(times) * 0.95)]:>8.0f}{len(acknowledged):>9,}{lost:>6}{refused:>8}",
         flush=True,
     )
 
@@ -284,29 +292,29 @@ def _replica(
     answer.put((written, took, refused))
 
 
-def clients(url: str, folder: Path, given: argparse.Namespace) -> None:
+def clients(url: str, folder: Path, options: argparse.Namespace) -> None:
     context = multiprocessing.get_context("spawn")
     answer = context.Queue()
-    share = given.clients // given.replicas
+    share = options.clients // options.replicas
     # The copies are there already, as on servers that run
-    for at in range(given.replicas):
+    for at in range(options.replicas):
         with opened(url, "calls", folder / f"r{at}") as memory:
             while memory.lag():
                 time.sleep(0.05)
             memory.search("begin")
-    rest = (share, given.seconds, given.notes, answer)
+    rest = (share, options.seconds, options.notes, answer)
     processes = [
         context.Process(target=_replica, args=(url, folder / f"r{at}", f"r{at}-", *rest))
-        for at in range(given.replicas)
+        for at in range(options.replicas)
     ]
     for process in processes:
         process.start()
-    found = [answer.get() for _ in processes]
+    answers = [answer.get() for _ in processes]
     for process in processes:
         process.join()
-    written = [title for each in found for title in each[0]]
-    took = sorted(second for each in found for second in each[1])
-    refused = [why for each in found for why in each[2]]
+    written = [title for reply in answers for title in reply[0]]
+    took = sorted(second for reply in answers for second in reply[1])
+    refused = [why for reply in answers for why in reply[2]]
     with opened(url, "calls", folder / "after") as memory:
         while memory.lag():
             time.sleep(0.05)
@@ -315,37 +323,38 @@ def clients(url: str, folder: Path, given: argparse.Namespace) -> None:
     twice = sum(titles.count(title) > 1 for title in written[:2000])
     tail = [took[int(len(took) * part)] * 1000 for part in (0.5, 0.95, 0.99)]
     print(
-        f"\n{given.replicas} replicas, {share * given.replicas} clients, {given.seconds:.0f} s: {len(took):,} calls, "
-        f"{len(took) / given.seconds:.0f} a second; median {tail[0]:.0f} ms, p95 {tail[1]:.0f}, p99 {tail[2]:.0f}; "
+        f"\n{options.replicas} replicas, {share * options.replicas} clients, "
+        f"{options.seconds:.0f} s: {len(took):,} calls, "
+        f"{len(took) / options.seconds:.0f} a second; median {tail[0]:.0f} ms, p95 {tail[1]:.0f}, p99 {tail[2]:.0f}; "
         f"{len(written):,} notes written, {lost} lost, {twice} twice, {len(refused)} refused",
         *refused[:1],
         flush=True,
     )
 
 
-def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
+def lag(url: str, folder: Path, options: argparse.Namespace) -> None:
     took = []
-    asked = []
-    with opened(url, "calls", folder / "a") as one, opened(url, "calls", folder / "b") as two:
+    question_seconds = []
+    with opened(url, "calls", folder / "a") as writer, opened(url, "calls", folder / "b") as two:
         # A new copy is filled in the background
         while two.lag():
             time.sleep(0.05)
         two.search("begin")
         for at in range(300):
             title = f"Lag {at}"
-            one.write(Draft(WORDS, project="notes", folder="lag", title=title))
+            writer.write(Draft(WORDS, project="notes", folder="lag", title=title))
             start = time.perf_counter()
             assert two.read(f"notes/lag/{title}.md").title == title
             took.append(time.perf_counter() - start)
             start = time.perf_counter()
             two.engine.ledger.lag()
-            asked.append(time.perf_counter() - start)
+            question_seconds.append(time.perf_counter() - start)
     took.sort()
-    asked.sort()
+    question_seconds.sort()
     print(f"\nload {os.getloadavg()[0]:.0f}: milliseconds{'median':>12}{'p95':>8}{'p99':>8}")
     for name, times in (
         ("acknowledged here, read there", took),
-        ("one question to the database", asked),
+        ("one question to the database", question_seconds),
     ):
         row = [times[int(len(times) * part)] * 1000 for part in (0.5, 0.95, 0.99)]
         print(f"{name:<31}{row[0]:>8.1f}{row[1]:>8.1f}{row[2]:>8.1f}", flush=True)
@@ -406,33 +415,33 @@ def _fill_space(url: str, name: str, notes: str, journal: str) -> None:
     database.close()
 
 
-def spaces(url: str, folder: Path, given: argparse.Namespace) -> None:
+def spaces(url: str, folder: Path, options: argparse.Namespace) -> None:
     """One space among many beside one that is alone on a server of its own, by turns."""
-    notes, journal = _rows(given.each, folder / "rows")
-    made = 0
+    notes, journal = _rows(options.each, folder / "rows")
+    spaces_made = 0
     SpaceDatabase(url, "first").prepare()
     with served(durable=True) as alone:
         _fill_space(alone, "alone", notes, journal)
         base = _database_size(url)
         with opened(alone, "alone", folder / "alone") as single:
-            for many in map(int, given.spaces.split(",")):
-                for at in range(made, many):
+            for many in map(int, options.spaces.split(",")):
+                for at in range(spaces_made, many):
                     _fill_space(url, f"many-{at}", notes, journal)
-                made = many
+                spaces_made = many
                 grown = _database_size(url) - base
                 print(
-                    f"\n{many} spaces of {given.each:,} notes: {grown / 1e6:,.0f} MB, {grown / many / 1e3:,.0f} KB a "
-                    f"space, {grown / many / given.each:,.0f} bytes a note",
+                    f"\n{many} spaces of {options.each:,} notes: {grown / 1e6:,.0f} MB, {grown / many / 1e3:,.0f} KB a "
+                    f"space, {grown / many / options.each:,.0f} bytes a note",
                     flush=True,
                 )
                 start = time.perf_counter()
-                with opened(url, f"many-{many // 2}", folder / f"of-{many}") as one:
-                    one.search("begin")
+                with opened(url, f"many-{many // 2}", folder / f"of-{many}") as memory_of_space:
+                    memory_of_space.search("begin")
                     print(
                         f"{'':<24}alone: median    cpu   one of {many:>3}: median    cpu ms   (first search after "
                         f"{time.perf_counter() - start:.1f} s)"
                     )
-                    _by_turns(single, one, given.each)
+                    _by_turns(single, memory_of_space, options.each)
     with opened(url, "empty", folder / "a"):
         pass
     before = _database_size(url)
@@ -441,7 +450,7 @@ def spaces(url: str, folder: Path, given: argparse.Namespace) -> None:
     print(f"an empty space: {(_database_size(url) - before) / 20 / 1e3:.0f} KB")
 
 
-def _by_turns(single: MemorySession, one: MemorySession, count: int) -> None:
+def _by_turns(single: MemorySession, among_many: MemorySession, count: int) -> None:
     single.search("begin")
     turns: list[tuple[str, int, Callable[[MemorySession, int], object]]] = [
         ("search", 200, lambda memory, at: memory.search(rare_word(at * 11 % count))),
@@ -453,11 +462,15 @@ def _by_turns(single: MemorySession, one: MemorySession, count: int) -> None:
         ),
     ]
     for name, times, call in turns:
-        found = []
+        measured_times = []
         for _ in range(5):
-            for memory in (single, one):
-                found.append(measured(lambda at, memory=memory: call(memory, at), times // 5))  # noqa: B023
-        row = [median(each[at] for each in found[which::2]) for which in (0, 1) for at in (0, 2)]
+            for memory in (single, among_many):
+                measured_times.append(measured(partial(call, memory), times // 5))
+        row = [
+            median(measurement[at] for measurement in measured_times[first::2])
+            for first in (0, 1)
+            for at in (0, 2)
+        ]
         print(
             f"{name:<24}{row[0]:>13.2f}{row[1]:>7.2f}{row[2]:>20.2f}{row[3]:>7.2f}{row[2] / row[0]:>10.2f} times, "
             f"{row[3] / row[1]:.2f} of cpu",
@@ -472,11 +485,11 @@ def _database_size(url: str) -> int:
         return int(db.execute("select pg_database_size(current_database())").fetchall()[0][0])
 
 
-def moving(url: str, folder: Path, given: argparse.Namespace) -> None:
+def moving(url: str, folder: Path, options: argparse.Namespace) -> None:
     with open_session(folder / "large") as memory:
         memory.write(draft(0))
     # By hand: what is measured comes after
-    for at in range(1, given.cold):
+    for at in range(1, options.cold):
         place = folder / "large" / _place(at)
         place.parent.mkdir(exist_ok=True, parents=True)
         place.write_text(f"---\ntitle: Note {at}\n---\n{draft(at).text}\n")
@@ -489,29 +502,29 @@ def moving(url: str, folder: Path, given: argparse.Namespace) -> None:
     )
 
 
-def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
-    _fill_space(url, "cold", *_rows(given.cold, folder / "cold-rows"))
+def cold(url: str, folder: Path, options: argparse.Namespace) -> None:
+    _fill_space(url, "cold", *_rows(options.cold, folder / "cold-rows"))
     os.environ["XDG_CACHE_HOME"] = str(folder / "new")
     start = time.perf_counter()
     used = time.process_time()
     with open_session(_address(url, "cold"), serving=True) as memory:
         memory.search(rare_word(7))
         first = time.perf_counter() - start
-        said = memory.warnings
+        warnings = memory.warnings
         while memory.lag():
             time.sleep(0.05)
-            if time.perf_counter() - start > 10 * first + 5 and len(said) < 2:
+            if time.perf_counter() - start > 10 * first + 5 and len(warnings) < 2:
                 memory.search(rare_word(7))
-                said += memory.warnings
+                warnings += memory.warnings
         filled_after = time.perf_counter() - start
         assert memory.search(rare_word(7)).total
         ready = time.perf_counter() - start
     used = time.process_time() - used
     size = _size(folder / "new") / 1e6
     print(
-        f"\na new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
+        f"\na new replica of {options.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
         f"found after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk; meanwhile it says:",
-        *said,
+        *warnings,
         sep="\n  ",
     )
     start = time.perf_counter()
@@ -555,17 +568,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--each", type=int, default=10_000, help="notes in each of them [10000]")
     parser.add_argument("--cold", type=int, default=100_000, help="notes of a cold start [100000]")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with (
         served(durable=True) as url,
         tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder,
     ):
-        for name in given.parts.split(","):
-            if name in ("clients", "lag") and "calls" not in given.parts:
+        for name in options.parts.split(","):
+            if name in ("clients", "lag") and "calls" not in options.parts:
                 with opened(url, "calls", Path(folder) / "a") as memory:
                     if not memory.list(limit=1)[1]:
-                        filled(memory, given.notes)
-            PARTS[name](url, Path(folder), given)
+                        filled(memory, options.notes)
+            PARTS[name](url, Path(folder), options)
     return 0
 
 

@@ -39,10 +39,12 @@ def graph(ground: Ground) -> list[Row]:
         budget = Budget(times=GRAPH_TIMES if entities >= MANY else SMALL_TIMES)
         with open_session(home) as memory:
             memory.sync()
-            found = _graph_times(memory, registry(["graph"], memory.settings), lines, entities)
+            times_by_call = _graph_times(
+                memory, registry(["graph"], memory.settings), lines, entities
+            )
         rows += [
             Row(f"graph {name}, {entities:,} entities", "ms", *times, "JSON Lines", budget)
-            for name, times in found.items()
+            for name, times in times_by_call.items()
         ]
     return rows
 
@@ -62,7 +64,7 @@ def _graph_times(
         name = _name(chance.randrange(entities))
         new = {"name": f"Newcomer {number}", "entityType": "person", "observations": ["came late"]}
         mark = _mark(chance.randrange(entities))
-        asked = {
+        arguments = {
             "lookup": {"names": [name]},
             "search": {"query": mark},
             "write": {"entities": [new]},
@@ -75,18 +77,18 @@ def _graph_times(
         for verb, tool in calls.items():
             pair = interleaved(
                 1,
-                partial(milliseconds, partial(call, tool, asked[verb])),
+                partial(milliseconds, partial(call, tool, arguments[verb])),
                 partial(milliseconds, raw[verb]),
             )
-            for kept, measured in zip(times[verb], pair, strict=True):
-                kept += measured
+            for times_so_far, measured in zip(times[verb], pair, strict=True):
+                times_so_far += measured
     return times
 
 
 def recall(ground: Ground) -> list[Row]:
     """One key read by its name, with few and with many other keys, and beside a JSON file written
     whole at each recall, as the agent-memory server does it; and a key written among many."""
-    found: dict[int, list[float]] = {}
+    times_by_size: dict[int, list[float]] = {}
     written: list[float] = []
     for entries in (ground.small, ground.notes):
         home = ground.folder / f"kv-{entries}"
@@ -97,11 +99,11 @@ def recall(ground: Ground) -> list[Row]:
             call = partial(_call, registry(["kv"], memory.settings), memory, "memory_recall")
             call({"key": _key(0)})
             keys = [_key(chance.randrange(entries)) for _ in range(100)]
-            found[entries] = [milliseconds(partial(call, {"key": key})) for key in keys]
+            times_by_size[entries] = [milliseconds(partial(call, {"key": key})) for key in keys]
             put = partial(_call, registry(["kv"], memory.settings), memory, "memory_remember")
             new = [{"key": f"new-{number}", "value": f"value {number}"} for number in range(ROUNDS)]
-            written = [milliseconds(partial(put, each)) for each in new]
-    few, many = found.values()
+            written = [milliseconds(partial(put, new_key)) for new_key in new]
+    few, many = times_by_size.values()
     file = ground.folder / f"kv-{ground.notes}.json"
     plain.write_entries(file, {_key(number): f"value {number}" for number in range(ground.notes)})
     whole = [milliseconds(partial(plain.recall, file, key)) for key in keys[:ROUNDS]]
@@ -151,24 +153,24 @@ def _seed_graph(folder: Path, lines: Path, entities: int) -> None:
     relation_rows = []
     for number in range(entities):
         name = _name(number)
-        others = [_name((number * 7 + step) % entities) for step in (1, 2)]
-        seen = [
+        neighbors = [_name((number * 7 + step) % entities) for step in (1, 2)]
+        observations = [
             f"was seen with {_mark(number)}",
             "likes tea in the morning",
             "works at the harbour",
         ]
-        items = "\n".join(f"- {each}" for each in seen)
-        links = "\n".join(f"- knows [[{other}]]" for other in others)
+        items = "\n".join(f"- {observation}" for observation in observations)
+        links = "\n".join(f"- knows [[{neighbor}]]" for neighbor in neighbors)
         header = f"---\ntitle: {name}\ntype: person\n---\n"
         (folder / f"{name}.md").write_text(
             f"{header}\n## Observations\n\n{items}\n\n## Relations\n\n{links}\n"
         )
         entity_rows.append(
-            {"type": "entity", "name": name, "entityType": "person", "observations": seen}
+            {"type": "entity", "name": name, "entityType": "person", "observations": observations}
         )
         relation_rows += [
-            {"type": "relation", "from": name, "to": other, "relationType": "knows"}
-            for other in others
+            {"type": "relation", "from": name, "to": neighbor, "relationType": "knows"}
+            for neighbor in neighbors
         ]
     lines.write_text("\n".join(map(json.dumps, [*entity_rows, *relation_rows])))
 

@@ -51,10 +51,10 @@ def _exchange(chance: random.Random, words: list[str], turn: int) -> bytes:
     result: dict[str, object] = {"type": "tool_result", "tool_use_id": call, "content": output}
     if chance.random() < 0.1:
         result |= {"is_error": True, "content": f"Exit code 1\n{output}"}
-    said = " ".join(_sentence(chance, words, 14) for _ in range(2))
+    user_text = " ".join(_sentence(chance, words, 14) for _ in range(2))
     answer = " ".join(_sentence(chance, words, 18) for _ in range(6))
     messages = (
-        ("user", said),
+        ("user", user_text),
         ("assistant", [use]),
         ("user", [result]),
         ("assistant", [{"type": "text", "text": answer}]),
@@ -81,14 +81,14 @@ class Generator:
 
     def write(self, megabytes: int) -> None:
         """Write so many megabytes of new sessions."""
-        left = megabytes << 20
-        while left > 0:
-            size = min(left, self._chance.randint(200_000, 2_000_000))
+        bytes_left = megabytes << 20
+        while bytes_left > 0:
+            size = min(bytes_left, self._chance.randint(200_000, 2_000_000))
             text = self._session(f"s{self._number:07}", size)
             place = self._projects / f"-work-p{self._number % 40}"
             place.mkdir(parents=True, exist_ok=True)
             (place / f"s{self._number:07}.jsonl").write_bytes(text)
-            left -= len(text)
+            bytes_left -= len(text)
             self._number += 1
 
     def _session(self, name: str, size: int) -> bytes:
@@ -109,12 +109,12 @@ def _processor_seconds() -> float:
 def _timed(label: str, megabytes: float, path: Path, mask: Mask) -> None:
     wall = time.monotonic()
     cpu = _processor_seconds()
-    done = sync(path, mask)
+    synced = sync(path, mask)
     cpu = _processor_seconds() - cpu
     wall = time.monotonic() - wall
     rate = f", {megabytes / cpu:.1f} MB/s" if megabytes and cpu else ""
     print(
-        f"{label}: {done.files} files, {done.turns} turns, {cpu:.2f} s cpu{rate}, {wall:.2f} s wall",
+        f"{label}: {synced.files} files, {synced.turns} turns, {cpu:.2f} s cpu{rate}, {wall:.2f} s wall",
         flush=True,
     )
 
@@ -126,16 +126,16 @@ def main() -> None:
     options.add_argument("--megabytes", type=int, default=200)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--folder", help="where to write (default: a temporary folder)")
-    given = options.parse_args()
-    chance = random.Random(given.seed)
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+    arguments = options.parse_args()
+    chance = random.Random(arguments.seed)
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         person = Path(folder)
         os.environ["HOME"] = str(person)
         for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
             os.environ.pop(name, None)
         projects = person / ".claude" / "projects"
         generator = Generator(projects, chance)
-        generator.write(given.megabytes)
+        generator.write(arguments.megabytes)
         size = sum(file.stat().st_size for file in projects.rglob("*.jsonl"))
         print(f"generated {size >> 20} MB", flush=True)
         mask = Mask(default_rules())

@@ -150,11 +150,11 @@ def learn(memory: MemorySession, person: Path) -> None:
             result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output}
             entry("user", [result | ({"is_error": True} if is_error else {})])
     for at, package in enumerate(_PACKAGES):
-        said = _SAID[at % len(_SAID)].format(package, f"{package}-next")
+        decision = _SAID[at % len(_SAID)].format(package, f"{package}-next")
         if at % 2:
-            entry("user", said)
+            entry("user", decision)
         else:
-            memory.write(Draft(said, project="categories"))
+            memory.write(Draft(decision, project="categories"))
     for old, new in _NAMES:
         memory.write(Draft(f"`{old}` was renamed to `{new}` in 2.0.", project="categories"))
     place = person / ".claude" / "projects" / "-work-app" / "s.jsonl"
@@ -226,7 +226,7 @@ def main() -> None:
             for label, calls in (("traps", list(traps())), ("other calls", list(others()))):
                 texts = []
                 again = []
-                for at, (tool, given) in enumerate(calls):
+                for at, (tool, arguments) in enumerate(calls):
                     event = HookEvent(
                         "claude-code",
                         TOOL,
@@ -234,7 +234,7 @@ def main() -> None:
                         f"{label}{at}",
                         FOLDER,
                         tool=tool,
-                        given=json.dumps(given),
+                        given=json.dumps(arguments),
                     )
                     texts.append(hook.answer(memory, event) or "")
                     # An agent that insists makes the same call again.
@@ -252,12 +252,13 @@ def _report(label: str, calls: list[Call], texts: list[str]) -> None:
     if label == "traps":
         # Without hooks the agent walks into each trap again.
         failures = sum(
-            not _is_warned(given, text) for (_, given), text in zip(calls, texts, strict=True)
+            not _is_warned(arguments, text)
+            for (_, arguments), text in zip(calls, texts, strict=True)
         )
         print(f"repeated failures: {len(calls)} without hooks, {failures} with them")
-    for (tool, given), text in zip(calls, texts, strict=True):
+    for (tool, arguments), text in zip(calls, texts, strict=True):
         if bool(text) is (label != "traps"):
-            print("   ", tool, given, text[:300])
+            print("   ", tool, arguments, text[:300])
 
 
 def _is_held(reply: str) -> bool:
@@ -265,10 +266,12 @@ def _is_held(reply: str) -> bool:
     return '"permissionDecision": "deny"' in reply
 
 
-def _is_warned(given: dict[str, str], text: str) -> bool:
+def _is_warned(arguments: dict[str, str], text: str) -> bool:
     """Whether a text names something of what is about to be done, so that it can be heeded."""
-    done = given.get("command") or given.get("new_string") or given.get("content") or ""
-    words = set(re.findall(r"[\w-]{3,}", done))
+    new_text = (
+        arguments.get("command") or arguments.get("new_string") or arguments.get("content") or ""
+    )
+    words = set(re.findall(r"[\w-]{3,}", new_text))
     return any(word in words for word in re.findall(r"[\w-]{3,}", text))
 
 

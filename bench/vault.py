@@ -254,14 +254,14 @@ def make_vault(folder: str | Path, notes: int, seed: int = 1) -> list[str]:
     return paths
 
 
-def questions(notes: int, seed: int = 1, each: int = 20) -> list[Question]:
+def questions(notes: int, seed: int = 1, per_kind: int = 20) -> list[Question]:
     """`each` sample queries of every kind for a vault of `notes`; kinds take turns. ValueError
     below 10 notes.
     """
     if notes < 10:
         raise ValueError(f"questions need a vault of at least 10 notes, got {notes}")
     chance = Random(f"{seed}:questions")
-    return [question for _ in range(each) for question in _one_of_each(notes, seed, chance)]
+    return [question for _ in range(per_kind) for question in _one_of_each(notes, seed, chance)]
 
 
 def _one_of_each(notes: int, seed: int, chance: Random) -> Iterator[Question]:
@@ -415,9 +415,9 @@ def _chinese_sentence(chance: Random) -> str:
         who = pick(ZH_WHO)
     else:
         who = pick(ZH_SURNAMES) + pick(ZH_GIVEN) + pick(ZH_GIVEN)
-    what = ZH_WHAT[int(len(ZH_WHAT) * chance.random() ** 2)]
+    topic = ZH_WHAT[int(len(ZH_WHAT) * chance.random() ** 2)]
     how = pick(ZH_HOW) if chance.random() < 0.5 else ""
-    return f"{pick(ZH_WHEN)}{who}在{pick(ZH_WHERE)}{pick(ZH_DID)}{how}{what},{pick(ZH_THEN)}。"
+    return f"{pick(ZH_WHEN)}{who}在{pick(ZH_WHERE)}{pick(ZH_DID)}{how}{topic},{pick(ZH_THEN)}。"
 
 
 def main() -> None:
@@ -426,10 +426,10 @@ def main() -> None:
     parser.add_argument("folder", metavar="DIR")
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.perf_counter()
-    paths = make_vault(given.folder, given.notes, given.seed)
-    size = sum(os.path.getsize(os.path.join(given.folder, path)) for path in paths)
+    paths = make_vault(options.folder, options.notes, options.seed)
+    size = sum(os.path.getsize(os.path.join(options.folder, path)) for path in paths)
     print(f"{len(paths)} notes, {size / 1e6:.1f} MB, {time.perf_counter() - began:.1f} s")
 
 

@@ -78,7 +78,7 @@ def _flat_folder(root: Path, notes: int) -> Path:
 
 
 def _row(
-    what: str,
+    label: str,
     ground: Ground,
     most: float,
     call: Callable[[str, dict[str, Any]], None],
@@ -87,7 +87,7 @@ def _row(
 ) -> Row:
     call(tool, arguments)
     times = [_processor_ms(partial(call, tool, arguments)) for _ in range(ROUNDS)]
-    return Row(what.format(ground.notes), "ms", times, budget=Budget(most=most))
+    return Row(label.format(ground.notes), "ms", times, budget=Budget(most=most))
 
 
 def _answer(tools: Registry, memory: MemorySession, tool: str, arguments: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ def page(ground: Ground) -> list[Row]:
     and as one does later, where nothing changed since."""
     home = ground.home(ground.notes)
     rows = []
-    for what, most, look in (
+    for label, most, look in (
         ("page: the questions of Review", REVIEW_MS, _review),
         ("page: the clusters of Graph", CLUSTERS_MS, _clusters),
     ):
@@ -120,7 +120,7 @@ def page(ground: Ground) -> list[Row]:
                 first.append(_processor_ms(partial(look, memory)))
                 later = [_processor_ms(partial(look, memory)) for _ in range(ROUNDS)]
         rows.append(
-            Row(f"{what}, {ground.notes:,} notes, first", "ms", first, budget=Budget(most=most))
+            Row(f"{label}, {ground.notes:,} notes, first", "ms", first, budget=Budget(most=most))
         )
         rows.append(Row("  later", "ms", later, budget=Budget(most=most)))
     return rows

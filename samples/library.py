@@ -83,7 +83,7 @@ def read(memory: Memory) -> None:
     print([entry.path for entry in page.entries], page.total)
     print(memory.context("Which tea?", max_tokens=100, as_of=datetime.now(UTC)))
     near = memory.related("Plan", depth=2)
-    print([edge.target for edge in near.edges], [each.depth for each in near.reached])
+    print([edge.target for edge in near.edges], [near_note.depth for near_note in near.reached])
     print(memory.backlinks("Tea at four"), memory.stats().projects)
 
 

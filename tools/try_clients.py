@@ -59,21 +59,21 @@ class Model(BaseHTTPRequestHandler):
             "utf-8", "replace"
         )
         client = "claude" if "/messages" in self.path else "codex"
-        asked = json.loads(body) if body.startswith("{") else {}
+        request = json.loads(body) if body.startswith("{") else {}
         if "count_tokens" in self.path:
             return self._send(b'{"input_tokens": 10}', "application/json")
         if not ("/messages" in self.path or "/responses" in self.path):
             return self._send(b"{}", "application/json")
         self.bodies.append((client, body))
-        tool = next(iter(_tools(asked)), None)
+        tool = next(iter(_tools(request)), None)
         if client == self.writer:
             wants = tool or _PAUSES[client]
         else:
             wants = None
         if wants is tool:
             Model.writer = ""
-        given = json.dumps(_note(FACTS[client]) if tool else _PAUSE)
-        events = [*(_claude if client == "claude" else _codex)(wants, given)]
+        tool_arguments = json.dumps(_note(FACTS[client]) if tool else _PAUSE)
+        events = [*(_claude if client == "claude" else _codex)(wants, tool_arguments)]
         text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
         self._send(text.encode(), "text/event-stream")
 
@@ -85,18 +85,18 @@ class Model(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-def _tools(asked: dict[str, Any]) -> Iterator[dict[str, str]]:
+def _tools(request: dict[str, Any]) -> Iterator[dict[str, str]]:
     """The name under which the client offers `write_note`."""
-    for tool in asked.get("tools") or ():
+    for tool in request.get("tools") or ():
         inner = tool.get("tools") or ()
         if tool.get("name", "").endswith("write_note"):
             yield {"name": tool["name"]}
-        for each in inner:
-            if each.get("name", "").endswith("write_note"):
-                yield {"name": each["name"], "namespace": tool["name"]}
+        for inner_tool in inner:
+            if inner_tool.get("name", "").endswith("write_note"):
+                yield {"name": inner_tool["name"], "namespace": tool["name"]}
 
 
-def _claude(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]:
+def _claude(tool: dict[str, str] | None, arguments: str) -> Iterator[dict[str, Any]]:
     start = {"id": "msg_1", "type": "message", "role": "assistant", "model": "fake", "content": []}
     yield {
         "type": "message_start",
@@ -106,7 +106,7 @@ def _claude(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]
     delta: dict[str, Any] = {"type": "text_delta", "text": "Done."}
     if tool:
         block = {"type": "tool_use", "id": "toolu_1", "name": tool["name"], "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": given}
+        delta = {"type": "input_json_delta", "partial_json": arguments}
     yield {"type": "content_block_start", "index": 0, "content_block": block}
     yield {"type": "content_block_delta", "index": 0, "delta": delta}
     yield {"type": "content_block_stop", "index": 0}
@@ -115,7 +115,7 @@ def _claude(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]
     yield {"type": "message_stop"}
 
 
-def _codex(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]:
+def _codex(tool: dict[str, str] | None, arguments: str) -> Iterator[dict[str, Any]]:
     yield {"type": "response.created", "response": {"id": "resp_1"}}
     item: dict[str, Any] = {
         "type": "message",
@@ -124,7 +124,7 @@ def _codex(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]:
         "content": [{"type": "output_text", "text": "Done."}],
     }
     if tool:
-        item = {"type": "function_call", "call_id": "call_1", "arguments": given, **tool}
+        item = {"type": "function_call", "call_id": "call_1", "arguments": arguments, **tool}
     yield {"type": "response.output_item.done", "item": item}
     usage = {
         "input_tokens": 1,
@@ -146,20 +146,20 @@ def main() -> int:
     )
     options.add_argument("clients", type=Path, help="the folder npm installed both clients into")
     options.add_argument("--keep", type=Path, help="write the requests there")
-    given = options.parse_args()
+    arguments = options.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         good = _run(
-            given.clients.resolve() / "node_modules" / ".bin",
+            arguments.clients.resolve() / "node_modules" / ".bin",
             Path(folder),
             server.server_address[1],
         )
     server.shutdown()
-    if given.keep:
-        given.keep.mkdir(parents=True, exist_ok=True)
+    if arguments.keep:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
         for at, (client, body) in enumerate(Model.bodies):
-            (given.keep / f"{at:02d}-{client}.json").write_text(body)
+            (arguments.keep / f"{at:02d}-{client}.json").write_text(body)
     if good:
         return 0
     return 1
@@ -201,7 +201,7 @@ def _run(programs: Path, home: Path, port: int) -> bool:
     work, environ = prepare(home, port, programs)
 
     def run(*words: str) -> None:
-        done = subprocess.run(
+        process = subprocess.run(
             words,
             cwd=work,
             env=environ,
@@ -211,8 +211,8 @@ def _run(programs: Path, home: Path, port: int) -> bool:
             timeout=SECONDS,
         )
         print(
-            f"$ {Path(words[0]).name} {words[1]} -> {done.returncode}",
-            (done.stdout + done.stderr)[-300:].strip(),
+            f"$ {Path(words[0]).name} {words[1]} -> {process.returncode}",
+            (process.stdout + process.stderr)[-300:].strip(),
         )
 
     claude = (
@@ -241,12 +241,12 @@ def _run(programs: Path, home: Path, port: int) -> bool:
         run(*first, "write down what you know about this, in memory")
         before = len(Model.bodies)
         run(*then, "good morning, how are you doing today?")
-        found = [
+        has_fact = [
             FACTS[writer] in body for client, body in Model.bodies[before:] if client == reader
         ]
-        good = good and any(found)
+        good = good and any(has_fact)
         print(
-            f"{writer} wrote, {reader} asked {len(found)} times: the fact was in {sum(found)} requests"
+            f"{writer} wrote, {reader} asked {len(has_fact)} times: the fact was in {sum(has_fact)} requests"
         )
     daemon = subprocess.Popen(
         ["memory", "serve", "--http", "127.0.0.1:0"], env=environ, stdout=subprocess.PIPE, text=True
@@ -254,10 +254,12 @@ def _run(programs: Path, home: Path, port: int) -> bool:
     try:
         assert daemon.stdout is not None
         address = next(
-            found[0] for line in daemon.stdout if (found := re.search(r"http://\S+/mcp", line))
+            has_fact[0]
+            for line in daemon.stdout
+            if (has_fact := re.search(r"http://\S+/mcp", line))
         )
-        made = subprocess.check_output(["memory", "token", "add", "claude", "--json"], env=environ)
-        environ["MEMORY_TOKEN"] = json.loads(made)["secret"]
+        token = subprocess.check_output(["memory", "token", "add", "claude", "--json"], env=environ)
+        environ["MEMORY_TOKEN"] = json.loads(token)["secret"]
         run(
             "memory",
             "install",

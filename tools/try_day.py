@@ -196,7 +196,7 @@ def faults(samples: list[Sample]) -> list[str]:
         f"from hour {min(WARM, len(samples))}: {last.memory - warm.memory:,} bytes of memory,"
         f" {changes:,} changes, {a_change:,.0f} bytes of history a change"
     )
-    return [what for what, is_fault in grown.items() if is_fault]
+    return [figure for figure, is_fault in grown.items() if is_fault]
 
 
 def main() -> int:
@@ -210,8 +210,8 @@ def main() -> int:
         home.mkdir(mode=0o700)
         (home / "config.yaml").write_text(CONFIGURATION, "utf-8")
         grown = faults(live(home, options.hours, options.calls))
-    for what in grown:
-        print(f"grew: {what}")
+    for fault in grown:
+        print(f"grew: {fault}")
     return 1 if grown else 0
 
 

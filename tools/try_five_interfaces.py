@@ -163,7 +163,7 @@ class Person:
     def run(self, *words: str) -> str:
         """Run a command as this person. Returns the end of what it printed."""
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 words,
                 cwd=self.work,
                 env=self.environ,
@@ -174,7 +174,7 @@ class Person:
             )
         except subprocess.TimeoutExpired:
             return "timed out"
-        return (done.stdout + done.stderr).strip()[-400:]
+        return (process.stdout + process.stderr).strip()[-400:]
 
 
 def first_request(bodies: list[tuple[str, str]]) -> str:
@@ -188,20 +188,20 @@ def try_interface(person: Person, toolset: str, readers: list[str]) -> dict[str,
     Model.tool_name, Model.arguments = INTERFACES[toolset]
     servers = {"memory": {"command": "memory", "args": ["mcp", "--tools", toolset]}}
     config = json.dumps({"mcpServers": servers})
-    said = person.run(*WRITER, "write down what you know about this", "--mcp-config", config)
+    output = person.run(*WRITER, "write down what you know about this", "--mcp-config", config)
     if Model.tool_name:
-        return dict.fromkeys(readers, f"NOT STORED: {said}")
+        return dict.fromkeys(readers, f"NOT STORED: {output}")
     results: dict[str, str] = {}
     for reader in readers:
         before = len(Model.bodies)
-        said = person.run(*READERS[reader])
+        output = person.run(*READERS[reader])
         request = first_request(Model.bodies[before:])
         if FACT in request:
             results[reader] = "in the first request"
         elif request:
             results[reader] = "MISSING"
         else:
-            results[reader] = f"NO REQUEST: {said}"
+            results[reader] = f"NO REQUEST: {output}"
     return results
 
 

@@ -83,9 +83,9 @@ async def connect(address: str, secret: str, chromium: str) -> None:
             await engine.close()
 
     async def back() -> AuthorizationCodeResult:
-        found = httpx2.URL(await landed).params
+        parameters = httpx2.URL(await landed).params
         return AuthorizationCodeResult(
-            code=found["code"], state=found.get("state"), iss=found.get("iss")
+            code=parameters["code"], state=parameters.get("state"), iss=parameters.get("iss")
         )
 
     about = OAuthClientMetadata(redirect_uris=[BACK], client_name="Claude", scope="write")
@@ -95,10 +95,10 @@ async def connect(address: str, secret: str, chromium: str) -> None:
         Client(streamable_http_client(address + "/mcp", http_client=http)) as client,
     ):
         print("tools:       ", len((await client.list_tools()).tools))
-        done = await client.call_tool(
+        result = await client.call_tool(
             "write_note", {"title": "Ferry", "content": "At noon.", "directory": "facts"}
         )
-        print("written:     ", not done.is_error)
+        print("written:     ", not result.is_error)
 
 
 def main() -> None:
@@ -107,14 +107,14 @@ def main() -> None:
     else:
         chromium = "/usr/bin/chromium"
     with tempfile.TemporaryDirectory() as folder:
-        here = ["--home", str(Path(folder) / "home")]
-        made = subprocess.check_output(
-            [*COMMAND, *here, "token", "add", "web", "--as-agent", "claude", "--json"]
+        home_options = ["--home", str(Path(folder) / "home")]
+        token = subprocess.check_output(
+            [*COMMAND, *home_options, "token", "add", "web", "--as-agent", "claude", "--json"]
         )
         with subprocess.Popen(
             [
                 *COMMAND,
-                *here,
+                *home_options,
                 "serve",
                 "--http",
                 "127.0.0.1:18401",
@@ -126,10 +126,12 @@ def main() -> None:
         ) as server:
             try:
                 assert server.stdout is not None
-                line = next(each for each in server.stdout if "http://" in each)
-                found = re.search(r"http://[^/\s]+", line)
-                assert found is not None
-                asyncio.run(connect(found[0], json.loads(made)["secret"], chromium))
+                line = next(
+                    output_line for output_line in server.stdout if "http://" in output_line
+                )
+                match = re.search(r"http://[^/\s]+", line)
+                assert match is not None
+                asyncio.run(connect(match[0], json.loads(token)["secret"], chromium))
             finally:
                 server.terminate()
 

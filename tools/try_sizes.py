@@ -228,19 +228,19 @@ def calls(registry: Registry, sizes: dict[str, Any]) -> Iterator[tuple[str, str,
         required = {key: PLAIN.get(key, "a") for key in tool.schema.get("required", ())}
         variants: list[dict[str, Any]] = [{}]
         if "command" in properties:
-            own = {"file_text": "a", "old_str": "a", "new_str": "b", "insert_line": 0}
-            more = own | {"insert_text": "a", "path": "/memories/a.md"}
+            command_arguments = {"file_text": "a", "old_str": "a", "new_str": "b", "insert_line": 0}
+            more = command_arguments | {"insert_text": "a", "path": "/memories/a.md"}
             more |= {"old_path": "/memories/a.md", "new_path": "/memories/b.md"}
             variants = [more | {"command": command} for command in COMMANDS]
         elif "operation" in properties and "find_text" in properties:
-            own = {"find_text": "amber", "section": "Part"}
-            variants = [own | {"operation": operation} for operation in OPERATIONS]
+            command_arguments = {"find_text": "amber", "section": "Part"}
+            variants = [command_arguments | {"operation": operation} for operation in OPERATIONS]
         for name, schema in properties.items():
             for variant in variants:
                 for kind, value in values(name, schema, sizes):
-                    shown = variant.get("command") or variant.get("operation") or ""
+                    action = variant.get("command") or variant.get("operation") or ""
                     arguments = required | variant | {name: value}
-                    yield f"{tool.name} {shown} {name}: {kind}", tool.name, arguments
+                    yield f"{tool.name} {action} {name}: {kind}", tool.name, arguments
 
 
 def measure(memory: MemorySession, *, only: str = "") -> Iterator[Cost]:
@@ -249,18 +249,18 @@ def measure(memory: MemorySession, *, only: str = "") -> Iterator[Cost]:
     sizes = json.loads(sizes_file.read_text("utf-8"))
     alice = memory.as_caller("alice", "mcp", client="sizes 1")
     bob = memory.as_caller("other", "mcp")
-    other = Caller(lambda: bob.read("notes/note-3"), time.process_time)
+    other_caller = Caller(lambda: bob.read("notes/note-3"), time.process_time)
     for toolset in ("all", "agent"):
         registry = faces.registry([toolset], memory.settings)
         for name, tool, arguments in calls(registry, sizes):
             if only and not name.startswith(only):
                 continue
-            other.longest()
+            other_caller.longest()
             begin = time.thread_time()
             reply = registry.call(alice, tool, arguments)
             seconds = time.thread_time() - begin
-            yield Cost(name, seconds, other.longest(), (reply.text or "")[:100])
-    other.stop()
+            yield Cost(name, seconds, other_caller.longest(), (reply.text or "")[:100])
+    other_caller.stop()
 
 
 @contextmanager
@@ -320,17 +320,17 @@ def measure_api(home: Path, *, only: str = "") -> Iterator[Cost]:
             finally:
                 connection.close()
 
-        known = f"/api/note?ref={quote('notes/note-3')}"
-        ask("GET", known)
-        other = Caller(lambda: ask("GET", known), processor_time)
+        address_of_note = f"/api/note?ref={quote('notes/note-3')}"
+        ask("GET", address_of_note)
+        other_caller = Caller(lambda: ask("GET", address_of_note), processor_time)
         for name, method, address, body in api_calls():
             if only and not name.startswith(only):
                 continue
-            other.longest()
+            other_caller.longest()
             begin = processor_time()
             answer = ask(method, address, body)
-            yield Cost(name, processor_time() - begin, other.longest(), answer)
-        other.stop()
+            yield Cost(name, processor_time() - begin, other_caller.longest(), answer)
+        other_caller.stop()
 
 
 def main(options: argparse.Namespace) -> int:

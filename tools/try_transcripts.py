@@ -106,7 +106,7 @@ class Model(try_clients.Model):
     def _wanted(self, request: dict[str, Any]) -> tuple[str, str]:
         """The shell's name in this client and the next command, "" for the answer."""
         names = list(_tool_names(request.get("tools") or []))
-        name = next((known for known in _TOOL_NAMES if known in names), "")
+        name = next((shell_name for shell_name in _TOOL_NAMES if shell_name in names), "")
         if not name or Model.asked >= len(COMMANDS) or PROMPT not in json.dumps(request):
             return "", ""
         Model.asked += 1
@@ -279,12 +279,12 @@ def try_client(person: Person, agent: str, words: list[str], keep: Path | None) 
     """Run one client for a turn, and print what is read of it."""
     Model.asked = 0
     Model.requests.clear()
-    said = person.run(*words)
+    output = person.run(*words)
     turns, trouble = turns_of(agent, str(person.work))
     wrong = missing(turns, runs_commands=agent not in _WITHOUT_COMMANDS)
     print(f"{agent}: {len(turns)} turns; missing: {', '.join(wrong) or 'nothing'}{trouble}")
     if wrong or trouble:
-        print("   said:", said.replace("\n", "\n     "))
+        print("   said:", output.replace("\n", "\n     "))
         for turn in turns:
             print("   ", turn.kind.name, repr(turn.text[:150]), turn.has_failed)
         print("   requests:", [path for path, _ in Model.requests][:8])
@@ -302,8 +302,8 @@ def main() -> None:
     options.add_argument("--aider", type=Path, help="the program aider")
     options.add_argument("--only", nargs="*", help="names of clients")
     options.add_argument("--keep", type=Path, help="copy the home folder and the requests there")
-    given = options.parse_args()
-    programs = given.clients.resolve() / "node_modules" / ".bin"
+    arguments = options.parse_args()
+    programs = arguments.clients.resolve() / "node_modules" / ".bin"
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try_clients.SECONDS = SECONDS
@@ -311,19 +311,19 @@ def main() -> None:
         os.environ["HOME"] = folder
         person = configured(Path(folder), programs, f"http://127.0.0.1:{server.server_address[1]}")
         commands = dict(CLIENTS)
-        if given.aider:
-            commands["aider"] = [str(given.aider), *AIDER]
+        if arguments.aider:
+            commands["aider"] = [str(arguments.aider), *AIDER]
         for agent, words in commands.items():
-            if given.only and agent not in given.only:
+            if arguments.only and agent not in arguments.only:
                 continue
             is_there = (programs / words[0]).exists() or Path(words[0]).is_absolute()
             if not is_there:
                 print(f"{agent}: not installed")
                 continue
-            try_client(person, agent, words, given.keep)
-        if given.keep:
+            try_client(person, agent, words, arguments.keep)
+        if arguments.keep:
             shutil.copytree(
-                folder, given.keep / "home", dirs_exist_ok=True, symlinks=True,
+                folder, arguments.keep / "home", dirs_exist_ok=True, symlinks=True,
                 ignore=shutil.ignore_patterns("node_modules", "*.sock"),
             )  # fmt: skip
     server.shutdown()

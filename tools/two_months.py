@@ -141,11 +141,11 @@ class Writer:
 
     def words(self) -> dict[str, str]:
         """One choice for each blank of the texts above."""
-        person, other = self.random.sample(PEOPLE, 2)
+        person, other_person = self.random.sample(PEOPLE, 2)
         style, other_style = self.random.sample(STYLES, 2)
         return {
             "person": person,
-            "other": other,
+            "other": other_person,
             "project": self.random.choice(PROJECTS),
             "place": self.random.choice(PLACES),
             "thing": self.random.choice(THINGS),
@@ -228,9 +228,9 @@ class Writer:
 
     def one_session(self, agent: MemorySession, notes: int) -> None:
         """An agent looks something up, writes, and changes what is there."""
-        asked = self.random.choice(ASKED).format(**self.words())
-        agent.search(Query(text=asked))
-        note_call(agent, "search_notes", {"query": asked})
+        question = self.random.choice(ASKED).format(**self.words())
+        agent.search(Query(text=question))
+        note_call(agent, "search_notes", {"query": question})
         for _ in range(notes):
             self.now += timedelta(seconds=self.random.randint(20, 240))
             draft = self.note_of() if self.random.random() < 0.25 else self.memory_of()

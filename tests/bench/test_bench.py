@@ -104,6 +104,8 @@ def test_a_few_callers_lose_nothing_over_the_socket_and_over_http() -> None:
             "1",
             "--pause",
             "0.01",
+            "--every",
+            "1",
             "--notes",
             "5",
         )

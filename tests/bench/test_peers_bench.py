@@ -40,7 +40,7 @@ def test_the_picture_has_a_bar_for_each_figure_by_the_clock() -> None:
 )
 def test_ours_does_the_work_of_each_peer(preset: str, work: peers.Work) -> None:
     figures = peers.measured(peers.ours(preset), work, notes=2)
-    assert [figure.what for figure in figures if "processor" not in figure.what] == [
+    assert [figure.label for figure in figures if "processor" not in figure.label] == [
         "start, until tools/list",
         "store a note",
         "find a rare word",

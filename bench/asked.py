@@ -2,9 +2,9 @@
 
     python bench/asked.py 1000 --busy 10
 
-Starts so many programs that want a core, then runs so many hooks with such a prompt, several at a
-time, each a process of its own as a client starts it. Then one command opens the home. Prints how
-many of the hooks answered in time, how many sentences the memory holds, and the load.
+Starts `--busy` programs that each use a core. Then runs 1,000 hooks with such a prompt, several at
+a time, each as a process, as a client starts it. Then one command opens the home. Prints how many
+of the hooks answered in time, how many sentences the memory holds, and the load.
 """
 
 from __future__ import annotations

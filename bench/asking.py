@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from memoranda.index.vectors.runtimes import np
 
 BUDGETS = ((6_000, 3.0, 15.0), (100_000, 10.0, 25.0))
-"""Up to so many memories a median query takes at most so many milliseconds by words, and by
-meaning.
+"""For each size: the memories, and the milliseconds that a median query may take, first by words,
+then by meaning.
 """
 TALK_BUDGET = (12.0, 40.0)
 """The same for a talk, in at most `MODEL_MOST` memories."""
@@ -58,7 +58,7 @@ LOADING = 1_000
 EMBEDDING = 100
 """Turns a second, at least."""
 MODEL_MOST = 10_000
-"""Up to so many memories all are embedded; of more, unless asked to, `BASE` of them."""
+"""The most memories of which all are embedded. Of more, `BASE` are, unless all are asked for."""
 BASE = 2_000
 _TURN = 0.75
 """How far a stand-in is turned away from a real vector: their cosine is 0.8."""

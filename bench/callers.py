@@ -8,7 +8,7 @@
 `mixed` is as many MCP clients, which the daemon then serves too, beside callers of the socket;
 `raw` are threads that write a file with two syncs each, and nothing else. A number behind a colon
 is how many. `cpu ms` is the processor time of the daemon for each call, where the system tells it.
-Each caller writes a note of its own in one call of `--every` and searches in the others, with a
+Each caller writes a new note in one call of `--every` and searches in the others, with a
 pause after each. Then every note that was acknowledged is looked for. All in a temporary folder;
 two cores serve and call.
 """
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--pause", type=float, default=1.0, help="seconds each takes between two calls [1]; 0: none"
     )
     parser.add_argument("--notes", type=int, default=2000, help="notes in the home before [2000]")
-    parser.add_argument("--every", type=int, default=5, help="one call in so many writes [5]")
+    parser.add_argument("--every", type=int, default=5, help="one call in N writes [5]")
     parser.add_argument(
         "--ways",
         default="socket,http",
@@ -286,7 +286,7 @@ def connect_socket(home: Path):
 
 
 def _process(home: Path):
-    """An MCP server of its own, on its stdin and stdout."""
+    """Start an MCP server for this caller alone, on its stdin and stdout."""
 
     @asynccontextmanager
     async def connect():

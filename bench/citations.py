@@ -236,7 +236,7 @@ def main() -> None:
     totals: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for number, source in enumerate(arguments.repositories):
-            # A work tree of its own: what is fetched has none.
+            # A fetched repository has no work tree, so one is made.
             name = source.parent.name if source.name == "repo" else source.name
             repository = Path(folder) / f"{number}-{name}"
             subprocess.run(

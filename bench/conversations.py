@@ -126,8 +126,11 @@ class Conversation:
 
 
 def from_locomo(content: object, name: str) -> list[Conversation]:
-    """The conversations of a file's content; `name` stands for ids it lacks. Raises ValueError (no
-    such form).
+    """Return the conversations of a file in LoCoMo's form.
+
+    name: the beginning of the ids of conversations that have none.
+
+    Raises ValueError if the content has another form.
     """
     conversations: list[Conversation] = []
     for number, sample in enumerate(content if isinstance(content, list) else [content]):

@@ -1,9 +1,9 @@
 """As many turns as are wanted: a set of conversations told again by other people, in other words,
 on other days.
 
-Each telling has names of its own, and half of the words that are neither very common nor rare trade
+Each telling has other names, and half of the words that are neither very common nor rare trade
 places with words about as frequent, the same throughout a telling; one turn in twenty ends with a
-word of its own. So texts differ while their lengths and the shares of common and of rare words stay
+word that no other turn has. So texts differ while their lengths and the shares of common and of rare words stay
 those of people talking. Without a set they are made up.
 """
 

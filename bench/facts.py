@@ -73,7 +73,7 @@ _NOISE = (
     "Show me the log of {host}, {number} lines are enough.",
     "Make the page of {service} faster, {person} from {city} complained.",
 )
-# What a person says besides, which answers none of the questions.
+# Other things that a person says. They answer none of the questions.
 _CHAT = (
     "{person} likes how {service} looks now.",
     "I had {file} open all morning, it reads well.",

@@ -1,4 +1,4 @@
-"""What the write gate costs a memory, and its alarms on texts that are none.
+"""What the write gate costs a memory, and its alarms on harmless texts.
 
     python bench/gate.py [FILE ...] [--json]
 

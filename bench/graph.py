@@ -87,7 +87,7 @@ class Client:
 
 
 def graph_lines(entities: int) -> str:
-    """The graph as JSON Lines; `mark N` stands in 100 entities, `only N` in one."""
+    """The graph as JSON Lines; 100 entities contain `mark N`, one contains `only N`."""
     lines = []
     for number in range(entities):
         texts = [

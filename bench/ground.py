@@ -31,7 +31,7 @@ class Ground:
         return folder
 
     def texts(self, notes: int, *, seed: int = 1) -> list[str]:
-        """The first `notes` texts as they stand in the vault of the main size."""
+        """Return the first `notes` texts of the vault of the main size."""
         return [vault.note_text(number, self.notes, seed) for number in range(notes)]
 
     def new_home(self, notes: int) -> Path:

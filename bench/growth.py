@@ -3,10 +3,10 @@ step.
 
     python bench/growth.py [--to 1000000] [--folder FOLDER] [--svg FILE]
 
-Every figure is median, mean and p99 of processor time, since others load a machine; beside them
-stands the raw limit, measured in the same run. Each step is a process of its own. What is measured
-is kept in FOLDER (12 GB at a million), so that a run that was ended goes on where it was; remove
-the folder to begin anew. About twenty minutes on two cores.
+Every figure is the median, mean and p99 of processor time, since others load a machine. Beside them
+is the raw limit, measured in the same run. Each step is a separate process. The figures are kept in
+FOLDER (12 GB at a million), so that an interrupted run continues; remove the folder to start again.
+About twenty minutes on two cores.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sets in LongMemEval's own form: every question has a history of its own, its haystack."""
+"""Sets in LongMemEval's own form: every question has its own history, its haystack."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if not sets:
         print(
-            f"{options.folder}: none of the sets lies there; --where says where they are found",
+            f"{options.folder}: none of the sets is there; --where says where they are found",
             file=sys.stderr,
         )
         return 1
@@ -138,7 +138,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="N",
         help="of sets with many homes every Nth, else every Nth question",
     )
-    add("--meaning", action="store_true", help="with the model a home finds by itself")
+    add("--meaning", action="store_true", help="with the model that a home uses by default")
     add("--vectors", type=Path, metavar="FOLDER", help="keep vectors here, for the next run")
     add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
     add("--beside", type=Path, metavar="FILE", help="compare with what was kept")
@@ -225,9 +225,7 @@ def compared(figures: Sequence[float], other_figures: Sequence[float]) -> str:
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float]:
-    """Where the mean of these lies, in percent, in 95 of 100 samples drawn from them with
-    replacement.
-    """
+    """Return the 95 % interval of the mean of `differences`, in percent, by the bootstrap."""
     draw = random.Random(15)
     count = len(differences)
     means = sorted(math.fsum(draw.choices(differences, k=count)) / count for _ in range(_RESAMPLES))

@@ -5,7 +5,7 @@ home.
 
 Each prompt of bench/prompts.txt, with several beginnings, is sent as Claude Code sends it, twenty
 to a session, through a daemon and then without one. So are calls of tools about which nothing is
-known, the traps of bench/traps.py, and their failures, each in a session of its own. The home has
+known, the traps of bench/traps.py, and their failures, each in a separate session. The home has
 a vault of made-up notes, the sample vault and docs/ of this repository, so that notes about
 software are there to be found, and a transcript with the lessons that the traps need.
 Prints the times, the share of events that got something, and whether any answer was over its
@@ -118,7 +118,7 @@ def conversations(prompts: list[str], first: int) -> tuple[list[bytes], list[byt
 
 
 def calls(first: int) -> dict[str, list[bytes]]:
-    """Calls of tools, by what is known about them. Each is in a session of its own."""
+    """Calls of tools, by what is known about them. Each is in a separate session."""
     sessions = itertools.count(first)
 
     def before(call: traps.Call) -> bytes:

@@ -40,7 +40,7 @@ KINDS = {
 
 
 def index(ground: Ground) -> list[Row]:
-    """The whole index made anew, and the same texts put into one plain FTS5 table."""
+    """Measure making the whole index, beside putting the same texts into one plain FTS5 table."""
     rows = []
     for notes in ground.sizes:
         folder = ground.vault(notes)
@@ -197,7 +197,7 @@ def write(ground: Ground) -> list[Row]:
 
 
 def _flat_rows(sizes: Sequence[int], ours: Sequence[Sequence[float]]) -> list[Row]:
-    """The same write beside so many more notes must cost the same."""
+    """Return a row for each larger home: the same write must cost the same there."""
     baseline = f"with {sizes[0]:,} notes"
     return [
         Row(

@@ -3,9 +3,9 @@
     python bench/ledger.py [--changes 1000000] [--notes 100000] [--folder FOLDER]
 
 A home is made with notes whose older texts are all in the ledger (about 2 GB at a million changes),
-some of them large. Then each verb is measured in a process of its own: median and largest of the
+some of them large. Then each verb is measured in a separate process: median and largest of the
 processor time, since others load a machine, and the memory the process took. The home is kept in
-FOLDER, so that a second run only measures; remove the folder to begin anew.
+FOLDER, so that a second run only measures; remove the folder to start again.
 """
 
 from __future__ import annotations

@@ -6,14 +6,14 @@ a plain FTS5 table.
 
 FOLDER holds sets: folders with `notes.jsonl` and `questions.jsonl`, and files in LoCoMo's form.
 
-The protocol. A question is asked of its own home. Recall at 10 is the share of its evidence among
+The protocol. Each question is asked of the home it belongs to. Recall at 10 is the share of its evidence among
 the first ten texts. Questions without evidence are left out, as are summaries and orders of events.
 Where questions name `evidence_sessions`, a session is one note. The home then grows by its days, and
 a session is added once all that is asked in it was asked. The control is one table in memory: porter,
 informative words joined by OR, bm25.
 
 `--half` takes the questions whose hash is even, to fit on, or the others, to accept by. Intervals
-are of 95 percent, by paired bootstrap. With `--meaning` the model a home finds by itself takes part,
+are of 95 percent, by paired bootstrap. With `--meaning` the model that a home uses by default takes part,
 and the second control is that model alone: the cosine of the nearest passage. Only totals are printed.
 """
 
@@ -163,8 +163,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("folder", type=Path, metavar="FOLDER")
     add("--only", nargs="+", metavar="NAME", help="only these sets")
     add("--half", choices=("fit", "rest"), help="only these questions")
-    add("--homes", type=int, metavar="N", help="only so many homes of each set")
-    add("--meaning", action="store_true", help="with the model a home finds by itself")
+    add("--homes", type=int, metavar="N", help="only the first N homes of each set")
+    add("--meaning", action="store_true", help="with the model that a home uses by default")
     add("--vectors", type=Path, metavar="FOLDER", help="keep vectors here, for the next run")
     add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
     add("--beside", type=Path, metavar="FILE", help="compare with what was kept")

@@ -108,7 +108,7 @@ class Server:
         self._watched.__exit__(None, None, None)
 
     def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The result of a request. Raises RuntimeError when there is none."""
+        """Return the result of a request. Raises RuntimeError if the server sent none."""
         self._asked += 1
         self._send({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params or {}})
         while line := self.process.stdout.readline():

@@ -2,13 +2,13 @@
 
     python bench/page.py [--notes 10000] [--rounds 7] [--home DIR] [--json]
 
-First paint is the browser's own first-contentful-paint of a page opened anew. Search is the time
+First paint is the browser's own first-contentful-paint of a page opened in a new tab. Search is the time
 from a key to the shown hits of a query nobody asked before, with the pause while somebody types (80
 ms) and without. Beside each the processor time the server took until then, which says more on a
 machine that has other work; so does the browser's own ("browser": all its processes, until the page
 was loaded). Each page is left to finish what it asks for later (the questions of
 Review, the drawing of a graph, the doctor): "all of it". The server runs as users run it, in a
-process of its own. A home that is not there yet is made first: so that a quiet measurement can
+separate process. A home that is not there yet is made first: so that a quiet measurement can
 follow later, name it. Needs Debian's chromium.
 """
 
@@ -64,7 +64,7 @@ _SEARCH = """async (words) => {
 
 
 def furnish(home: Path, notes: int) -> None:
-    """A home with a vault of so many notes, indexed."""
+    """Make a home with a vault of `notes` notes, and index it."""
     vault = home.parent / "vault"
     make_vault(vault, notes)
     with open_session(home) as memory:

@@ -4,7 +4,7 @@
         [--server-memory FILE] [--agent-memory PROGRAM]
 
 Each server gets a new, empty folder. It starts, stores notes one by one, is searched for a rare
-word, and reads notes by name. Ours does each work through the tools of the server it stands beside
+word, and reads notes by name. Ours does each work through the tools of the server it is compared with
 (`memory mcp --as NAME --no-daemon`), so both answer the same calls. A peer without its option is
 not measured. The options are:
 
@@ -41,7 +41,7 @@ from graph import Call, Client  # noqa: E402
 OURS = "memoranda"
 # Calls of each kind that look something up.
 _LOOKED_UP = 50
-# Words of a note besides the one that it alone has.
+# The words that every note has. One more word is in that note alone.
 _WORDS = "the release of the garden server waits for a review of its configuration by the owner"
 # Clock ticks of /proc in a second, and bytes of a page of memory.
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -53,7 +53,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Home:
-    """What lies in one home, and what is asked there."""
+    """The texts of one home, and the questions asked there."""
 
     name: str
     texts: list

@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _shelf() -> tuple[Shelf | None, str]:
-    """The embedding model, or None and why there is none."""
+    """Return the embedding model, or None and why no model was found."""
     try:
         return Shelf(), ""
     except NoModel as error:
@@ -286,7 +286,7 @@ def _report(runs: Sequence[Run], bench: Bench) -> None:
         )
     print()
     titles = {
-        "conversation": "Each conversation by itself",
+        "conversation": "Each conversation alone",
         "pooled": "All conversations in one home",
     }
     for scope, title in titles.items():
@@ -345,7 +345,7 @@ def _percent(value: float | None, width: int) -> str:
 
 
 def _remarks(bench: Bench) -> Iterator[str]:
-    """What has to be known about a run besides its figures."""
+    """Yield what a reader must know about a run beside its figures."""
     yield ""
     yield from bench.rates
     if bench.shelf is None:
@@ -362,7 +362,7 @@ def _remarks(bench: Bench) -> Iterator[str]:
 
 
 def _log(runs: Sequence[Run], bench: Bench) -> Iterator[str]:
-    """Our ranking, each conversation by itself, for LongMemEval's scorer."""
+    """Yield our ranking of each conversation alone, for LongMemEval's scorer."""
     ours = next((run.pipeline for run in runs if run.pipeline.startswith(ByWords.name)), None)
     conversations = {conversation.id: conversation for conversation in bench.conversations}
     for run in runs:

@@ -54,7 +54,7 @@ class Place:
 
 
 class Pipeline(Protocol):
-    """Holds texts and ranks them for a question; `name` stands in the table."""
+    """Holds texts and ranks them for a question; the table shows `name`."""
 
     name: str
 
@@ -236,8 +236,9 @@ def possible(names: Sequence[str], shelf: Shelf | None) -> list[str]:
 @dataclass(frozen=True)
 class Answer:
     """What one pipeline found for one question: keys of texts, best first, and how long it took.
-    `within`: the share of the evidence that stands in the context it gives, None when it gives
-    none."""
+
+    within: the share of the evidence that is in its context; None where it gives no context.
+    """
 
     question: Question
     keys: list[str]

@@ -14,7 +14,7 @@ from retrieval import Answer, ranked_sessions
 
 SESSIONS = (1, 3, 5, 10)
 TURNS = (1, 3, 5, 10, 30, 50)
-"""The depths at which it counts, as far as we rank."""
+"""The depths at which LongMemEval's scorer counts, up to the depth that we rank."""
 
 
 def lines(

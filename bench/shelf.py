@@ -33,7 +33,7 @@ class Spoken(Protocol):
 
 
 class Shelf:
-    """The model that a home finds by itself. While `keeping`, it remembers the vector of each text.
+    """The model that a home uses by default. While `keeping`, it remembers the vector of each text.
 
     folder: where all vectors are kept for the next run, those of questions too, which then take no
         time.

@@ -13,8 +13,11 @@ COLUMNS = ("what", "ours", "mean", "p99", "baseline", "p99", "ratio", "budget", 
 
 @dataclass(frozen=True)
 class Budget:
-    """The most a figure's median may be: a number in its unit, so many times its baseline, or so
-    much above it.
+    """The most that a figure's median may be.
+
+    most: a number in the figure's unit.
+    times: a multiple of its baseline.
+    above: a number above its baseline.
     """
 
     most: float | None = None
@@ -22,7 +25,10 @@ class Budget:
     above: float | None = None
 
     def limit(self, plain: float) -> float:
-        """The limit in the figure's unit; `plain` is the baseline's median (nan: there is none)."""
+        """Return the limit in the figure's unit.
+
+        plain: the median of the baseline; nan without a baseline.
+        """
         if self.most is not None:
             return self.most
         if self.times is not None:

@@ -13,12 +13,13 @@ processes with
 `--clients` threads together, one call of five a new note; then every acknowledged note is looked
 for. `lag`: from the
 acknowledgement on one replica to the end of a read that shows it on another, the read begun at
-once. `spaces`: so many
+once. `spaces`: `--spaces`
 spaces of `--each` notes; calls on one of them beside one alone on its server, and what each costs
 on disk. `move`: a
 folder of `--cold` notes into the database. `cold`: a new replica of as many until its first search.
-The
-server is one of its own (or MEMORY_TEST_PG_URL), with its syncs on. All in temporary folders.
+A
+server is started for this (or MEMORY_TEST_PG_URL is used), with its syncs on. All in temporary
+folders.
 """
 
 from __future__ import annotations
@@ -416,7 +417,7 @@ def _fill_space(url: str, name: str, notes: str, journal: str) -> None:
 
 
 def spaces(url: str, folder: Path, options: argparse.Namespace) -> None:
-    """One space among many beside one that is alone on a server of its own, by turns."""
+    """Measure one space among many and one alone on its server, by turns."""
     notes, journal = _rows(options.each, folder / "rows")
     spaces_made = 0
     SpaceDatabase(url, "first").prepare()

@@ -23,8 +23,9 @@ REWRITE_TIMES = 0.1
 RECALL_MS = 5.0
 REMEMBER_MS = 10.0
 MANY = 10_000
-"""From so many entities on a graph call may take a fifth of the baseline's time, a recall a tenth
-of that of writing all entries as one file; before, all of it."""
+"""The number of entities from which a graph call may take a fifth of the baseline's time, and a
+recall a tenth of the time of writing all entries as one file. With fewer, each may take all of it.
+"""
 ROUNDS = 30
 
 

@@ -80,7 +80,7 @@ class Generator:
         self._pool = [_exchange(chance, words, turn) for turn in range(_POOL)]
 
     def write(self, megabytes: int) -> None:
-        """Write so many megabytes of new sessions."""
+        """Write new sessions of `megabytes` in all."""
         bytes_left = megabytes << 20
         while bytes_left > 0:
             size = min(bytes_left, self._chance.randint(200_000, 2_000_000))

@@ -128,7 +128,7 @@ _NAMES = (
 
 
 def learn(memory: MemorySession, person: Path) -> None:
-    """Put what is to be known into one transcript, and notes."""
+    """Put the lessons into one transcript and into notes."""
     lines = []
     number = 0
 

@@ -150,7 +150,7 @@ ZH_TITLES = _listed(
 ZH_HEADINGS = ("背景", "经过", "结论", "下一步", "细节")
 ZH_CATEGORIES = ("事实", "决定", "想法", "经验", "问题")
 RARE_CHARACTERS = "".join(map(chr, range(0x9E80, 0x9E80 + 40)))
-"""Forty uncommon characters (deer and their kin) that stand in no other text of a vault."""
+"""Forty uncommon characters (deer and their kin) that no other text of a vault has."""
 
 
 @dataclass(frozen=True)
@@ -305,7 +305,7 @@ def _common_word_of(words: list[str], chance: Random) -> str:
 
 
 def _chinese_word_of(number: int, notes: int, seed: int, chance: Random) -> str:
-    """A word of two to four characters that stands in the Chinese note."""
+    """A word of two to four characters of the Chinese note."""
     text = note_text(number, notes, seed)
     words = [*ZH_WHAT, *ZH_WHO, *ZH_WHERE, *ZH_WHEN, *ZH_THEN]
     return chance.choice([word for word in words if len(word) < 5 and word in text])

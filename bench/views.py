@@ -68,7 +68,7 @@ def lists(ground: Ground) -> list[Row]:
 
 
 def _flat_folder(root: Path, notes: int) -> Path:
-    """A folder with so many notes, each of one topic."""
+    """Make a folder with `notes` notes, each about one topic."""
     folder = root / "all"
     folder.mkdir(parents=True)
     for number in range(notes):

@@ -1,8 +1,8 @@
 """Tries the real clients: `python tools/check_clients.py bundles|clients [FOLDER]`. By hand; `make
 check-bundles`.
 
-FOLDER (default: one in the system's temporary folder) keeps what npm installs; a home of its own
-below it is used, so nothing of the person's is touched. `bundles`: the plugin, the extension and
+FOLDER (default: one in the system's temporary folder) keeps what npm installs. A home
+below it is used, so that the person's own files stay untouched. `bundles`: the plugin, the extension and
 the bundle of this checkout are checked by the programs they are for. `clients`: `memory install`,
 then each client is asked what it reads, then `memory uninstall`, which must leave every file as it
 was. Where npm or a package is missing, a line says so.

@@ -3,9 +3,9 @@ compare the files.
 
     python tools/drop_in_week.py PATH/TO/basic-memory [PATH/TO/memory]
 
-Both programs get two empty projects, the same configuration and the same calls over stdio. What
-they leave on disk is compared but for what docs/moving-in.md names; every other difference is
-printed. Exit code 1 when there is one, or when one program refuses a call that the other carries
+Both programs get two empty projects, the same configuration and the same calls over stdio. The files
+they leave are compared. Differences that docs/moving-in.md names are ignored, all others are
+printed. The exit code is 1 if there is one, or if one program refuses a call that the other carries
 out.
 """
 
@@ -119,7 +119,7 @@ WEEK: list[Call] = [
 
 
 class Server:
-    """A server over stdio in a home of its own."""
+    """A server over stdio with a separate home."""
 
     def __init__(self, command: list[str], home: Path):
         self.home = home

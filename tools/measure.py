@@ -1,7 +1,7 @@
 """Counts what docs/architecture.md promises to keep small: `python tools/measure.py [--source
 DIR]`.
 
-Lines and files, lengths of functions, names that stand for more than one thing, and how many
+Lines and files, lengths of functions, names with more than one meaning, and how many
 functions of ours run for one call of five kinds. `--source`: the `src` folder to measure [ours], so
 that two checkouts can be compared.
 """
@@ -122,7 +122,7 @@ def import_lines(text: str) -> int:
 
 
 def names(source: Path) -> dict[str, str]:
-    """Class and module names that stand for more than one thing."""
+    """Class and module names with more than one meaning."""
     classes: Counter[str] = Counter()
     modules: Counter[str] = Counter()
     for path in source.rglob("*.py"):

@@ -2,8 +2,8 @@
 
     python tools/pythons.py [--quick] [--seconds N]
 
-Interpreters are looked for with uv, on PATH and in ~/.pyenv. Each gets an environment of its own
-in .venv/pythons, as requirements-dev.txt pins it. `--quick` runs the tests that differ by version
+Interpreters are looked for with uv, on PATH and in ~/.pyenv. Each gets an environment in
+.venv/pythons, as requirements-dev.txt pins it. `--quick` runs the tests that differ by version
 (connections, types, arguments, dates), not all of `make test-fast`, and leaves out the Python that
 runs this program. `--seconds` is for the tests of all of them together.
 """

@@ -67,7 +67,7 @@ class Model(BaseHTTPRequestHandler):
         speak: Any = {"claude": _claude, "codex": _codex}[client]
         events = [*speak(tool, arguments)]
         for event in events:
-            # Each call has a name of its own.
+            # No two calls have the same name.
             _rename(event, f"call_{len(self.steps)}")
         text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
         self._send(text.encode(), "text/event-stream")

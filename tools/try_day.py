@@ -4,7 +4,7 @@ clock is moved on. Nothing may grow but the history.
 
     python tools/try_day.py [--hours 24] [--calls 6]     [calls an agent makes in a minute]
 
-What is written is overwritten, deleted or ends by itself, so that from the first hours on the home
+What is written is overwritten, deleted or expires, so that from the first hours on the home
 holds about the same. Each hour prints a line. Ends with 1 where, from WARM hours on, the process grew
 by more than MOST_MEMORY bytes, has more descriptors, threads or temporary files, the index grew by
 more than MOST_INDEX of its size, or a change costs the history more than MOST_BYTES_A_CHANGE.
@@ -160,7 +160,7 @@ def live_a_minute(
 
 
 def live(home: Path, hours: int, calls: int) -> list[Sample]:
-    """Live through so many hours; a sample of each."""
+    """Simulate `hours` hours with `calls` calls of an agent a minute. Return a sample of each hour."""
     clock = Clock()
     chance = random.Random(7)
     samples: list[Sample] = []

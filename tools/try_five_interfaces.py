@@ -4,7 +4,7 @@ each other client: Codex, Gemini CLI and OpenCode, those that are installed. Run
     npm install --prefix DIR @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai
     python tools/try_five_interfaces.py DIR
 
-A fake endpoint stands in the place of every model, and every home folder is a temporary one. Prints
+A fake endpoint replaces every model, and every home folder is a temporary one. Prints
 a line for each interface and client; the exit status is 1 where a request did not hold the fact.
 """
 

@@ -4,7 +4,7 @@
     python tools/try_sizes.py [--notes 10000] [--seconds 2] [--wait 0.5] [--large 1000000]
                               [--only TOOL | --only /api/PATH] [--all]
 
-Makes a home of so many notes, and calls every tool of every toolset for each argument with 1, 100
+Makes a home of `--notes` notes, and calls every tool of every toolset for each argument with 1, 100
 and 10,000 characters or elements and with the largest it may have, in several forms: one long word,
 many words, many lines, signs of search expressions, brackets, lists, objects. Then a server of the
 same home is asked at every address of `/api`. Printed are the calls that take more processor time
@@ -156,7 +156,7 @@ def fill(memory: MemorySession, notes: int) -> None:
 
 
 def texts(most: int) -> Iterator[tuple[str, str]]:
-    """Texts of so many characters, with what they are."""
+    """Yield texts of at most `most` characters, each after its kind."""
     lines = "".join(f"- [{word}] {word} #tag [[{word}]]\n" for word in WORDS)
     kinds = {
         "one word": "a",
@@ -356,7 +356,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _show(cost: Cost, options: argparse.Namespace) -> bool:
-    """Print a call where it is to be; returns whether it is above a limit."""
+    """Print a call if it is above a limit or all are asked for; return whether it is above one."""
     is_slow = cost.seconds > options.seconds or cost.waited > options.wait
     if is_slow or options.all:
         answer = " ".join(cost.answer.split())

@@ -2,7 +2,7 @@
 
     npm install --prefix DIR @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai \
         @github/copilot cline @continuedev/cli
-    pip install --target=… aider-chat        # in an environment of its own
+    pip install --target=… aider-chat        # in a separate environment
     python tools/try_transcripts.py DIR [--aider PATH/bin/aider] [--keep FOLDER]
 
 A fake endpoint takes the place of the models. Each client gets one prompt; the model asks for a
@@ -59,7 +59,7 @@ CLIENTS = {
     "continue": ["cn", "-p", "--auto", PROMPT],
     "amp": ["amp", "--dangerously-allow-all", "-x", PROMPT],
 }
-# Aider runs no commands by itself.
+# Aider runs no commands that nobody asked it to run.
 _WITHOUT_COMMANDS = ("aider",)
 AIDER = [
     *["--model", "openai/fake", "--no-show-model-warnings", "--no-check-update", "--yes-always"],

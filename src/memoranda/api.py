@@ -272,7 +272,7 @@ class Memory:
         A memory goes to its category, a note of another project returns to its former place.
 
         ref: the note.
-        category: the category for a memory, in place of its own.
+        category: the category that a memory gets; None for the category that it had.
 
         Raises NotFound, Ambiguous, Locked; Exists if another note has taken its place; InvalidInput
         for a note that is not archived.

@@ -11,6 +11,7 @@ import sys
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memoranda.cli import output
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from memoranda.serve.daemon import Web
     from memoranda.serve.http import HttpServer, Place
     from memoranda.serve.sessions import McpSessions
-    from memoranda.serve.socket import Listener
+    from memoranda.serve.socket import Listener, Methods
     from memoranda.sources.layout import Layout
 
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
@@ -328,8 +329,7 @@ class Service:
 
 def _serve(call: Invocation, settings: Settings, service: Service) -> int:
     """Run a service until it ends. Return the exit status. Raises Running, StorageError."""
-    from memoranda.clients import hook
-    from memoranda.engine import freshness, open_session
+    from memoranda.engine import open_session
     from memoranda.jobs import dream
     from memoranda.jobs.lifecycle import FACE, Scheduler
     from memoranda.serve.daemon import Daemon, http_noted
@@ -351,29 +351,10 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
         if served is not None and place is not None and port is not None:
             shows_page = service.show is not None
             web = _web(call, memory, served, place, service.offered, port, shows_page)
+            # The port may be another one than the port of `place`.
             address = place.address(port.getsockname()[1])
             stack.enter_context(http_noted(layout.http, address))
-        where = "no socket" if listener is None else f"socket: {listener.path}"
-        if address:
-            where += f", {address}/mcp"
-
-        def ready() -> None:
-            if service.show is None:
-                interval = _span_text(service.span)
-                _announce(f"Memory daemon running ({where}, interval: {interval})")
-            else:
-                service.show(address)
-
-        def stopping() -> None:
-            if service.show is None:
-                _announce("\nShutting down...")
-
         callers = memory.as_caller(call.caller, "socket")
-        methods = {
-            hook.METHOD: hook.served,
-            hook.PAYLOAD_METHOD: hook.served_payload,
-            freshness.METHOD: lambda memory, _: memory.freshen(),
-        }
         sessions = None
         if served is not None and listener is not None:
             sessions = _mcp_sessions(memory, callers, served)
@@ -383,7 +364,7 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
             callers,
             served,
             listener,
-            methods,
+            _home_methods(),
             web,
             sessions,
             has_upkeep,
@@ -392,8 +373,42 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
         if service.is_once:
             return 0 if daemon.round() else 1
         collect_garbage()
-        daemon.serve(ready, stopping)
+        ready = partial(_show_ready, service, listener, address)
+        daemon.serve(ready, partial(_show_stopping, service))
     return 0
+
+
+def _home_methods() -> Methods:
+    """Return the methods of the socket that other processes of this home call, by name."""
+    from memoranda.clients import hook
+    from memoranda.engine import freshness
+
+    return {
+        hook.METHOD: hook.served,
+        hook.PAYLOAD_METHOD: hook.served_payload,
+        freshness.METHOD: lambda memory, _: memory.freshen(),
+    }
+
+
+def _show_ready(service: Service, listener: Listener | None, address: str) -> None:
+    """Tell the person that the service answers, and where.
+
+    address: the address of HTTP; "" without HTTP.
+    """
+    if service.show is not None:
+        service.show(address)
+        return
+    places = "no socket" if listener is None else f"socket: {listener.path}"
+    if address:
+        places += f", {address}/mcp"
+    interval = _span_text(service.span)
+    _announce(f"Memory daemon running ({places}, interval: {interval})")
+
+
+def _show_stopping(service: Service) -> None:
+    """Tell the person that the daemon ends. A page ends without a word."""
+    if service.show is None:
+        _announce("\nShutting down...")
 
 
 def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
@@ -515,7 +530,7 @@ def _web(
 
         routes = oauth_routes(access, place.public)
 
-    def made(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
+    def make_server(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
         """Make the server once its threads and the event that stops it exist."""
         server = HttpServer(
             homes,
@@ -534,7 +549,7 @@ def _web(
         server.app.state.programs = installed_programs
         return server
 
-    return made
+    return make_server
 
 
 def _announce(text: str) -> None:

@@ -47,12 +47,12 @@ class Unsure(MemorandaError):
 class Hint(NamedTuple):
     """The changes that `put` made in addition to adding the member.
 
-    made: how many containers `put` created around the member.
+    new_containers: how many containers `put` created around the member.
     inner: the text that was at the place of the outermost new container. None if it was not
         recorded.
     """
 
-    made: int = 0
+    new_containers: int = 0
     inner: str | None = None
 
 
@@ -106,7 +106,7 @@ class Member:
     key: the key of the member. None for an item of a list.
     start: the position of the key, or of the item.
     node: the value.
-    comma: the position of the comma behind the value; -1 if there is none.
+    comma: the position of the comma behind the value; -1 without a comma.
     """
 
     key: str | None
@@ -153,14 +153,10 @@ class Document(NamedTuple):
         """
         if node.kind == "null":
             return None
-        if isinstance(name, str):
-            sign = "{"
-        else:
-            sign = "["
+        sign = "{" if isinstance(name, str) else "["
         if node.kind != sign:
-            raise Unsure(
-                f"line {self.text.count(chr(10), 0, node.start) + 1} has something other than {sign}"
-            )
+            line = self.text.count("\n", 0, node.start) + 1
+            raise Unsure(f"line {line} has something other than {sign}")
         if isinstance(name, str):
             positions = [index for index, item in enumerate(node.items) if item.key == name]
             if len(positions) > 1:
@@ -299,77 +295,66 @@ class JsonEditor(Editor):
         """Add the member with the containers that are missing on its path. A present member is
         replaced.
         """
-        read = _read(text)
-        end = newline(text)
-        if read.root is None:
+        document = _read(text)
+        style = _Style.of(text)
+        if document.root is None:
             if text.strip(BOM + _SPACE):
                 raise Unsure("it holds nothing but comments")
-            if text.startswith(BOM):
-                start = BOM
-            else:
-                start = ""
-            new_text = _dump(_nested([*path, name], value), "", "  ", end)
-            return start + new_text + end, Hint(len(path) + 1, text[len(start) :])
-        node, missing = read.container(path)
-        assert node is not None
-        indent = _INDENT.search(text)
-        if indent:
-            unit = indent[1]
-        else:
-            unit = "  "
-        # If containers are missing, the outermost one is the new member, with the others inside it.
-        blank = None
+            start = BOM if text.startswith(BOM) else ""
+            new_text = _dump(_nested([*path, name], value), "", style)
+            blanks = text[len(start) :]
+            return start + new_text + style.end, Hint(len(path) + 1, blanks)
+        container, missing = document.container(path)
+        assert container is not None
         if missing:
+            # The outermost missing container is the new member, with the others inside it.
+            key: str | None = missing[0]
+            value = _nested([*missing[1:], name], value)
             index = None
         else:
-            index = read.position(node, name)
-        if missing:
-            key = missing[0]
-        elif isinstance(name, str):
-            key = name
-        else:
-            key = None
-        if missing:
-            value = _nested([*missing[1:], name], value)
+            key = name if isinstance(name, str) else None
+            index = document.position(container, name)
+
+        inner = None
         if index is None:
-            new, blank = _add(text, node, key, value, unit, end)
+            new_text, inner = _add(text, container, key, value, style)
         else:
-            item = node.items[index]
-            inline = "\n" not in text[node.start : node.end]
-            value_text = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
-            new = text[: item.node.start] + value_text + text[item.node.end :]
-        new_tree = _read(json.dumps(value)).tree
-        if key is None:
-            member = new_tree
-        else:
-            member = (key, new_tree)
-        check(
-            _read(new).tree,
-            with_changed_member(read.tree, path[: len(path) - len(missing)], index, member),
-        )
-        return new, Hint(len(missing), blank)
+            new_text = _with_value(text, container, index, value, style)
+
+        value_tree = _read(json.dumps(value)).tree
+        member = value_tree if key is None else (key, value_tree)
+        container_path = path[: len(path) - len(missing)]
+        expected = with_changed_member(document.tree, container_path, index, member)
+        check(_read(new_text).tree, expected)
+        return new_text, Hint(len(missing), inner)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         """Remove the member. Containers that `put` created are removed, too, if they are empty
         then.
         """
-        read = _read(text)
-        position = read.place(path, name)
-        assert position is not None
+        document = _read(text)
+        place = document.place(path, name)
+        assert place is not None
         containers, inner = hint or Hint()
-        while containers and path and _is_alone(text, position[0]):
+        # If the member is alone in a container that `put` created, the container is removed.
+        while containers and path and _is_alone(text, place[0]):
             *path, name = path
             containers -= 1
-            position = read.place(path, name)
-            assert position is not None
-        text = _without(text, *position, with_changed_member(read.tree, path, position[1], None))
-        container, _ = _read(text).container(path)
-        assert container is not None
-        if inner is None or text[container.start + 1 : container.end - 1].strip(_SPACE):
+            place = document.place(path, name)
+            assert place is not None
+        container, index = place
+        expected = with_changed_member(document.tree, path, index, None)
+        text = _without(text, container, index, expected)
+
+        # The text that was there before the member goes back into an empty container.
+        emptied, _ = _read(text).container(path)
+        assert emptied is not None
+        if inner is None or text[emptied.start + 1 : emptied.end - 1].strip(_SPACE):
             return text
         if containers:
+            # `put` created the outermost container, too: the text had only blanks.
             return (BOM if text.startswith(BOM) else "") + inner
-        return text[: container.start + 1] + inner + text[container.end - 1 :]
+        return text[: emptied.start + 1] + inner + text[emptied.end - 1 :]
 
 
 def _nested(names: Sequence[Name], value: Any) -> Any:
@@ -385,16 +370,31 @@ def _nested(names: Sequence[Name], value: Any) -> Any:
     return value
 
 
-def _dump(value: Any, indent: str, unit: str, end: str, *, inline: bool = False) -> str:
+class _Style(NamedTuple):
+    """How a JSON text is written.
+
+    unit: the indentation of one level: the first one in the text, or two blanks.
+    end: the line break.
+    """
+
+    unit: str
+    end: str
+
+    @classmethod
+    def of(cls, text: str) -> _Style:
+        """Return the style of a text. Raises Unsure if its line breaks are not clear."""
+        indent = _INDENT.search(text)
+        return cls(indent[1] if indent else "  ", newline(text))
+
+
+def _dump(value: Any, indent: str, style: _Style, *, inline: bool = False) -> str:
     """Return `value` as JSON.
 
     indent: the blanks before each line but the first.
-    unit: the indentation of one level.
-    end: the line break.
     inline: whether the JSON is one line.
     """
-    value_text = json.dumps(value, ensure_ascii=False, indent=None if inline else unit)
-    return value_text.replace("\n", end + indent)
+    value_text = json.dumps(value, ensure_ascii=False, indent=None if inline else style.unit)
+    return value_text.replace("\n", style.end + indent)
 
 
 def _line_indent(text: str, position: int) -> str:
@@ -403,8 +403,16 @@ def _line_indent(text: str, position: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
+def _with_value(text: str, container: Node, index: int, value: Any, style: _Style) -> str:
+    """Return the text with another value for the member at `index` of a container."""
+    item = container.items[index]
+    is_inline = "\n" not in text[container.start : container.end]
+    value_text = _dump(value, _line_indent(text, item.start), style, inline=is_inline)
+    return text[: item.node.start] + value_text + text[item.node.end :]
+
+
 def _add(
-    text: str, node: Node, key: str | None, value: Any, unit: str, end: str
+    text: str, node: Node, key: str | None, value: Any, style: _Style
 ) -> tuple[str, str | None]:
     """Return the text with one more member at the end of the container `node`.
 
@@ -412,25 +420,23 @@ def _add(
     If not, it is None.
 
     key: the key of the member. None for an item of a list.
-    unit: the indentation of one level.
-    end: the line break.
     """
     inner = text[node.start + 1 : node.end - 1]
     is_empty = not inner.strip(_SPACE)
     is_inline = _is_inline(text, node, inner, is_empty)
     outer = _line_indent(text, node.start)
-    indent = _member_indent(text, node, outer + unit)
+    indent = _member_indent(text, node, outer + style.unit)
     label = ""
     if key is not None:
         label = json.dumps(key, ensure_ascii=False) + ": "
-    member = label + _dump(value, indent, unit, end, inline=is_inline)
+    member = label + _dump(value, indent, style, inline=is_inline)
     if is_empty:
         if not is_inline:
-            member = f"{end}{indent}{member}{end}{outer}"
+            member = f"{style.end}{indent}{member}{style.end}{outer}"
         return text[: node.start + 1] + member + text[node.end - 1 :], inner
     gap = " "
     if not is_inline:
-        gap = end + indent
+        gap = style.end + indent
     point = len(text[: node.end - 1].rstrip(_SPACE))
     if not node.items:
         return text[:point] + gap + member + text[point:], None

@@ -34,7 +34,7 @@ def conversation(prompt: str, transcript: str) -> str:
 
     If the transcript has no earlier turns, only the prompt is returned.
 
-    transcript: the path of the session's transcript; "" if there is none.
+    transcript: the path of the session's transcript; "" without a transcript.
     """
     prompt_text = prompt[:_CHARACTERS]
     earlier_turns = _last_turns(transcript, prompt)

@@ -43,8 +43,8 @@ def own_words(prompt: str) -> str:
     text = FENCED.sub("", prompt)
     parts = []
     start = 0
-    # The position of the last end tag for each tag, -1 if there is none. It is remembered, so that
-    # a prompt with many tags is not searched many times.
+    # The position of the last end tag for each tag, -1 without an end tag. It is remembered, so
+    # that a prompt with many tags is not searched many times.
     last: dict[str, int] = {}
     while pasted := _PASTED.search(text, start):
         parts.append(text[start : pasted.start()])

@@ -396,7 +396,7 @@ def _without(text: str, first: int, last: int, end: str) -> str:
 
 def _was_made(hint: Hint | None) -> bool:
     """Whether `put` created the key that has the member. Without a hint, the answer is True."""
-    return hint is None or bool(hint.made)
+    return hint is None or bool(hint.new_containers)
 
 
 class _NewMember:

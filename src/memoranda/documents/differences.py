@@ -56,7 +56,7 @@ _BOOKKEEPING = (
 )
 # Header keys that memoranda sets for itself. Their changes are not shown.
 _HIDDEN_KEYS = frozenset((*_TIMES, *_BOOKKEEPING))
-# A key with this value says no more than a missing one.
+# A header without one of these keys means the same as a header with this value.
 _DEFAULTS = {"scope": "global", "source": "manual"}
 GAP = "…"
 
@@ -110,7 +110,8 @@ def joined_moves(revisions: Iterable[Revision]) -> list[Revision]:
     removed_by_id: dict[str, Revision] = {}
     for revision in revisions:
         identifier = _id_in(revision.before)
-        # A copy that was removed with its original has the same id, and is a removal of its own.
+        # A copy has the same id as its original. If both were removed, only the first of them can
+        # be the beginning of the move.
         is_move_possible = revision.after is None and identifier not in removed_by_id
         if identifier is not None and is_move_possible:
             removed_by_id[identifier] = revision

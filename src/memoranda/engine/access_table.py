@@ -1,4 +1,7 @@
-"""The table of who may use a home over HTTP, kept in the home's ledger."""
+"""The table of who may use a home over HTTP: tokens, members and cookies.
+
+It is in the home's ledger.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,11 @@ from memoranda.sources.layout import PRIVATE, Layout, changing_shared, follow_sh
 
 
 class AccessRefused(StorageError):
-    """The tokens cannot be read. Until they can be read, no caller is let in."""
+    """Raised when the table cannot be read. Then every caller is refused.
+
+    why: the reason.
+    name: the name of the damaged file.
+    """
 
     def __init__(self, why: str, name: str = "ledger.db"):
         super().__init__(name, why)
@@ -26,7 +33,7 @@ class AccessRefused(StorageError):
 
 
 class AccessTable:
-    """The table of the home at `root`, opened when it is first used."""
+    """The table of the home at `root`. The ledger is opened at the first use."""
 
     def __init__(self, root: Path):
         self.layout = Layout(root)
@@ -34,11 +41,14 @@ class AccessTable:
 
     @property
     def space(self) -> str | None:
-        """The space of the database that the home is a copy of. None for a home in a folder."""
+        """The space in the database whose copy the home is. None if the home is a folder."""
         return shared_space(self.layout.root)
 
     def all(self) -> Mapping[str, Any]:
-        """All rows, read-only. Raises AccessRefused."""
+        """Return the whole table as one document: section -> its elements (see `AccessRows`).
+
+        It must not be changed. It is empty if nobody ever got access. Raises AccessRefused.
+        """
         follow_shared(self.layout.root)
         is_there = self.layout.ledger.exists() or self.layout.access.exists()
         if self._rows is None and not is_there:
@@ -52,9 +62,10 @@ class AccessTable:
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
-        """Yield all rows for editing, and write them durably when the block ends.
+        """Yield the whole table as one document, which the block may change.
 
-        Raises AccessRefused, StorageError.
+        It is written durably at the end of the block. If the block raises an error, nothing is
+        written. Raises AccessRefused, StorageError.
         """
         with storing("who may come in"):
             make_private(self.layout.private)
@@ -65,21 +76,30 @@ class AccessTable:
             yield rows
 
     def calls_of(self, who: str, day: str) -> int:
-        """How many calls `who` made on a day. Raises StorageError."""
+        """Return how many calls somebody made on a day.
+
+        who: the key that the server has for the caller.
+        day: the day, as `2026-05-07`.
+
+        Raises StorageError.
+        """
         return self._open_rows().calls_of(who, day)
 
     def count_call(self, who: str, day: str) -> None:
-        """Count a call that `who` made on a day. Raises StorageError."""
+        """Count one call. The parameters are as for `calls_of`. Raises StorageError."""
         self._open_rows().count_call(who, day)
 
     def close(self) -> None:
-        """Release the ledger. The next use opens it again."""
+        """Close the ledger. The next use opens it again."""
         if self._rows is not None:
             self._rows.database.close()
             self._rows = None
 
     def _open_rows(self) -> AccessRows:
-        """The rows in the ledger, after taking in the file in which an older version kept them."""
+        """Open the ledger, and return the table.
+
+        An older version kept the rows in a file, which is moved into the ledger first.
+        """
         if self._rows is None:
             database = LedgerDatabase(self.layout.ledger)
             self._rows = AccessRows(database)
@@ -90,7 +110,7 @@ class AccessTable:
         return self._rows
 
     def _take_over(self, rows: AccessRows) -> None:
-        """Take the older version's file into the ledger. Raises AccessRefused."""
+        """Move the rows of an older version's file into the ledger. Raises AccessRefused."""
         try:
             take_over_file(rows.database, self.layout.access, rows.take_over)
         except ValueError as error:

@@ -109,7 +109,7 @@ def vault_of(memory: ReadVerbs, project: str) -> FolderSource | None:
 def conventions_of(memory: ReadVerbs, project: str) -> Conventions:
     """Return the settings that other programs, such as Obsidian, have for the folder of a project.
 
-    For built-in projects, there are none.
+    A built-in project has no such settings.
     """
     source = vault_of(memory, project)
     if source is None:

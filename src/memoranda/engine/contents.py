@@ -1,4 +1,4 @@
-"""The contents of notes as the index has them, and the places of notes in the home."""
+"""Read from the index what notes contain, and which notes pass filters."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ if TYPE_CHECKING:
 
 
 def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
-    """The content of one memory: its text without header and final newline."""
+    """Return the content of a memory: its text without the header and the last line break."""
     return contents(memory, [info])[0]
 
 
 @verb
 def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
-    """The contents of several memories, in the order of `infos`. "" for one the index lacks."""
+    """Return the contents of several memories, in the order of `infos` (see `content_of`).
+
+    The content is "" for a memory that the index does not have.
+    """
     bodies = memory.index.notes.bodies([info.row for info in infos])
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
 
 
 def home_path(note: Note | NoteInfo) -> str:
-    """The path of a memory, relative to the home's folder."""
+    """Return the path of a memory relative to the folder of the home: `preferences/tea-0a1b2c3d.md`."""
     return f"{note.project.removeprefix('.')}/{note.path}"
 
 
 @verb
 def folders_named(memory: ReadVerbs, names: Sequence[str]) -> list[tuple[str, str]]:
-    """The folders at the top of a project that hold notes and have one of these names.
+    """Return the folders with notes, directly in the folder of a project, that have these names.
 
-    Each is a pair of the project and the folder's name.
+    Returns (project, name of the folder) for each.
     """
     memory.engine.fresh()
     return memory.index.notes.folders_named(names)
@@ -47,9 +50,10 @@ def folders_named(memory: ReadVerbs, names: Sequence[str]) -> list[tuple[str, st
 
 @verb
 def notes_repeating(memory: ReadVerbs, query: Query, pattern: re.Pattern[str]) -> list[NoteInfo]:
-    """The notes that pass a query's filters and have `pattern` at least twice in their text.
+    """Return the notes that pass the filters of a query and whose text matches `pattern` at least
+    twice.
 
-    They are in the query's order. Raises the errors of `list`.
+    They are in the order of the query. Raises the errors of `list`.
     """
     memory.engine.fresh()
     repeating = memory.index.notes.rows_repeating(pattern)
@@ -59,10 +63,10 @@ def notes_repeating(memory: ReadVerbs, query: Query, pattern: re.Pattern[str]) -
 
 @verb
 def rows_passing(memory: ReadVerbs, query: Query) -> list[int]:
-    """The rows of all notes that pass a query's filters, in the query's order.
+    """Return the rows in the index of all notes that pass the filters of a query, in its order.
 
-    A row is a note's number in the index. It serves callers that need more only of a few notes.
-    Raises the errors of `list`.
+    It is faster than `list`, for callers that need the rest of only a few notes. Raises the errors
+    of `list`.
     """
     memory.engine.fresh()
     return memory.index.notes.rows_passing(memory.query_of(query), viewer=memory.agent)
@@ -70,9 +74,9 @@ def rows_passing(memory: ReadVerbs, query: Query) -> list[int]:
 
 @verb
 def places_passing(memory: ReadVerbs, *queries: Query) -> list[NotePlace]:
-    """The places of all notes that pass the filters of any of the queries, in any order.
+    """Return the place of every note that passes the filters of at least one of the queries.
 
-    Each note is there once. Raises the errors of `list`.
+    Each note comes once. The order is not defined. Raises the errors of `list`.
     """
     rows = set(chain.from_iterable(rows_passing(memory, query) for query in queries))
     return memory.index.notes.places(list(rows))
@@ -80,11 +84,13 @@ def places_passing(memory: ReadVerbs, *queries: Query) -> list[NotePlace]:
 
 @verb
 def notes_holding(memory: ReadVerbs, texts: Sequence[str], limit: int) -> list[NoteInfo]:
-    """The notes that hold one of these texts and may be told unasked.
+    """Return up to `limit` notes that contain at least one of some texts.
 
-    Notes that no longer hold are left out. It serves hooks, which cannot wait for a search.
+    It is for hooks, which cannot wait for a search, and which tell notes to an agent that did not
+    ask. So notes that are no longer valid or that are held back (`is_held_back`) are left out.
     """
     memory.engine.fresh()
+    # Some of the notes may be left out below.
     rows = memory.index.notes.rows_with(texts, 4 * limit)
     infos = holding_now(memory, rows)
     infos_shown = [infos[row] for row in rows if row in infos]

@@ -1,7 +1,7 @@
-"""Find notes that cannot both hold: they make claims about one subject with different values.
+"""Find notes that contradict each other: they claim different values for one subject.
 
-A claim is a sentence such as "The port is 8080" (note/claims.py). Until the owner has answered
-which note holds (`memory review`), the newer note comes first wherever both are shown, and the
+A claim is a sentence such as "The port is 8080" (note/claims.py). `memory review` asks the owner
+which note holds. Until it is answered, the newer note comes first wherever both are shown, and the
 older one gets a mark that names the newer one.
 """
 
@@ -49,24 +49,25 @@ class Reader(Protocol):
 
 
 class Statement(NamedTuple):
-    """A note with one claim that it makes."""
+    """A claim, and the note that makes it."""
 
     info: NoteInfo
     claim: Claim
 
     @property
     def moment(self) -> tuple[str, int]:
-        """Return the key by which statements are ordered in time: the day or time, and the note's
-        row.
+        """The sort key that puts statements in the order of time.
+
+        It is the date that the header gives, or else the time of creation, and the note's row.
         """
         return (self.info.date or self.info.created, self.info.row)
 
 
 class Contradiction(NamedTuple):
-    """Two statements of which only one can hold.
+    """Two statements of which at most one can be true.
 
     old, new: the older and the newer statement.
-    statements: all statements about the subject, the oldest first; empty if they are not needed.
+    statements: all statements about the subject, the oldest first. Only `contradictions` fills it.
     """
 
     old: Statement
@@ -75,7 +76,10 @@ class Contradiction(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Return the key of the question for the owner. It changes when either value changes."""
+        """The key under which the ledger has the owner's answer.
+
+        It changes when either value changes, so that the owner is asked again.
+        """
         parts = [self.old.claim.subject]
         for statement in (self.old, self.new):
             parts += [statement.info.id, statement.claim.value]
@@ -84,9 +88,9 @@ class Contradiction(NamedTuple):
 
 
 def contradictions(memory: Reader) -> Iterator[Contradiction]:
-    """Yield the contradictions between notes that the caller sees.
+    """Yield the contradictions between notes that the caller may see.
 
-    Contradictions that the owner has already answered are included.
+    Contradictions about which the owner has already decided are included.
     """
     subjects = memory.index.notes.contested()
     infos = holding_now(memory, [row.note for row in chain.from_iterable(subjects)])
@@ -118,9 +122,11 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
 
 
 def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
-    """Return the notes that are valid now and that the caller may see, by row.
+    """Return the notes in some rows that are valid now and that the caller may see, by row.
 
-    rows: the rows of the notes to choose from. Notes of the archive and traces are left out.
+    Archived notes and traces of sessions are left out.
+
+    rows: the rows of the notes in the index.
     """
     infos = memory.index.notes.infos(dict.fromkeys(rows))
     if not infos:
@@ -139,9 +145,12 @@ def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
 
 
 def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """Map the row of each contradicted note to its newest contradiction by a newer note.
+    """Return the contradictions about the subjects of some notes, by the row of the older note.
 
-    Contradictions that the owner has answered (both hold) are left out.
+    If several newer notes contradict an older one, the newest of them counts. Contradictions about
+    which the owner has already decided are left out.
+
+    infos: the notes. The result may also have contradictions between other notes.
     """
     pairs = _unanswered(memory, infos)
     pairs.sort(key=lambda pair: pair.new.moment)
@@ -149,14 +158,22 @@ def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
 
 
 def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """Map the row of each note that contradicts an older note to the latest such contradiction."""
+    """Return the contradictions about the subjects of some notes, by the row of the newer note.
+
+    If a note contradicts several older notes, the latest of them counts. Contradictions about which
+    the owner has already decided are left out.
+
+    infos: the notes. The result may also have contradictions between other notes.
+    """
     pairs = _unanswered(memory, infos)
     pairs.sort(key=lambda pair: pair.old.moment)
     return {pair.new.info.row: pair for pair in pairs}
 
 
 def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
-    """Return the contradictions of these notes that the owner has not answered."""
+    """Return the contradictions about the subjects of some notes, without those about which the
+    owner has already decided.
+    """
     rivals = memory.index.notes.rivals(info.row for info in infos)
     if not rivals:
         return []
@@ -177,14 +194,20 @@ def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """Return the marks to show at the notes that a newer note contradicts, by row of the note."""
+    """Return the marks for notes that a newer note contradicts, by row (see `marks`).
+
+    infos: the notes whose subjects count. Other notes about these subjects may get marks, too.
+    """
     return marks(memory, newer(memory, infos))
 
 
 def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
-    """Return the marks to show at the older notes of these contradictions, by row.
+    """Return the mark to show at the older note of each contradiction, by row.
 
-    Example: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
+    A mark has the newer value, and the name and day of the newer note:
+    `newer: 8080 (1a2b3c4d, 2025-03-01)`.
+
+    pairs: the contradictions, by the row of the older note.
     """
     zone = memory.engine.settings.zone
     return {
@@ -197,8 +220,8 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
 
 
 def name_of(info: NoteInfo) -> str:
-    """Return a short name of a note: the beginning of a memory's id, or the permalink of other
-    notes.
+    """Return a short name for a note that `find` understands: the first digits of a memory's id, or
+    the permalink of any other note.
     """
     if info.project == CATEGORY_PROJECT:
         return info.id[:_ID_DIGITS]
@@ -208,10 +231,11 @@ def name_of(info: NoteInfo) -> str:
 def newest_first(
     items: Sequence[T], info_of: Callable[[T], NoteInfo], pairs: Mapping[int, Contradiction]
 ) -> list[T]:
-    """Return the items in their order, but with each contradicted item behind its newer one.
+    """Return the items in their order, except that a newer note comes before the older note that it
+    contradicts.
 
-    info_of: returns the note of an item.
-    pairs: the contradictions by the row of the older note.
+    info_of: a function that returns the note of an item.
+    pairs: the contradictions, by the row of the older note.
     """
     result = list(items)
     for item in items:
@@ -226,9 +250,9 @@ def newest_first(
 
 
 def written_over(memory: Reader, note: Note) -> Contradiction | None:
-    """Return the contradiction between a note just written and an older note.
+    """Return the contradiction between a note that was just written and an older note.
 
-    None means that the note contradicts nothing, as most notes.
+    None if the note contradicts nothing, or if the index does not have it.
     """
     info = memory.index.notes.get(note.project, note.path)
     if info is None:
@@ -237,7 +261,7 @@ def written_over(memory: Reader, note: Note) -> Contradiction | None:
 
 
 def otherwise(memory: Reader, pair: Contradiction) -> str:
-    """Return the sentence that tells the writer of a newer note about the older statement."""
+    """Return a sentence for the writer of the newer note: what the older note says, and its name."""
     old = pair.old
     day = day_of(old.info, memory.engine.settings.zone)
     statement = f"{old.claim.name}: {old.claim.value}"

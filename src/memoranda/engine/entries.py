@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
 
 from memoranda.clock import EPOCH, parse_stamp
 from memoranda.engine.engine import Engine, verb
@@ -251,6 +251,26 @@ class _EntryFile:
     locked: bool
 
 
+class _Match(NamedTuple):
+    """The fields of a matching entry that decide its rank in a search.
+
+    row: its row in the index.
+    created_second: when it was written, in whole seconds since 1970.
+    reads: how many times it was read.
+    """
+
+    row: int
+    namespace: str
+    key: str
+    created_second: int
+    reads: int
+
+
+def _rank(match: _Match) -> tuple[int, int, str, str, int]:
+    """Return the sort key of a match: the most read first, then the newest, then by name."""
+    return (-match.reads, -match.created_second, match.namespace, match.key, match.row)
+
+
 class NoteEntries(Entries):
     """Stores each entry as a note of the project `kv`, in a separate file.
 
@@ -290,25 +310,29 @@ class NoteEntries(Entries):
         old = next(self._claims(entry.namespace, entry.key), None)
         if old is not None and old.locked:
             raise Locked(f"{PROJECT}/{old.path}")
-        if old is not None:
-            path = old.path
-        else:
-            # `places` yields several paths for an entry. The first free one is used, because the
-            # file of another entry may be at the usual path.
+        if old is None:
             self._check(entry.namespace)
-            paths = list(notes.places(entry.namespace, entry.key))
-            source = self.engine.source(PROJECT)
-            free = next(
-                (candidate for candidate in paths if source.place(candidate).kind == "missing"),
-                None,
-            )
-            if free is None:
-                raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
-            path = free
-        data = _compose(entry, other_keys, old.file.data.decode("utf-8", "replace") if old else "")
-        file, scope = (old.file, old.scope) if old else (None, GLOBAL)
-        change.put(PROJECT, path, data, old=file, scope=scope)
+            path = self._free_path(entry)
+            data = _compose(entry, other_keys)
+            change.put(PROJECT, path, data, old=None, scope=GLOBAL)
+        else:
+            path = old.path
+            data = _compose(entry, other_keys, old.file.data.decode("utf-8", "replace"))
+            change.put(PROJECT, path, data, old=old.file, scope=old.scope)
         return path, old is None, data
+
+    def _free_path(self, entry: Entry) -> str:
+        """Return the first path for a new entry at which no file is. Raises Exists.
+
+        An entry has several possible paths, because the file of another entry may be at the usual
+        one.
+        """
+        source = self.engine.source(PROJECT)
+        paths = list(notes.places(entry.namespace, entry.key))
+        for path in paths:
+            if source.place(path).kind == "missing":
+                return path
+        raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
 
     def _find(self, namespace: str, key: str) -> Entry:
         """Return the entry, even if it is expired. Raises NoEntry, Unreadable."""
@@ -336,38 +360,54 @@ class NoteEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        lowered = text.lower()
-        matches = []
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
+        matches = self._matches(text, namespace)
+        matches.sort(key=_rank)
+        return self._entries_of(matches[offset : offset + limit]), len(matches)
+
+    def _matches(self, text: str, namespace: str | None) -> list[_Match]:
+        """Return the entries whose key or value contains `text`, in any order.
+
+        namespace: None means all namespaces.
+        """
+        lowered = text.lower()
         counts = self.engine.reads.counts()
+        matches: list[_Match] = []
         for entry in self._readable_entries(bodies=True):
             if namespace not in (None, entry.namespace):
                 continue
             if lowered in entry.key.lower() or lowered in notes.value_of(entry.body).lower():
-                recalls = entry.access_count + counts.get(entry.id, 0)
-                # Sorted, these tuples are in the order of the result. The numbers are negative, as
-                # the highest comes first.
-                matches.append(
-                    (-recalls, -(entry.created // 1_000_000), entry.namespace, entry.key, entry.row)
-                )
-        # Only the entries of the page are read from the index, by their rows.
-        page = sorted(matches)[offset : offset + limit]
-        rows = [row for *_, row in page]
-        values = self.engine.index.notes.bodies(rows)
+                # The header has the reads up to the last write of the file, `counts` those since.
+                reads = entry.access_count + counts.get(entry.id, 0)
+                created_second = entry.created // 1_000_000
+                matches.append(_Match(entry.row, entry.namespace, entry.key, created_second, reads))
+        return matches
+
+    def _entries_of(self, matches: Sequence[_Match]) -> list[Entry]:
+        """Read the rest of some matches from the index, and return them as entries."""
+        rows = [match.row for match in matches]
+        bodies = self.engine.index.notes.bodies(rows)
         infos = self.engine.index.notes.infos(rows)
-        entries = []
-        for recalls, age, space, key, row in page:
-            created = EPOCH - timedelta(seconds=age)
-            value = notes.value_of(values[row])
-            info = infos[row]
-            expires = info.expires and parse_stamp(info.expires)
-            accessed = _accessed(info.header, created)
+        entries: list[Entry] = []
+        for match in matches:
+            info = infos[match.row]
+            created = EPOCH + timedelta(seconds=match.created_second)
+            expires = parse_stamp(info.expires) if info.expires else None
             entries.append(
-                Entry(space, key, value, created, accessed, expires or None, -recalls, info.id)
+                Entry(
+                    match.namespace,
+                    match.key,
+                    notes.value_of(bodies[match.row]),
+                    created,
+                    _accessed(info.header, created),
+                    expires,
+                    match.reads,
+                    info.id,
+                )
             )
-        return entries, len(matches)
+        return entries
 
     def _readable_entries(self, *, bodies: bool = False) -> list[Kept]:
         """Return the entries in the index that the caller may see and that have not expired.
@@ -390,9 +430,9 @@ class NoteEntries(Entries):
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
         self.engine.fresh()
-        return Counter(entry.namespace for entry in self._readable_entries()), Counter(
-            entry.namespace for entry in self._expired_entries()
-        )
+        active = Counter(entry.namespace for entry in self._readable_entries())
+        expired = Counter(entry.namespace for entry in self._expired_entries())
+        return active, expired
 
     @purging
     @verb
@@ -409,35 +449,33 @@ class NoteEntries(Entries):
                 *self._expired_entries(),
             ]
             paths = [entry.path for entry in all_entries if entry.namespace == namespace]
-            entry_files = [
-                entry_file
-                for path in sorted(paths)
-                if (entry_file := self._read_entry_file(path, namespace))
-            ]
+            entry_files: list[_EntryFile] = []
+            for path in sorted(paths):
+                entry_file = self._read_entry_file(path, namespace)
+                # The file may have disappeared since the index saw it.
+                if entry_file is not None:
+                    entry_files.append(entry_file)
             if entry_files:
-                self._remove("delete", entry_files, f"{entry_files[0].path.rpartition('/')[0]}/")
+                folder = entry_files[0].path.rpartition("/")[0]
+                self._remove("delete", entry_files, f"{folder}/")
             return len(entry_files)
 
     @verb
     def stats(self) -> Totals:
         self.engine.fresh()
-        kept_entries = self._readable_entries()
+        active_entries = self._readable_entries()
+        namespaces = {entry.namespace for entry in active_entries}
+        namespaces.update(entry.namespace for entry in self._expired_entries())
         totals = Totals(
             self.engine.source(PROJECT).root,
-            len(kept_entries),
-            sum(entry.size for entry in kept_entries),
+            entries=len(active_entries),
+            size=sum(entry.size for entry in active_entries),
+            namespaces=len(namespaces),
         )
-        totals.namespaces = len(
-            {entry.namespace for entry in kept_entries}
-            | {entry.namespace for entry in self._expired_entries()}
-        )
-        if kept_entries:
-            totals.oldest = EPOCH + timedelta(
-                microseconds=min(entry.created for entry in kept_entries)
-            )
-            totals.newest = EPOCH + timedelta(
-                microseconds=max(entry.created for entry in kept_entries)
-            )
+        if active_entries:
+            created = [entry.created for entry in active_entries]
+            totals.oldest = EPOCH + timedelta(microseconds=min(created))
+            totals.newest = EPOCH + timedelta(microseconds=max(created))
         return totals
 
     @verb
@@ -451,16 +489,16 @@ class NoteEntries(Entries):
         if not index.expired(1):
             return 0
         with self.engine.writing():
-            entry_files = []
-            for over in index.expired(limit):
+            entry_files: list[_EntryFile] = []
+            for expired in index.expired(limit):
                 with suppress(Unreadable):
-                    entry_file = self._read_entry_file(over.path, over.namespace)
+                    entry_file = self._read_entry_file(expired.path, expired.namespace)
+                    # The file may have a new entry that the index has not seen yet.
                     if entry_file is not None and self._is_over(entry_file.entry):
                         entry_files.append(entry_file)
             if entry_files:
-                self._remove(
-                    EXPIRE, entry_files, entry_files[0].path if len(entry_files) == 1 else ""
-                )
+                changed_path = entry_files[0].path if len(entry_files) == 1 else ""
+                self._remove(EXPIRE, entry_files, changed_path)
             return len(entry_files)
 
     @verb
@@ -515,25 +553,27 @@ class NoteEntries(Entries):
         """
         usual_path = next(notes.places(namespace, key))
         entry_file = self._read_entry_file(usual_path, namespace)
-        if entry_file and self._is_claim(entry_file, namespace, key):
+        if self._is_claim(entry_file, namespace, key):
             yield entry_file
+        # Most callers only need the first file. So the index is asked only if they go on.
         self.engine.fresh()
         for path in self.engine.index.entries.paths_with(key):
-            if path != usual_path:
-                entry_file = self._read_entry_file(path, namespace)
-            else:
-                entry_file = None
-            if entry_file and self._is_claim(entry_file, namespace, key):
+            if path == usual_path:
+                continue
+            entry_file = self._read_entry_file(path, namespace)
+            if self._is_claim(entry_file, namespace, key):
                 yield entry_file
 
-    def _is_claim(self, entry_file: _EntryFile, namespace: str, key: str) -> bool:
-        """Whether a file contains the entry with this namespace and key, and the caller may see the
-        file.
+    def _is_claim(
+        self, entry_file: _EntryFile | None, namespace: str, key: str
+    ) -> TypeGuard[_EntryFile]:
+        """Whether a file exists, the caller may see it, and it contains the entry with this
+        namespace and key.
         """
-        return (entry_file.entry.namespace, entry_file.entry.key) == (
-            namespace,
-            key,
-        ) and self._session.sees(entry_file.scope)
+        if entry_file is None or not self._session.sees(entry_file.scope):
+            return False
+        entry = entry_file.entry
+        return entry.namespace == namespace and entry.key == key
 
     def _read_entry_file(self, path: str, namespace: str) -> _EntryFile | None:
         """Return the file at `path` with its entry. None if there is no file. Raises Unreadable.
@@ -548,14 +588,11 @@ class NoteEntries(Entries):
         except MemorandaError:
             raise Unreadable(namespace) from None
         changed = EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)
-        if file.born:
-            born = datetime.fromtimestamp(file.born, UTC)
-        else:
-            born = None
+        born = datetime.fromtimestamp(file.born, UTC) if file.born else None
         note, value = notes.read_entry(file.data.decode("utf-8", "replace"), path, changed, born)
-        names = notes.namespace_of(note.header, path), note.title
         entry = Entry(
-            *names,
+            notes.namespace_of(note.header, path),
+            note.title,
             value,
             note.created,
             _accessed(note.header, note.created),
@@ -590,6 +627,7 @@ class NoteEntries(Entries):
 
         Raises Locked.
         """
+        # By folder, the names of its files that are removed.
         names: dict[str, set[str]] = {}
         with self._session.change(verb, (PROJECT, changed_path), fresh=False) as change:
             for entry_file in entry_files:
@@ -601,10 +639,10 @@ class NoteEntries(Entries):
             # Changes of other threads wait in the queue, and may create files in these folders. So
             # they are made before the folders are listed.
             self.engine.make_waiting()
+            root = self.engine.source(PROJECT).root
             for folder, removed_names in names.items():
-                if folder and removed_names.issuperset(
-                    os.listdir(os.path.join(self.engine.source(PROJECT).root, folder))
-                ):
+                # The folder of the project itself always stays.
+                if folder and removed_names.issuperset(os.listdir(os.path.join(root, folder))):
                     change.add(StepKind.RMDIR, PROJECT, folder)
 
 

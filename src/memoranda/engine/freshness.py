@@ -422,31 +422,33 @@ class Freshness:
         """
         from memoranda.index.watch import Watch
 
-        sources = self.sources
-        roots_by_name = {
-            name: source.root for name, source in sources.items() if not source.holds_entities
+        # A graph file is one file, which is quick to compare. So it is not watched.
+        watched_sources = {
+            name: source for name, source in self.sources.items() if not source.holds_entities
         }
-        self._roots = {name: _identity(root) for name, root in roots_by_name.items()}
+        self._roots = {name: _identity(source.root) for name, source in watched_sources.items()}
         late_sources: dict[str, FolderSource] = {}
         # (project, its root, folder) to watch.
-        watched: list[tuple[str, str, str]] = []
-        for name, root in roots_by_name.items():
-            source = sources[name]
-            if not os.path.isdir(root):
+        watched_folders: list[tuple[str, str, str]] = []
+        for name, source in watched_sources.items():
+            if not os.path.isdir(source.root):
                 continue
             if may_be_late and isinstance(source, FolderSource) and self._takes_long(source):
                 late_sources[name] = source
             else:
-                watched += [(name, root, folder) for folder in source.folders()]
-        for name, source in late_sources.items():
-            watched += [(name, source.root, folder) for folder in self._known_folders(source)]
-        self._watch = Watch.open(watched)
+                watched_folders += [(name, source.root, folder) for folder in source.folders()]
+        for name, late_source in late_sources.items():
+            known_folders = self._known_folders(late_source)
+            watched_folders += [(name, late_source.root, folder) for folder in known_folders]
+
+        self._watch = Watch.open(watched_folders)
         self._wants_watch = self._watch is not None
-        self._pending = set(sources)
+        self._pending = set(self.sources)
         self.late = {}
+        # Without a watch every call compares all files, so no project can be late.
         if self._watch is not None:
-            for name, source in late_sources.items():
-                self.late[name] = self._sweep_in_pieces(source, self._watch)
+            for name, late_source in late_sources.items():
+                self.late[name] = self._sweep_in_pieces(late_source, self._watch)
 
     def _takes_long(self, source: FolderSource) -> bool:
         """Whether a project is so large that calls should not wait until it is compared with the

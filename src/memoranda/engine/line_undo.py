@@ -1,4 +1,4 @@
-"""Undoing a change of lines in a file used in place (a graph file, or a JSON file of entries)."""
+"""Undo a change of lines in a file used in place: a graph file, or a JSON file of entries."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from memoranda.sources.source import InPlaceEdit, InPlaceSource, NotKept
 from memoranda.sources.step import StepKind
 
 Blocked = Callable[[str, str], CannotUndo]
-"""Words that the file at (project, path) changed since."""
+"""Returns the error for a file that was changed again later. Its arguments are project and path."""
 
 
 def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
-    """Undo a change of lines, and return the change that did so. The caller holds the home's lock.
+    """Undo a change of lines, and return the change that undid it.
 
-    blocked: makes the error to raise if the lines changed again since.
+    The caller must hold the lock of the home.
+
+    change: the change to undo. One of its steps changed lines.
+    blocked: returns the error to raise if the lines were changed again later.
 
     Raises CannotUndo, NotAGraphFile, StorageError.
     """
@@ -55,7 +58,10 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
 
 
 def _source_of(session: PlaceVerbs, change: Change, touched: Touched) -> InPlaceSource[Any]:
-    """The source of the file that a change was about."""
+    """Return the source of the file whose lines a change edited.
+
+    touched: the step that edited them.
+    """
     # Only rows of JSON files are recorded with the folder they are in.
     if touched.root and touched.file.endswith(".json"):
         stem = os.path.basename(touched.file).removesuffix(".json")
@@ -66,9 +72,9 @@ def _source_of(session: PlaceVerbs, change: Change, touched: Touched) -> InPlace
 def _inverse(
     source: InPlaceSource[Any], change: Change, kept_lines: KeptLines
 ) -> InPlaceEdit | None:
-    """The edit that undoes a change. None if the lines were changed again since.
+    """Return the edit that undoes a change. None if the lines were changed again later.
 
-    Raises CannotUndo if the old lines are no longer kept.
+    Raises CannotUndo if the history no longer has the old lines.
     """
     try:
         edit: InPlaceEdit | None = source.inverse(kept_lines)

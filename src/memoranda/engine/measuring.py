@@ -1,8 +1,8 @@
-"""Measuring how well the search finds a person's own notes.
+"""Measure how well the search finds a person's own notes.
 
-A known item is a note somebody saw once and looks for. Notes and some of their words are drawn at
-random, and the search must bring the note back. The result depends only on the notes and the seed,
-so two versions of the program can be compared on one memory.
+A known item is a note that somebody has seen before and looks for again. Notes, and some words of
+each, are drawn at random; the search should find the note by these words. The result depends only
+on the notes and the seed. So two versions of the program can be compared on one memory.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from memoranda.note.model import KV_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.tokens import stop_words, words
 
-# A note counts as found when it is among the first hits, up to this number.
+# A note counts as found if it is among this many first hits.
 PAGE = 10
 # Characters of a note from which words are drawn.
 _MOST_CHARACTERS_OF_NOTE = 4_000
-# Words of a sentence that are asked.
+# How many words of a text a query of the kind "part of a sentence" has.
 _PHRASE_WORDS = 8
-# Notes that say less are not asked for: many others may say the same.
+# A note with fewer informative words is not searched for, because many other notes may have the
+# same ones.
 _LEAST_WORDS = 6
 
 
 class KnownItem(NamedTuple):
     """A query made from a note.
 
-    kind: how the query was made, such as `two words`.
+    kind: how the query was made: `two words`, `question`, `part of a sentence` or `title`.
     query: the text to search for.
     row: the note's row in the index.
     """
@@ -61,13 +62,16 @@ class RecallFigure(NamedTuple):
 
 @verb
 def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[RecallFigure]:
-    """Search for notes that the caller sees, by several queries each.
+    """Search for notes that the caller may see, by several queries each, and return how often they
+    were found.
 
-    notes: how many notes at most.
-    seed: for the drawing at random.
+    Archived notes, traces of sessions and key-value entries are not searched for. No note is counted
+    as read or used.
 
-    Archived notes, traces and entries of the key-value store are left out. No note is counted as
-    read or used.
+    notes: how many notes to search for at most.
+    seed: the seed of the random choice. The same seed chooses the same notes and words.
+
+    Returns one figure for each kind of query.
     """
     figures: dict[str, list[tuple[int | None, float]]] = {}
     for item in _known_items(memory, notes, seed):
@@ -90,10 +94,10 @@ def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[Re
 
 
 def _figure(kind: str, places: Sequence[tuple[int | None, float]]) -> RecallFigure:
-    """The result for one kind.
+    """Return the figure for one kind of query.
 
-    places: for each query, the position of its note among the hits (None if it was missing) and the
-        milliseconds.
+    places: for each query, the position of its note among the hits, from 0, and the milliseconds
+        that the search took. The position is None if the note was not among the hits.
     """
     first = 100 * fmean(place == 0 for place, _ in places)
     page = 100 * fmean(place is not None for place, _ in places)
@@ -103,7 +107,10 @@ def _figure(kind: str, places: Sequence[tuple[int | None, float]]) -> RecallFigu
 
 
 def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem]:
-    """The queries for at most `notes` notes drawn at random. Notes with few words are left out."""
+    """Yield the queries for at most `notes` notes, which are drawn at random.
+
+    Notes with few words are left out.
+    """
     chance = Random(seed)
     infos, _ = memory.list(Query(archived=False, order="path"), limit=0)
     candidates = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
@@ -119,7 +126,11 @@ def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem
 
 
 def _items_of(info: NoteInfo, text: str, chance: Random) -> Iterator[KnownItem]:
-    """The queries for one note: two words, a question, part of a sentence, and the title."""
+    """Yield the queries for one note: two words, a question, part of a sentence, and the title.
+
+    text: the text of the note.
+    chance: draws the words.
+    """
     informative = sorted(set(words(text)) - stop_words())
     yield KnownItem("two words", " ".join(chance.sample(informative, 2)), info.row)
     topic = " ".join(chance.sample(informative, 4))

@@ -1,7 +1,7 @@
 """The session with all verbs of the engine, for one caller.
 
-A verb takes and returns values and prints nothing. Interfaces, jobs and commands use the session;
-programs use `memoranda.Memory`, which wraps it.
+A verb takes and returns values, and prints nothing. Interfaces, jobs and commands use the session.
+Programs use `memoranda.Memory`, which wraps it.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         observation: str | None = None,
         dry_run: bool = False,
     ) -> Erased:
-        """Remove notes for good (see `Memory.erase`), also from the ledger, index, lists and
-        vectors.
+        """Remove notes and every trace of them for good (see `Memory.erase`).
 
-        After a StorageError, the next opening or `memory doctor --fix` completes the erasure.
+        Their words are removed from the ledger, the index, the lists and the vectors, too. After a
+        StorageError, the erasure is not complete. It is completed when the memory is next opened,
+        or by `memory doctor --fix`.
         """
         from memoranda.engine.erase import Erasure
 
@@ -61,7 +62,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         if self.engine.ledger.erasing() is not None:
             from memoranda.engine.erase import finish
 
-            # The memory can be read even if the disk refuses; doctor reports the erasure
+            # The memory can be read even if the disk refuses. `memory doctor` reports the erasure.
             with suppress(MemorandaError):
                 finish(self)
         if self.engine.layout.asked.exists():
@@ -70,20 +71,20 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
             store_waiting(self.as_caller(None))
 
     def session_rows(self, client: str, name: str) -> SessionRows:
-        """The records of the notes given to a session of a client with hooks.
+        """Return the records of which notes a session of a client with hooks has received.
 
-        client: the client's name.
-        name: the session's name.
+        client: the name of the client, such as `claude-code`.
+        name: the id that the client gives the session.
         """
         return self.engine.ledger.session(client, name)
 
     def journal_stamp(self) -> str:
-        """A value that changes as soon as any process changes a note through memoranda.
+        """Return a value that changes as soon as any process changes a note through memoranda.
 
-        It is cheap to read.
+        Edits by other programs do not change it. It is cheap to read.
         """
         if self.engine.settings.url is not None:
-            # The ledger here is a copy: bring it up to date
+            # The ledger on this machine is a copy. Reading brings it up to date.
             with (
                 suppress(StorageError),
                 self.engine.reading(),
@@ -96,10 +97,11 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
 
     @verb
     def lag(self) -> int | None:
-        """How many acknowledged changes are not shown here yet. None if that is unknown.
+        """Return how many acknowledged changes this process does not show yet. None if unknown.
 
-        It is 1 while the index could not follow or is still compared with the files. With notes in
-        a database, it is the number of changes that this copy lacks.
+        If the notes are in a database, it is the number of changes that the copy on this machine
+        lacks. It is 1 if the index could not be brought up to date, or is still being compared with
+        the files.
         """
         self.engine.fresh()
         is_behind = self.engine.freshness.behind or self.engine.freshness.late
@@ -112,19 +114,19 @@ open_session = MemorySession.open
 
 
 def as_writer(memory: ReadSession) -> MemorySession:
-    """The same open memory and caller, with the verbs that change notes."""
+    """Return a session of the same open memory and caller that also has the verbs that write."""
     return MemorySession(memory.engine, memory.agent, memory.face, memory.by)
 
 
 class HasSession(Protocol):
-    """An open memory with a session inside, such as `memoranda.Memory`."""
+    """An object that wraps a session, such as `memoranda.Memory`."""
 
     @property
     def session(self) -> MemorySession: ...
 
 
 def session_of(memory: MemorySession | HasSession) -> MemorySession:
-    """The session of an open memory, which may be a session already."""
+    """Return the session of an open memory. `memory` may be the session itself."""
     if isinstance(memory, MemorySession):
         return memory
     return memory.session

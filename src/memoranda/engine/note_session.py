@@ -1,6 +1,7 @@
 """The session of a command that changes notes.
 
-It loads no verbs of the history, of the review or of projects, so that the command starts fast.
+It does not import the verbs of the history, of the review and of projects, so that the command
+starts fast.
 """
 
 from __future__ import annotations
@@ -10,4 +11,4 @@ from memoranda.engine.read_session import ReadSession
 
 
 class NoteSession(NoteVerbs, ReadSession):
-    """An open memory with the verbs that read and the verbs that change notes, for one caller."""
+    """An open memory for one caller, with the verbs that read notes and that change notes."""

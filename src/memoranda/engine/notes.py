@@ -398,21 +398,38 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         title = draft.title or _first_line(draft.text)
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
-        folder = "" if draft.folder == "/" else draft.folder
-        name = links.file_name(draft.file_name or title)
-        if not draft.folder and source.name not in self.engine.layout.built_in:
-            folder = usual_folder(self, source.name)
-            day = usual_place_of_day(self, source.name, title)
-            if day is not None and not draft.file_name:
-                folder = day[0]
-                name = links.file_name(day[1])
+        folder, file_title = self._usual_place_of(draft, source.name, title)
         folder = path_guard.clean(folder, source.name)
+        # A folder that exists in another case or Unicode form is the same folder.
         folder = self.engine.spelled(source.name, folder)
+        name = links.file_name(file_title)
         if name.startswith("."):
+            # A dot would hide the file.
             name = "_" + name[1:]
         path = f"{folder}/{name}".lstrip("/")
         self._check_place(source.name, path)
         return source.name, path, title
+
+    def _usual_place_of(self, draft: Draft, project: str, title: str) -> tuple[str, str]:
+        """Return the folder of a draft as written, and the title that names its file.
+
+        A draft without a folder goes where the vault usually has such notes. A draft with folder
+        `/` goes to the root of the project.
+
+        title: the title of the note.
+        """
+        file_title = draft.file_name or title
+        if draft.folder:
+            folder = "" if draft.folder == "/" else draft.folder
+            return folder, file_title
+        # No other program has settings for a built-in project.
+        if project in self.engine.layout.built_in:
+            return "", file_title
+        if not draft.file_name:
+            day = usual_place_of_day(self, project, title)
+            if day is not None:
+                return day
+        return usual_folder(self, project), file_title
 
     def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
         """Raise InvalidInput if `permalink` is already the address of another note."""
@@ -540,25 +557,24 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         Raises ProjectNotFound, and InvalidInput for an address in another project than `project`.
         """
-        name = self.engine.source(project).name if project else self.default_project
+        usual_project = self.engine.source(project).name if project else self.default_project
         path = links.parse_address(identifier)
-        first, slash, remaining_path = path.partition("/")
+        first_part, slash, remaining_path = path.partition("/")
         if not slash:
-            return name, path
-        projects_by_name = {
-            project_name.lower(): project_name for project_name in self.engine.sources
-        }
-        named = projects_by_name.get(first.lower())
-        if named is not None and (project is None or named == name):
-            return named, remaining_path
+            return usual_project, path
+        projects_by_name = {name.lower(): name for name in self.engine.sources}
+        first_project = projects_by_name.get(first_part.lower())
+        if first_project is not None and (project is None or first_project == usual_project):
+            return first_project, remaining_path
         is_address = identifier.startswith(links.SCHEME)
-        if not is_address or self.engine.source(name).place(first).kind == "folder":
-            return name, path
+        if not is_address or self.engine.source(usual_project).place(first_part).kind == "folder":
+            return usual_project, path
         # In an address such as `memory://work/plan`, a first part that is not a folder is a project.
-        source = self.engine.source(first)
+        source = self.engine.source(first_part)
         if project is not None:
             raise InvalidInput(
-                f"{identifier} names project {source.name}, the call {name}. Name one of them."
+                f"{identifier} names project {source.name}, the call {usual_project}."
+                " Name one of them."
             )
         return source.name, remaining_path
 

@@ -1,4 +1,4 @@
-"""Agents that the owner paused: they cannot read or write until the owner resumes them."""
+"""Pause agents. A paused agent can neither read nor write until the owner resumes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from memoranda.errors import AgentPaused, InvalidInput
 class Caller(Protocol):
     """The caller of a verb.
 
-    agent: the agent's name. None is the owner.
+    engine: the open home.
+    agent: the name of the agent; None for the owner.
     """
 
     engine: Any
@@ -18,15 +19,18 @@ class Caller(Protocol):
 
 
 def paused_agents(caller: Caller) -> list[str]:
-    """The names of the agents that are paused. Raises StorageError."""
+    """Return the names of the paused agents. Raises StorageError."""
     names: list[str] = caller.engine.ledger.paused_rows.names()
     return names
 
 
 def set_paused(caller: Caller, agent: str, is_paused: bool) -> None:
-    """Pause an agent, or let it go on. Raises StorageError.
+    """Pause or resume an agent.
 
-    Raises InvalidInput for any caller but the owner.
+    agent: the name of the agent. Case does not matter.
+    is_paused: True pauses the agent, False resumes it.
+
+    Raises InvalidInput if the caller is not the owner, and StorageError.
     """
     if caller.agent is not None:
         raise InvalidInput("only the owner pauses agents")

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Project(FrozenValueObject):
-    """A named collection of notes in the folder `root`.
+    """A named collection of notes.
 
+    root: its folder, or the file of a graph.
     built_in: whether every home has the project.
-    default: whether new notes go there when no project is named.
+    default: whether notes go there, and identifiers mean notes there, if no project is named.
     """
 
     name: str
@@ -45,9 +46,11 @@ class ProjectList(HomeSession):
         ]
 
     def project(self, name: str) -> Project:
-        """The project that `name` means, as `Engine.source` finds it.
+        """Return the project with a name.
 
-        Raises ProjectNotFound, also for a project that the caller may not use.
+        name: the name, as `Engine.source` takes it.
+
+        Raises ProjectNotFound, even if the project exists and the caller may not use it.
         """
         source = self.engine.source(name)
         if not self.engine.access_to(source.name).admits(self.agent):
@@ -55,7 +58,7 @@ class ProjectList(HomeSession):
         return self._project(source)
 
     def _project(self, source: Source) -> Project:
-        """The project of a source, as callers get it."""
+        """Return a source as the project that callers get."""
         name = source.name
         return Project(
             name,
@@ -66,9 +69,10 @@ class ProjectList(HomeSession):
 
     @property
     def default_project(self) -> str:
-        """The project for notes and identifiers when no project is named.
+        """The name of the project for notes and identifiers if no project is named.
 
-        It is the configured one. If that does not exist it is `notes`, else the first project.
+        It is the project in the settings. If that does not exist, it is `notes`, or else the first
+        project.
         """
         self.engine.reload_config()
         sources = self.engine.sources

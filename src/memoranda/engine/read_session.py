@@ -1,7 +1,7 @@
-"""Opening a memory for reading.
+"""Open a memory for reading.
 
-A command that changes no note uses this session. It does not load the modules that write, which
-would take most of the command's time.
+Commands that change no note use this session. It does not import the modules that write, because
+importing them would take most of the command's time.
 """
 
 from __future__ import annotations
@@ -47,12 +47,16 @@ class ReadSession(ReadVerbs):
         only: Collection[str] = (),
         serving: bool = False,
     ) -> Self:
-        """Open a memory, as `open_memory` does.
+        """Open a memory. The parameters are as for `open_memory`, except these:
 
-        projects: further projects for this process. The name of a built-in project gives that
-            project another place.
-        serving: for servers. A large project is compared with the disk in the background. Until
-            that is done, calls are answered from the index, with a warning.
+        projects: folders of further projects for this process, by name. The name of a built-in
+            project gives that project another folder.
+        face: the interface that the history records.
+        config: the settings, or the path of the configuration file.
+        watch: whether to watch the folders for changes, instead of listing them at each call.
+        only: the names of the projects to open; empty for all.
+        serving: whether this is a server. A server compares a large project with the disk in the
+            background. Until it has, calls are answered from the index, with a warning.
 
         Raises ConfigError, StorageError.
         """
@@ -75,16 +79,20 @@ class ReadSession(ReadVerbs):
         return self.engine.ledger.erasing() is not None or self.engine.layout.asked.exists()
 
     def finish_left_work(self) -> None:
-        """Do nothing: only a session that may write finishes the work of `has_left_work`."""
+        """Do nothing. Only a session that may write can finish the work of `has_left_work`."""
 
 
 def load_settings(
     home: str | os.PathLike[str] | None = None, config: str | os.PathLike[str] | None = None
 ) -> Settings:
-    """The settings for `home`.
+    """Return the settings of a home.
 
-    If the notes are in a database, the configuration shared there is fetched first. Raises
-    ConfigError, DatabaseAway, DatabaseRefused.
+    If the notes are in a database, its shared configuration is fetched first.
+
+    home: the folder of the home; None for the usual one.
+    config: the path of the configuration file; None for the file in the home.
+
+    Raises ConfigError, DatabaseAway, DatabaseRefused.
     """
     settings = load(home, config)
     if settings.url is None:

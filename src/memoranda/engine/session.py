@@ -1,4 +1,4 @@
-"""The session: an open home for one caller, with the scopes the caller may see."""
+"""The session: an open home as one caller may use it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ T = TypeVar("T")
 class HomeSession:
     """An open home as one caller uses it.
 
-    agent: the caller's name. An agent sees the notes of scope `global` and its own. None is the
-        owner, who sees every note.
-    face: the interface through which the caller came (`mcp`, `cli`, `hook`), recorded in the
-        history.
+    agent: the caller's name. An agent sees notes of scope `global` and of its own scope. None is
+        the owner, who sees every note.
+    face: the interface through which the caller came, such as `mcp`, `cli` or `hook`. The history
+        records it.
     by: further facts about the caller: `client`, `session`, `tool` (see `Provenance`).
     """
 
@@ -40,18 +40,21 @@ class HomeSession:
         self.face = face
         self.by = by or {}
         self.notices: list[str] = []
-        """What the write gate has to say of the last change; of all of them, for the commands."""
+        """The notices of the write gate about the last change. For commands, about all changes."""
         self.own_secret_mode: str | None = None
-        """How the write gate treats secrets of this caller; None: as the settings say."""
+        """How the write gate treats secrets of this caller. None means as the settings say."""
         self.run: int | None = None
-        """The run of a job the changes belong to (0: their first one begins it)."""
+        """The run of a job that the changes belong to: the number of its first change.
+
+        0 means that the next change begins a run. None means that no job makes the changes.
+        """
         self.changed = 0
-        """The number of the last change made so."""
+        """The number of the change that this session made last."""
         self.served: list[str] = []
-        """The ids of the notes this caller was given so far."""
+        """The ids of the notes that this caller has received so far."""
         self.only_reads = False
-        """Whether the caller may change nothing, so that reading an archived memory does not bring
-        it back.
+        """Whether the caller may change nothing. Then reading an archived memory does not bring it
+        back from the archive.
         """
 
     def sees(self, scope: str) -> bool:
@@ -62,9 +65,10 @@ class HomeSession:
         return folded in (GLOBAL, f"agent:{self.agent}") or is_among(folded, self.agent)
 
     def check_scope(self, scope: str) -> str:
-        """Return the scope in lower case.
+        """Return a scope in lower case.
 
-        Raises InvalidInput for a scope nobody can read, or another agent's (contract 001, 1).
+        Raises InvalidInput if it is not a scope, or if the caller may not see its notes (contract
+        001, 1).
         """
         if not SCOPE.fullmatch(lower_scope := scope.lower()) or not self.sees(lower_scope):
             raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
@@ -72,26 +76,27 @@ class HomeSession:
 
     @property
     def is_owner(self) -> bool:
-        """Whether the owner acts directly: not an agent, nor a program that calls tools for an
-        agent.
+        """Whether the owner acts directly.
+
+        False for an agent, and for a program that calls tools on behalf of an agent.
         """
         return self.agent is None and self.face not in ("mcp", "anthropic", "socket")
 
     @property
     def secret_mode(self) -> str:
-        """How the write gate treats secrets in what this caller writes."""
+        """How the write gate treats secrets in the texts of this caller."""
         return self.own_secret_mode or self.engine.gate.mode(self.is_owner)
 
     def admitted(
         self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False
     ) -> str:
-        """Return a text for another program's file, checked for secrets. Raises SecretRefused.
-
-        Secrets are redacted or refused, as the owner decided.
+        """Check a text for the file of another program, and return it with secrets redacted.
 
         place: the name of the file in notices.
-        old: the texts that the text replaces.
-        whole: whether secrets must be refused, because a redacted text would be of no use.
+        old: the texts that the text replaces. A secret that is already in them is accepted.
+        whole: whether a text with a secret is refused, because it would be of no use redacted.
+
+        Raises SecretRefused for a secret if `whole` is set, or if the settings say so.
         """
         problem = self.engine.gate.check(text, place, self.secret_mode, self.notices, old)
         if not problem:
@@ -103,14 +108,19 @@ class HomeSession:
         return redact(text, problem)
 
     def as_caller(self, agent: str | None, face: str | None = None, **by: str) -> Self:
-        """A session of the same open home for another caller.
+        """Return a session of the same open home for another caller.
 
-        face: None for the interface of this session.
+        agent: the caller's name; None for the owner.
+        face: the caller's interface; None for the interface of this session.
+        by: further facts about the caller (see the class).
         """
         return type(self)(self.engine, agent, face or self.face, by)
 
     def using(self, tool: str) -> Self:
-        """A session of the same caller while it uses the tool named `tool`."""
+        """Return a session of the same caller that records `tool` as the tool that makes changes.
+
+        Both sessions collect their notices in one list.
+        """
         session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
         session.notices = self.notices
         session.own_secret_mode = self.own_secret_mode
@@ -119,25 +129,31 @@ class HomeSession:
         return session
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """Run `work` and return its result.
+        """Run `work`, and return its result. `work` may make one change.
 
-        Its one change may wait for the disk together with changes of other threads. If that shared
-        wait fails, `work` is run again from the start. So everything it does to files must be part
-        of that change.
+        The change may be written to the disk together with changes of other threads. If that fails,
+        `work` is run again from the start. So it must not write files except by the change.
         """
         with waits_at_most(self.engine.call_waits):
             return self.engine.guard.run(work)
 
     def parse(self, project: str, path: str, file: File) -> Note:
-        """Parse these bytes as a note. Raises NotText."""
+        """Parse a file as a note.
+
+        path: its path in the project.
+
+        Raises NotText if it is not text.
+        """
         note = self.engine.parse(project, path, file)
         if note is None:
             raise NotText(path)
         return note
 
     def as_indexed(self, note: Note) -> Note:
-        """Return `note` with the permalink, marks, provenance and access count that the index
-        knows.
+        """Add the facts to a note that only the index has, and return it.
+
+        They are the permalink and, if the index has the same text, the marks of suspicious text and
+        the provenance. Reads that the header does not count yet are added to the access count.
         """
         info = self.index.notes.get(note.project, note.path)
         if info:

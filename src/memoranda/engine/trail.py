@@ -183,20 +183,8 @@ class Trail:
 
         If there are any, `files` gets the remaining steps of the change.
         """
-        is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
-        # The steps are visited backwards: before a step that moved a note, earlier steps of the
-        # change had the note at its old place.
-        erased_indexes = {
-            step_index
-            for step_index in reversed(range(len(change.files)))
-            if is_removal or self._is_hit(change.files[step_index])
-        }
-        for step_index, touched in enumerate(change.files):
-            if step_index not in erased_indexes and self._is_about_known_id(
-                touched, has_erased_steps=bool(erased_indexes)
-            ):
-                erased_indexes.add(step_index)
-                self._add_place((touched.project, touched.path, touched.root))
+        erased_indexes = self._steps_at_present_places(change)
+        erased_indexes |= self._steps_with_known_id(change, erased_indexes)
         for step_index in erased_indexes:
             self._remember_text(change.files[step_index])
         remaining_steps = [
@@ -205,6 +193,39 @@ class Trail:
         ]
         if remaining_steps != change.files:
             self._record(change, remaining_steps)
+
+    def _steps_at_present_places(self, change: Change) -> set[int]:
+        """Return the indexes of the steps that changed a file where one of the notes was then.
+
+        Also follow the moves in the change: afterwards, the present places are those before it.
+        """
+        if (change.verb, change.project, change.path) == OUR_REMOVAL:
+            return set(range(len(change.files)))
+        step_indexes: set[int] = set()
+        # The steps are visited backwards: before a step that moved a note, earlier steps of the
+        # change had the note at its old place.
+        for step_index in reversed(range(len(change.files))):
+            if self._is_hit(change.files[step_index]):
+                step_indexes.add(step_index)
+        return step_indexes
+
+    def _steps_with_known_id(self, change: Change, erased_indexes: Collection[int]) -> set[int]:
+        """Return the indexes of further steps that are about the notes, judged by an id.
+
+        erased_indexes: the steps that are about the notes because of their place.
+
+        The places of the steps become places of the notes.
+        """
+        step_indexes: set[int] = set()
+        for step_index, touched in enumerate(change.files):
+            if step_index in erased_indexes:
+                continue
+            # A step found here counts for the steps behind it, too.
+            has_erased_steps = bool(erased_indexes or step_indexes)
+            if self._is_about_known_id(touched, has_erased_steps=has_erased_steps):
+                step_indexes.add(step_index)
+                self._add_place((touched.project, touched.path, touched.root))
+        return step_indexes
 
     def _is_about_known_id(self, touched: Touched, *, has_erased_steps: bool) -> bool:
         """Whether a step is about one of the notes, judged by the id in its text or file name.
@@ -562,18 +583,12 @@ class Needles:
         words = set[bytes]()
         lines = dict.fromkeys(name.encode() for name in names)
         for text in texts:
-            own_lines = [
-                line
-                for line_or_word in text.splitlines()
-                if not _OUR_KEYS.fullmatch(line := line_or_word.strip())
-            ]
-            lines |= dict.fromkeys(
-                line
-                for line in own_lines
-                if len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED)
-            )
-            for line in own_lines:
+            for line in map(bytes.strip, text.splitlines()):
+                if _OUR_KEYS.fullmatch(line):
+                    continue
                 words.update(_telling_words(line))
+                if len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED):
+                    lines[line] = None
         for name in names:
             words.update(_telling_words(name.encode()))
         words |= {word.lower() for word in words}
@@ -700,42 +715,62 @@ def search(
     in_use: names of folders that other notes use. The words in these names are not traces either.
     """
     findings = Found()
-    # By the name of a file, the needles in it: of other authors, and of our own files.
-    theirs: dict[str, set[bytes]] = {}
-    ours: dict[str, set[bytes]] = {}
-    mentions = list[Mention]()
+    # Names that are part of a place are not a trace of a note.
+    place_words = _needles_in_places(engine, needles, [*folders, *in_use])
+    # Needles that are not a trace, because texts of other authors have them, too. Every database
+    # has the words of its schema.
+    shared_words = needles.found_in(SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes())
+    # The needles in the files that memoranda made, by the name of the file.
+    words_of_ours: dict[str, set[bytes]] = {}
+    mentions: list[Mention] = []
+    for file, content in _searched_files(engine, folders, needles, place_words):
+        findings.files += 1
+        findings.bytes += content.size
+        new_words = content.needles - place_words
+        if not file.is_ours:
+            shared_words |= new_words
+        elif new_words:
+            words_of_ours[file.name] = new_words
+        if content.is_named and file.mention is not None:
+            mentions.append(file.mention)
+
+    # The ledger also has older texts of other notes.
+    if any(_is_of_history(name) for name in words_of_ours):
+        for digest, kept_text in engine.ledger.history.texts_with_data():
+            new_words = needles.found_in(kept_text) - place_words
+            shared_words |= new_words
+            if needles.names_in(kept_text, new_words):
+                mentions.append(Mention(MentionKind.OLDER_TEXT, digest))
+
+    shared_words |= {word.lower() for word in shared_words}
+    findings.remains = [name for name, words in words_of_ours.items() if words - shared_words]
+    findings.mentions = list(dict.fromkeys(mentions))[:_MAX_MENTIONS]
+    return findings
+
+
+def _needles_in_places(engine: Engine, needles: Needles, folders: Iterable[str]) -> set[bytes]:
+    """Return the needles that are in the names of the projects' places and of `folders`."""
     roots = [source.root for source in engine.sources.values()]
-    places = "\n".join([*roots, *folders, *in_use])
-    # Names that are part of a project's place are not a trace of a note.
-    known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
+    places = "\n".join([*roots, *folders])
+    return needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
+
+
+def _searched_files(
+    engine: Engine, folders: Iterable[str], needles: Needles, place_words: set[bytes]
+) -> Iterator[tuple[SearchedFile, _LookedInto]]:
+    """Search the files of the home, of projects elsewhere and in `folders`, and yield each file
+    with the result.
+
+    place_words: needles that do not count for `_LookedInto.is_named`.
+    """
     for file in _files(engine, folders):
         try:
-            looked = _look_into(file.path, needles, known_words)
+            content = _look_into(file.path, needles, place_words)
         except OSError:
             # Another program removed the file after it was listed.
             continue
-        if looked is None:
-            continue
-        findings.files += 1
-        findings.bytes += looked.size
-        new_needles = looked.needles - known_words
-        if new_needles:
-            (ours if file.is_ours else theirs)[file.name] = new_needles
-        if looked.is_named and file.mention is not None:
-            mentions.append(file.mention)
-    # Every database holds the words of its schema.
-    schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
-    shared_words = needles.found_in(schemas).union(*theirs.values())
-    if any(_is_of_history(name) for name in ours):
-        for digest, kept_text in engine.ledger.history.texts_with_data():
-            new_needles = needles.found_in(kept_text) - known_words
-            shared_words |= new_needles
-            if needles.names_in(kept_text, new_needles):
-                mentions.append(Mention(MentionKind.OLDER_TEXT, digest))
-    shared_words |= {word.lower() for word in shared_words}
-    findings.remains = [name for name, own_needles in ours.items() if own_needles - shared_words]
-    findings.mentions = list(dict.fromkeys(mentions))[:_MAX_MENTIONS]
-    return findings
+        if content is not None:
+            yield file, content
 
 
 def _is_of_history(name: str) -> bool:
@@ -761,10 +796,10 @@ class _LookedInto(NamedTuple):
 _EMPTY_FILE = _LookedInto(0, set(), is_named=False)
 
 
-def _look_into(path: str, needles: Needles, known_words: set[bytes]) -> _LookedInto | None:
+def _look_into(path: str, needles: Needles, place_words: set[bytes]) -> _LookedInto | None:
     """Search a file for the needles. None means that it is not a regular file. Raises OSError.
 
-    known_words: needles that do not count for `_LookedInto.is_named`.
+    place_words: needles that do not count for `_LookedInto.is_named`.
     """
     status = os.stat(path, follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
@@ -782,7 +817,7 @@ def _look_into(path: str, needles: Needles, known_words: set[bytes]) -> _LookedI
             needles_in_file = set[bytes]()
             for piece in _pieces(data, needles.longest()):
                 needles_in_file |= needles.found_in(piece)
-            is_named = needles.names_in(data, needles_in_file - known_words)
+            is_named = needles.names_in(data, needles_in_file - place_words)
             return _LookedInto(status.st_size, needles_in_file, is_named)
     except ValueError:
         # `mmap` refuses an empty file. Another program emptied the file since `os.stat`.

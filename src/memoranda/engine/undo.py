@@ -426,7 +426,7 @@ class Undo:
 def _remembering(done_change: Change) -> list[Touched]:
     """Return the steps on the memories that get a mark if this change is undone.
 
-    If no job made the change, there are none. After a merge, the memory that was removed gets the
+    If no job made the change, no memory gets one. After a merge, the memory that was removed gets the
     mark. After a link, the first of the two memories gets it. After any other change, all memories
     that the job wrote to get it.
     """

@@ -55,9 +55,9 @@ _LEAST_LIKENESS = 0.12
 _LIKENESS_TO_OUTWEIGH = 0.25
 # One ordinary word of the table gives its category this share of all votes in addition.
 _TABLE_SHARE = 0.15
-# The likeness a memory the owner corrected must have to decide
+# A memory whose category the owner corrected decides if it has at least this likeness.
 _LIKENESS_TO_CORRECTED = 0.35
-# The first category is sure if it has so many times the votes of the second.
+# The category with the most votes is sure if it has this many times the votes of the second.
 _SURE_RATIO_OF_VOTES = 1.5
 # Words of time that the time grammar does not read, since it would have to guess: "in August".
 _SAYS_WHEN = re.compile(

@@ -671,9 +671,10 @@ def _are_about_two_things(a: _Statement, b: _Statement) -> bool:
 
 
 def _names_thing(different_words: Sequence[str], words_before: Sequence[str]) -> bool:
-    """Whether the words in which a text differs from another one name a thing, as far as one sees.
+    """Whether the words in which two texts differ seem to name a thing.
 
-    different_words: these words. words_before: the words of the text before them.
+    different_words: these words in one of the texts.
+    words_before: the words before them in this text.
     """
     if any(map(is_cjk, different_words)):
         return True

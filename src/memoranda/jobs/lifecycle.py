@@ -16,9 +16,10 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.clock import stamp
 from memoranda.engine.embedding import Embedding
@@ -417,6 +418,37 @@ Step = tuple[str, Callable[[], int]]
 """The name of a step of a round, and the function that does it and returns how many items changed."""
 
 
+# The first and the last of the four jobs in a round.
+_FIRST_JOB = next(iter(ROUND))
+_LAST_JOB = next(reversed(ROUND))
+
+
+class _Idle(NamedTuple):
+    """The time in which the four jobs have nothing to do, and are skipped.
+
+    state: it ends when `Upkeep.state` is no longer this state.
+    until: it also ends then, because a memory is due; None for never.
+    """
+
+    state: tuple[int, ...]
+    until: datetime | None
+
+    def is_over(self, state: tuple[int, ...], now: datetime) -> bool:
+        """Whether the jobs must look again.
+
+        state: `Upkeep.state` now.
+        """
+        is_due = self.until is not None and now >= self.until
+        return is_due or state != self.state
+
+
+@dataclass(slots=True)
+class _Findings:
+    """How many actions the four jobs of a round found, and how many of the jobs failed."""
+
+    number: int = 0
+
+
 class Scheduler:
     """Runs rounds of upkeep over the owner's `memory`, which has face `daemon`.
 
@@ -432,8 +464,8 @@ class Scheduler:
         self._edited: datetime | None = None
         # `Upkeep.state` at the beginning of the present round.
         self._state: tuple[int, ...] = ()
-        # The state in which the jobs had nothing to do, and until when that holds (None: forever).
-        self._idle: tuple[tuple[int, ...], datetime | None] | None = None
+        # Set while the jobs have nothing to do.
+        self._idle: _Idle | None = None
         # When the history was last purged.
         self._purged: datetime | None = None
         # The time of the last change before the last dream, and the dream's level.
@@ -454,10 +486,10 @@ class Scheduler:
             # Another machine does the rest for all.
             return [("sync", self._sync), *own_steps]
         turn = Round(self.memory, stop=self.stop)
-        # A list of one number, which all jobs of the round share.
-        counts = [0]
+        # All jobs of the round share it.
+        findings = _Findings()
         jobs = [
-            (name, partial(self._job, turn, name, plan, counts)) for name, plan in ROUND.items()
+            (name, partial(self._job, turn, name, plan, findings)) for name, plan in ROUND.items()
         ]
         return [
             ("sync", self._sync),
@@ -540,33 +572,33 @@ class Scheduler:
         self._trouble = trouble
         return embedded
 
-    def _job(self, turn: Round, name: str, plan: Plan, counts: list[int]) -> int:
+    def _job(self, turn: Round, name: str, plan: Plan, findings: _Findings) -> int:
         """Run one of the four jobs, unless there is nothing to do. Returns the number of actions.
 
         There is nothing to do if the jobs found nothing in an earlier round, no memory has changed
         since, and no memory is due yet.
 
-        counts: a list of one number, to which the job adds its actions. If it is still 0 after the
-            last job, the next rounds may be skipped.
+        findings: what the earlier jobs of the round found. The job adds its actions. If nothing was
+            found after the last job, the jobs are skipped in the next rounds.
+
+        Raises the error that ended the job.
         """
-        is_first_job = name == "expire"
-        if is_first_job:
+        if name == _FIRST_JOB:
             # Read before the jobs look, so that a text written in the meantime counts as a change.
             self._state = Upkeep(self.memory).state()
-            idle_state, idle_until = self._idle or (self._state, None)
-            is_due = idle_until is not None and turn.now >= idle_until
-            if idle_state != self._state or is_due:
+            if self._idle is not None and self._idle.is_over(self._state, turn.now):
                 self._idle = None
         if self._idle is not None:
             return 0
         outcome = turn.run(name, plan)
         if outcome.error is not None:
-            counts[0] += 1
+            # A failed job must be tried again in the next round.
+            findings.number += 1
             raise outcome.error
-        counts[0] += len(outcome.actions) + outcome.skipped
-        is_last_job = name == "consolidate"
-        if is_last_job and not counts[0] and not self.stop():
-            self._idle = self._state, next_due(turn.memories, self.memory.settings, turn.now)
+        findings.number += len(outcome.actions) + outcome.skipped
+        if name == _LAST_JOB and not findings.number and not self.stop():
+            due = next_due(turn.memories, self.memory.settings, turn.now)
+            self._idle = _Idle(self._state, due)
         return len(outcome.actions)
 
     def level(self) -> int:

@@ -62,7 +62,7 @@ def _file_name(name: str) -> str:
 
 
 def _hashed(name: str, digits: int) -> str:
-    """Return a file name with so many digits of the hash of `name`: `my-tea~1a2b3c4d5e`."""
+    """Return a file name that ends with some digits of the hash of `name`: `my-tea~1a2b3c4d5e`."""
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:40].strip("-")
     return f"{slug}~{sha256(name.encode())[:digits]}"
 

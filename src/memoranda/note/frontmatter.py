@@ -259,7 +259,7 @@ def _item_value(plain_text: str, double_quoted: str, single_quoted: str) -> Any:
 # How many values a header may hold, and how deep: YAML can make a large tree of a small text.
 _MOST_NODES = 100_000
 _MOST_LEVELS = 100
-# A line that begins with so many dashes and question marks makes the YAML parser recurse too deep.
+# A line that begins with this many dashes and question marks makes the YAML parser recurse too deep.
 _MOST_SIGNS = 400
 _LONG_RUN = lazy_pattern(rf"^[ \-?]{{{_MOST_SIGNS}}}", re.MULTILINE)
 

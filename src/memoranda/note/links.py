@@ -484,13 +484,20 @@ def memory_file_name(content: str, id: str) -> str:
     """Return the name of the file of a new memory: `i-like-tea-1a2b3c4d.md` (contract 001, 2).
 
     It consists of the slug of the first line, cut at a word if it is long, and the first 8 digits of
-    the id.
+    the id. A first line without letters and digits gives `memory-1a2b3c4d.md`.
     """
-    name = slug(first_line(content).replace("/", "-")).strip("-.")
-    if len(name) > _SLUG_LENGTH:
-        whole_words = name[: _SLUG_LENGTH + 1].rpartition("-")[0]
-        name = (whole_words or name[:_SLUG_LENGTH]).strip("-.")
-    return f"{name or 'memory'}-{id[:8]}.md"
+    # In a slug, `/` would stay, and make a folder.
+    words = slug(first_line(content).replace("/", "-")).strip("-.")
+    if len(words) > _SLUG_LENGTH:
+        words = _whole_words(words, _SLUG_LENGTH)
+    return f"{words or 'memory'}-{id[:8]}.md"
+
+
+def _whole_words(slug_text: str, length: int) -> str:
+    """Return as many words of a slug as fit into `length` characters. A long first word is cut."""
+    # If a word ends exactly at `length`, the next character is the `-` behind it.
+    words = slug_text[: length + 1].rpartition("-")[0]
+    return (words or slug_text[:length]).strip("-.")
 
 
 # The category of an observation: `[idea] ` before the text.
@@ -555,11 +562,14 @@ def _plain_relation(text: str, number: int) -> Relation | None:
 
     Most relations have this form, which needs no slow pattern.
     """
-    word, opening, link_text = text.partition(" [[")
-    is_plain = opening and word.isascii() and word.isidentifier() and link_text[-2:] == "]]"
-    if is_plain and _PLAIN_TARGET.fullmatch(link_text, 0, len(link_text) - 2):
-        return Relation(word, link_text[:-2].strip(), None, None, number, True)
-    return None
+    if not text.endswith("]]"):
+        return None
+    # `part_of [[Shop]]`: the type `part_of`, and the target `Shop`.
+    kind, opening, target = text[:-2].partition(" [[")
+    is_word = kind.isascii() and kind.isidentifier()
+    if not opening or not is_word or not _PLAIN_TARGET.fullmatch(target):
+        return None
+    return Relation(kind, target.strip(), None, None, number, True)
 
 
 def _relation_type(word: str | None, quoted_type: str | None, coded_type: str | None) -> str | None:

@@ -346,23 +346,37 @@ class Daemon:
         try:
             while self._has_upkeep and not stop.is_set():
                 await asyncio.to_thread(self._logged_round)
-                end = loop.time() + self._interval_seconds
-                while not stop.is_set() and (seconds_left := end - loop.time()) > 0:
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(stop.wait(), min(seconds_left, KEPT_UP_AFTER))
-                    # Changes by callers on the socket must be shown before the next round.
-                    await asyncio.to_thread(self._keep_up)
-                    if self._is_idle(loop.time()):
-                        begin_stop()
+                await self._pass_interval(stop, begin_stop)
             await stop.wait()
         finally:
-            if self._sessions is not None:
-                self._sessions.stop()
-            stops = [server.stop() for server in (self._server, self._http) if server is not None]
-            await asyncio.gather(*stops)
-            self._space_locks.close()
-            if self._has_upkeep:
-                self._keep_up()
+            await self._end()
+
+    async def _pass_interval(self, stop: asyncio.Event, begin_stop: Callable[[], None]) -> None:
+        """Wait until the next round is due or `stop` is set, and keep `memory.md` up to date.
+
+        begin_stop: sets `stop`. It is called when the daemon has been idle for long.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._interval_seconds
+        seconds_left = self._interval_seconds
+        while not stop.is_set() and seconds_left > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), min(seconds_left, KEPT_UP_AFTER))
+            # Changes by callers on the socket must be shown before the next round.
+            await asyncio.to_thread(self._keep_up)
+            if self._is_idle(loop.time()):
+                begin_stop()
+            seconds_left = end - loop.time()
+
+    async def _end(self) -> None:
+        """Stop the servers after their open requests, and bring `memory.md` up to date."""
+        if self._sessions is not None:
+            self._sessions.stop()
+        stops = [server.stop() for server in (self._server, self._http) if server is not None]
+        await asyncio.gather(*stops)
+        self._space_locks.close()
+        if self._has_upkeep:
+            self._keep_up()
 
     def _is_idle(self, now: float) -> bool:
         """Whether the daemon has had no client for so long that it must end.

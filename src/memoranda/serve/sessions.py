@@ -89,7 +89,7 @@ class McpSessions:
         return sorted(self._open, key=lambda session: session.began, reverse=True)
 
     def stop(self) -> None:
-        """Let running calls end, answer waiting ones with Stopping, and grant no more sessions."""
+        """Let running calls end, answer waiting calls with Stopping, and accept no further sessions."""
         self._is_stopping = True
         for session in list(self._open):
             session.stop()

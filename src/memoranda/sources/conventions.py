@@ -457,7 +457,7 @@ _READERS: tuple[Callable[[Path, Conventions], None], ...] = (
 
 
 def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the mapping under a key, an empty one if there is none."""
+    """Return the mapping under a key. It is empty if the key has no mapping."""
     value = values.get(name)
     if isinstance(value, Mapping):
         return value

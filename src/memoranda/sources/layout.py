@@ -111,7 +111,7 @@ class Layout:
         extra: further projects, name -> folder.
         only: the names of the only projects that it sees. Empty for all.
 
-        Each combination has a file of its own, such as `index-9f86d081884c.db`.
+        Each combination has a separate file, such as `index-9f86d081884c.db`.
         """
         if not extra and not only:
             return self.index

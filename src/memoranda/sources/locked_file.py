@@ -278,7 +278,7 @@ class FileWrite:
         """Take back what `prepare` did: the change will not be made."""
 
     def instead(self) -> FileWrite | None:
-        """Return another way to write, for use after CannotReplace. None if there is none."""
+        """Return another way to write, for use after CannotReplace. None if there is only one way."""
         return None
 
     def _set_stamp(self, size: int) -> None:

@@ -41,7 +41,7 @@ _MOST_PASSAGE_WORDS = PASSAGE_WORDS * 1.25
 _LEAST_WORDS_BEFORE_HEADING = PASSAGE_WORDS * 0.4
 # A paragraph with more words is cut.
 _MOST_PARAGRAPH_WORDS = PASSAGE_WORDS * 1.5
-# A shorter paragraph cannot have so many words, which saves counting them.
+# A paragraph with fewer characters cannot have that many words. So its words are not counted.
 _LEAST_CHARACTERS_TO_CUT = PASSAGE_WORDS * 2
 # The longest pieces of a paragraph that is cut: about PASSAGE_WORDS in ASCII, and in other texts.
 _MOST_ASCII_PIECE_CHARACTERS = 1200

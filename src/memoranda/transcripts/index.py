@@ -738,7 +738,7 @@ def _turn_row(row: sqlite3.Row) -> TurnRow:
 
 
 def is_outdated(path: Path) -> bool:
-    """Whether a file is the index of another version, which `TraceIndex` makes anew for writing."""
+    """Whether a file is the index of another version. `TraceIndex` replaces it when it writes."""
     with TraceIndex(path, may_write=False) as index:
         return index.version != VERSION
 

@@ -310,7 +310,7 @@ def _facts_of_lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iter
     """Yield the lessons about the action that are still valid, as facts."""
     terms = [hashed(term) for term in about.terms]
     kinds: tuple[LessonKind, ...] = ()
-    # An action with output is a command that failed. Only what mended it before helps then.
+    # An action with output is a command that failed. Only lessons about how it was fixed help then.
     if about.action.output:
         kinds = (LessonKind.FIX,)
     rows = index.lessons(kinds, terms=terms, limit=20)

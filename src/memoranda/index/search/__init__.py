@@ -50,6 +50,7 @@ from memoranda.index.search.weights import WEIGHTS
 from memoranda.index.search.words import shortened
 from memoranda.index.superseding import validity_marks
 from memoranda.index.told_notes import BELOW, NoteHeading, heading_of
+from memoranda.note.model import Observation
 from memoranda.query import Query
 from memoranda.text.dialogue import spoken
 from memoranda.text.folding import is_changed
@@ -196,6 +197,17 @@ class _QueryKind:
         return cls(is_long, is_certain, is_long or is_short or is_pasted)
 
 
+class _Candidates(NamedTuple):
+    """Notes that match a query.
+
+    order: their rows, the best first. This order comes from the index alone.
+    best: the rows of the notes to read, which come first in `order`.
+    """
+
+    order: list[int]
+    best: list[int]
+
+
 @dataclass(slots=True)
 class _Search:
     """One page of one search: `limit` hits from `offset` on.
@@ -215,6 +227,7 @@ class _Search:
         relaxed if it is long enough, else with corrected spelling and then relaxed.
         """
         text = self.context.query.text
+        # A relaxed search that found nothing. None if there was no such search.
         relaxed: Hits | None = None
         if _is_asked_with_or(text):
             relaxed = self._relaxed(today, near)
@@ -228,15 +241,30 @@ class _Search:
             relaxed = self._relaxed(today, near)
             if relaxed.total:
                 return relaxed
-
         hits = self._strict(parsed, today)
-        if kind.is_long and 0 < hits.total < self.limit and parse.says_much(parsed):
+        if not hits.total:
+            return self._without_strict_hits(parsed, kind, today, near, relaxed)
+        is_filled_up = kind.is_long and hits.total < self.limit and parse.says_much(parsed)
+        if is_filled_up:
             return self._filled_up(hits, parsed, today, near)
-        if hits.total:
-            return hits
+        return hits
+
+    def _without_strict_hits(
+        self,
+        parsed: parse.ParsedQuery,
+        kind: _QueryKind,
+        today: date | None,
+        near: Nearness | None,
+        relaxed: Hits | None,
+    ) -> Hits:
+        """Run the query in other ways, because no note has all its words.
+
+        relaxed: the result of a relaxed search, if there was one.
+        """
         if kind.is_relaxed:
             return self._relaxed(today, near) if relaxed is None else relaxed
         respelled = self._search_respelled(parsed, today)
+        # Nothing else is left to try, so here two words are enough for a relaxed search.
         if respelled.total or not parse.relaxable(parsed, least=2):
             return respelled
         return self._relaxed(today, near)
@@ -259,45 +287,63 @@ class _Search:
         Notes with the words as whole words come before notes with longer words.
         """
         context = self.context
-        whole = context.match(parsed, whole=True)
-        loose = context.match(parsed)
-        rows, total = context.matches(loose)
+        whole_match = context.match(parsed, whole=True)
+        match = context.match(parsed)
+        rows, total = context.matches(match)
         if not total:
             return Hits([], 0)
-        whole_rows, whole_total = (rows, total) if whole == loose else context.matches(whole)
-        order, best = self._candidates(parsed, whole, whole_rows, whole_total, whole=True)
-        whole_count = len(best)
-        # Notes with longer words are ranked only if the page reaches them.
-        if whole_total <= MAX_RANKED and self.offset + self.limit > whole_total < total:
-            loose_order, loose_best = self._candidates(
-                parsed, loose, _without(rows, whole_rows), total - whole_total
-            )
-            order = order + _without(loose_order, order)
-            best = best + _without(loose_best, best)
+        whole_rows = rows
+        whole_total = total
+        if whole_match != match:
+            whole_rows, whole_total = context.matches(whole_match)
+        whole = self._candidates(parsed, whole_match, whole_rows, whole_total, whole=True)
+        order = whole.order
+        # Notes in which some words are only the beginning of a longer word. They are ranked only if
+        # the page reaches them.
+        longer_best: list[int] = []
+        page_end = self.offset + self.limit
+        if whole_total <= MAX_RANKED and whole_total < total and whole_total < page_end:
+            longer_rows = _without(rows, whole_rows)
+            longer = self._candidates(parsed, match, longer_rows, total - whole_total)
+            order = order + _without(longer.order, order)
+            longer_best = _without(longer.best, whole.best)
+
+        best = [*whole.best, *longer_best]
         reading = ChunkReading(
             Ranking(context, context.query.text, today, query=parsed, given=best)
         )
-        # Sort the notes that were read. Together they keep the same places in the order: notes with
-        # whole words first, then notes with longer words.
-        for part in (best[:whole_count], best[whole_count:]):
-            part_rows = set(part)
-            best_first = [row for row in reading.order if row in part_rows]
-            ranked = iter(_as_typed_first(best_first, reading, parsed))
-            order = [next(ranked) if row in part_rows else row for row in order]
-        page_rows = order[self.offset : self.offset + self.limit]
+        for group in (whole.best, longer_best):
+            order = _with_group_ranked(order, group, reading, parsed)
+        page_rows = order[self.offset : page_end]
         if len(page_rows) < self.limit:
-            skip = max(0, self.offset - len(order))
-            missing = self.limit - len(page_rows)
-            all_rows = rows
-            if len(rows) != total:
-                all_rows, total = context.matches(loose, len(order) + skip + missing)
-            page_rows += _without(all_rows, order)[skip : skip + missing]
+            rest, total = self._rest_of_page(match, rows, total, order, len(page_rows))
+            page_rows += rest
         return Hits(self._hits(reading, page_rows), total)
+
+    def _rest_of_page(
+        self, match: str, rows: list[int], total: int, order: list[int], ranked_count: int
+    ) -> tuple[list[int], int]:
+        """Fill a page with the newest rows that are not ranked.
+
+        match: the FTS5 expression of the query.
+        rows: the newest rows that match.
+        total: how many rows match.
+        order: the rows that come before, on this page and on earlier ones.
+        ranked_count: how many rows the page has already.
+
+        Returns the further rows of the page, and a better value of `total`.
+        """
+        missing = self.limit - ranked_count
+        # An earlier page may have had some of these rows.
+        skip = max(0, self.offset - len(order))
+        if len(rows) != total:
+            rows, total = self.context.matches(match, len(order) + skip + missing)
+        return _without(rows, order)[skip : skip + missing], total
 
     def _candidates(
         self, query: parse.ParsedQuery, match: str, rows: list[int], total: int, whole: bool = False
-    ) -> tuple[list[int], list[int]]:
-        """Return (all rows, the best first; the rows to read).
+    ) -> _Candidates:
+        """Return the rows in a first order, and those to read.
 
         match: the FTS5 expression of `query`.
         rows: the newest rows that match.
@@ -324,7 +370,7 @@ class _Search:
         if extra and context.is_filtered:
             extra = context.passing(extra)
         best = best + extra
-        return best + _without(ranked, best), best
+        return _Candidates([*best, *_without(ranked, best)], best)
 
     def _search_respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
         """Search strictly with corrected spelling.
@@ -335,31 +381,33 @@ class _Search:
         """
         if not parsed.bare or len(parsed.clauses) != 1:
             return Hits([], 0)
-        spelled: list[str] = []
-        # For each term of the query, the terms that may replace it
+        corrections: list[str] = []
+        # For each term of the query, the terms that may be in its place.
         choices: list[list[parse.Term]] = []
         for term in parsed.terms:
             if self.context.is_held(term):
                 choices.append([term])
-                continue
-            corrections: list[str] = []
-            if len(term.words) == 1:
-                corrections = self.context.spellings(term.words[0])[:_MAX_SPELLINGS]
-            spelled += corrections
-            choices.append(
-                [spelled_term for word in corrections if (spelled_term := parse.term(word))]
-            )
-        if not spelled or not all(choices):
+            else:
+                spellings = self._spellings(term)
+                corrections += spellings
+                choices.append(list(filter(None, map(parse.term, spellings))))
+        if not corrections or not all(choices):
             return Hits([], 0)
-        hits = self._strict(
-            parse.ParsedQuery(tuple(map(parse.Clause, product(*choices))), bare=True), today
-        )
+        # A note matches if it has one choice for each term.
+        clauses = tuple(parse.Clause(terms) for terms in product(*choices))
+        hits = self._strict(parse.ParsedQuery(clauses, bare=True), today)
         for hit in hits:
-            held_words = [word for word in spelled if word in hit.words]
-            hit.spelled = tuple(held_words or spelled)
+            corrections_in_hit = [word for word in corrections if word in hit.words]
+            hit.spelled = tuple(corrections_in_hit or corrections)
             hit.why.append(f"spelled: {', '.join(hit.spelled)}")
         hits.relaxed = bool(hits.hits)
         return hits
+
+    def _spellings(self, term: parse.Term) -> list[str]:
+        """Return corrected spellings of a term. A term of several words has none."""
+        if len(term.words) != 1:
+            return []
+        return self.context.spellings(term.words[0])[:_MAX_SPELLINGS]
 
     def _relaxed(
         self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0
@@ -443,6 +491,21 @@ def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
     changed_name = largest if is_rounding_error else "cap"
     thousandths[changed_name] = thousandths.get(changed_name, 0) + difference
     return {name: share / 1000 for name, share in thousandths.items() if share}
+
+
+def _with_group_ranked(
+    order: list[int], group: Sequence[int], reading: ChunkReading, query: parse.ParsedQuery
+) -> list[int]:
+    """Return `order` with the rows of one group sorted by their rank.
+
+    The rows of the group share the same places as before. All other rows stay where they are.
+
+    group: rows of notes that were read.
+    """
+    group_rows = set(group)
+    best_first = [row for row in reading.order if row in group_rows]
+    ranked = iter(_as_typed_first(best_first, reading, query))
+    return [next(ranked) if row in group_rows else row for row in order]
 
 
 def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQuery) -> list[int]:
@@ -631,19 +694,19 @@ def _show_observations(
     if not categories:
         return
     words = list(chain.from_iterable(term.words for term in terms))
+
+    def matching_words(observation: Observation) -> int:
+        content = observation.content.lower()
+        return sum(word in content for word in words)
+
     for hit in hits:
-        visible_observations = [
+        of_categories = [
             observation
             for observation in observations(db, hit.note)
             if (observation.category or "").strip().casefold() in categories
         ]
-        if visible_observations:
-            best = max(
-                visible_observations,
-                key=lambda this_observation: sum(
-                    word in this_observation.content.lower() for word in words
-                ),
-            )
+        if of_categories:
+            best = max(of_categories, key=matching_words)
             hit.passage = best.content[:200]
             hit.line = best.line
 

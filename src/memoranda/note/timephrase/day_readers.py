@@ -143,7 +143,8 @@ def read_length(match: re.Match[str], before: str) -> Meanings:
 def read_amount(amount: str) -> Delay:
     """Return the value of an amount of time, e.g. `Delay(0, 0, 5400)` for "an hour and a half".
 
-    The amount may be a sum: "1 day and 2 hours", 两个半小时. Raises ValueError if it is none.
+    The amount may be a sum: "1 day and 2 hours", 两个半小时. Raises ValueError for any
+    other text.
     """
     text, halves = _FINAL_HALF.subn("", amount.strip())
     for pattern, spelling in _WORDED_AMOUNTS:
@@ -286,7 +287,7 @@ def read_date(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_date_slash(match: re.Match[str], before: str) -> Meanings:
-    """A date with slashes. 5/7 is 7 May or 5 July, so it has two values; 24/7 is none."""
+    """A date with slashes. 5/7 is 7 May or 5 July, so it has two values. 24/7 is not a date."""
     first = int(match["a"])
     second = int(match["b"])
     year = match["y"]
@@ -315,7 +316,7 @@ _AFTER_MONTHDAY = re.compile(
 def read_monthday(match: re.Match[str], before: str) -> Meanings:
     """A day of a month without its name: "on the 3rd", 15号.
 
-    "the 3rd" alone is a day if no noun follows: "the 3rd rock" is none.
+    "the 3rd" alone is a day if no noun follows: "the 3rd rock" is not a day.
     """
     day = read_whole_number(match["d"])
     is_chinese = "sure" not in match.groupdict()

@@ -272,7 +272,7 @@ _READERS: dict[str, Callable[[Any, Span | None, date], list[date]]] = {
 def next_date(today: date, day: int, month: int | None = None) -> date:
     """Return the next day with this number, today included, in this month or in any.
 
-    Raises ValueError if there is none, e.g. for 31 June.
+    Raises ValueError if no month has it, e.g. for 31 June.
     """
     first = today.replace(day=1)
     # 29 February may be eight years away: 1896 to 1904

@@ -27,7 +27,7 @@ def _patterns(name: str) -> list[re.Pattern[str]]:
 def beside(text: Text, cluster: Sequence[Part]) -> str:
     """Return the words right beside joined parts that change their time, as written.
 
-    "the day after" does before "Friday". Empty if there are none.
+    "the day after" does before "Friday". "" without such words.
     """
     start = cluster[0].start
     end = max(part.end for part in cluster)

@@ -133,7 +133,7 @@ def _role_before(gap: str) -> tuple[str, int]:
 def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, str]:
     """Return how a lexeme is joined to the part before, and the role that this gives it.
 
-    start: where the words of its own role begin.
+    start: where the words that name its role begin.
 
     "5pm" is ("beside", END) after "3pm to", ("or", "") after "3pm or", ("apart", "") elsewhere.
     """
@@ -295,7 +295,7 @@ _CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
 
 
 def _is_clause(part: Part, plain: str) -> bool:
-    """Whether a Chinese part of the day is a clause of its own: 下午 in 明天去医院，下午."""
+    """Whether a Chinese part of the day is a separate clause: 下午 in 明天去医院，下午."""
     start = part.lexeme.start
     end = part.lexeme.end
     if plain[start:end].isascii():

@@ -24,7 +24,7 @@ _LAST_DAY = -1
 
 
 def read_yearly(match: re.Match[str], before: str) -> Meanings:
-    """ "every" before a date, as in "every May 7". The date is read as a time word of its own."""
+    """ "every" before a date, as in "every May 7". The date is read as a separate time word."""
     return [Meaning("repeat", Repetition("year"))]
 
 

@@ -208,7 +208,7 @@ def _since(visit: Visit) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         moment = datetime.min
-    # At the ends of the calendar, a time of one zone is none of another.
+    # In the first and the last year of the calendar, a time may not exist in another zone.
     if moment.year in (MINYEAR, MAXYEAR):
         raise InvalidInput(f'"{text[:50]}" is no time such as 2026-11-28T09:30')
     if moment.tzinfo is None:

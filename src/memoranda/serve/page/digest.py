@@ -118,7 +118,7 @@ class Day:
 
     time: when the latest was made.
     groups: the changes by agents and people.
-    tidied: the changes of upkeep. None if there are none.
+    tidied: the changes of upkeep. None without such changes.
     """
 
     time: str

@@ -50,7 +50,7 @@ class Draft:
 
 
 def show(visit: Visit) -> Response:
-    """Show what is to be said of the field `text`, and how it will look if `preview` is sent."""
+    """Show remarks on the field `text` and, if the field `preview` is sent, how the text will look."""
     return visit.html("draft.html", draft=draft_of(visit))
 
 

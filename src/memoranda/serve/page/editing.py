@@ -116,7 +116,7 @@ def _as_typed(visit: Visit) -> str:
 
 
 def _with_properties(visit: Visit, text: str) -> str:
-    """Return a text with the title and the tags of the form, as far as they were changed there.
+    """Return a text with the title and the tags of the form, if they were changed there.
 
     Raises InvalidInput if the header of the text cannot be read.
     """

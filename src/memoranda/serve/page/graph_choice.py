@@ -1,8 +1,9 @@
 """Chooses the notes that a graph of a whole memory shows.
 
-Nobody can read a graph of all notes. The notes with the most links are not the ones to show either:
-upkeep links memories that say nearly the same, so hundreds of alike notes link to each other. Links
-between groups say more, each group gets room of its own, and of alike memories one is enough.
+Nobody can read a graph of all notes. The notes with the most links are not a good choice either:
+upkeep links memories that say nearly the same, so hundreds of similar notes link to each other. So
+links between groups count more, each group gets some notes, and only one of several similar memories
+is chosen.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ Pairs = set[tuple[int, int, str]]
 
 MOST_GROUPS = 11
 """Groups of a graph: as many colours as people can tell apart."""
-# A link inside of a group counts so much of a link to another group.
+# A link inside a group counts as this part of a link to another group.
 _INSIDE = 0.25
-# Notes that a group has at least, and its notes without any link at most.
+# Each group gets at least this many notes, and at most this many notes without links.
 _LEAST = 3
-# A memory that is linked with so many memories already chosen is like them.
+# A memory with links to this many chosen memories is similar to them.
 _ALIKE = 2
 
 

@@ -73,7 +73,7 @@ def look_again(visit: Visit) -> Sequence[ReviewItem]:
 
 
 def _cached_questions(visit: Visit) -> FoundQuestions | None:
-    """Return the cached questions. None if there are none."""
+    """Return the cached questions. None if no questions are cached."""
     cached = getattr(visit.request.app.state, "questions", None)
     return cached if isinstance(cached, FoundQuestions) else None
 

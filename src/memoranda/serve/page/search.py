@@ -195,11 +195,12 @@ def as_json(visit: Visit) -> dict[str, Any]:
 
 
 def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
-    """Return what the page shows of a hit besides its document. Secrets in its title are masked.
+    """Return what the page shows of a hit in addition to its document. Secrets in its title are masked.
 
-    title_pieces, pieces: the title and the passage in pieces: whether a piece is a word of the
-        query, and its text. `pieces` is empty if the passage only repeats the title.
-    reasons: the shares of its score in plain words. `remarks`: what else was noted about it.
+    title_pieces, pieces: the title and the passage in pieces: (whether the piece is a word of the
+        query, its text). `pieces` is empty if the passage only repeats the title.
+    reasons: the shares of its score in plain words.
+    remarks: further remarks about the hit.
     """
     info = hit.note
     words = sorted({*hit.words, *hit.spelled} - {""})

@@ -398,9 +398,9 @@ def _answer_of(view: View, visit: Visit) -> Response:
 
 
 def _lines_of(fields: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the fields to be sent again, with a field of its own for each line of a text.
+    """Return the fields to be sent again, with a separate field for each line of a text.
 
-    Browsers would change the line ends of a longer one.
+    In a field with several lines, browsers would change the line ends.
     """
     return [
         (name, line)

@@ -37,6 +37,7 @@ from ground import PROJECT, size  # noqa: E402
 from memoranda.engine import MemorySession, open_session  # noqa: E402
 from memoranda.note.model import Draft  # noqa: E402
 from memoranda.query import Query  # noqa: E402
+from memoranda.serve.turns import collect_garbage  # noqa: E402
 from memoranda.text.tokens import fts_text  # noqa: E402
 from table import p99  # noqa: E402
 
@@ -85,6 +86,8 @@ def _step(folder: Path, before: int, notes: int) -> Figures:
     """Make the vault larger and measure it."""
     notes_folder = folder / "vault"
     home = folder / "home"
+    # Garbage is collected as the servers do it, which are the programs that answer in a large home.
+    collect_garbage()
     _grow(notes_folder, before, notes)
     figures: Figures = {}
     raw = _grow_plain(folder / "plain.db", before, notes, figures)

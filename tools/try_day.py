@@ -37,6 +37,8 @@ WARM = 6
 """Hours after which the home holds what it will hold."""
 NOTES = 300
 """Different titles, keys and names that are written again and again."""
+IDS = 20
+"""Words of each text that no other text has."""
 ROUND_MINUTES = 15
 SESSION_MINUTES = 30
 MOST_MEMORY = 8 << 20
@@ -84,7 +86,9 @@ def traffic(chance: random.Random) -> Call:
     """A call that an agent makes."""
     word = chance.choice(WORDS)
     number = chance.randrange(NOTES)
-    text = f"{word} {chance.choice(WORDS)} {number} [[Note {chance.randrange(NOTES)}]]\n"
+    # Texts of agents have ids that nobody sees a second time
+    ids = " ".join(f"{chance.getrandbits(64):016x}" for _ in range(IDS))
+    text = f"{word} {chance.choice(WORDS)} {number} [[Note {chance.randrange(NOTES)}]] {ids}\n"
     entity = f"Node {number % 60}"
     calls: list[Call] = [
         (

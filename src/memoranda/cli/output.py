@@ -27,6 +27,8 @@ _MOST_WARNINGS = 10
 _GAP = "  "
 # The last cell of a table has at least this many columns, even on a narrow terminal.
 _LEAST_COLUMNS = 12
+# Characters of an entry of a log.
+_MOST_LOGGED_CHARACTERS = 4_000
 # SGR codes of ANSI terminals.
 _STYLES = {
     "head": "1",
@@ -264,7 +266,7 @@ def failure(message: str, *, lines: bool = False) -> None:
 
 
 def log_form(form: str) -> logging.Formatter:
-    """Return a formatter that writes each entry of a log on one line and redacts secrets.
+    """Return a formatter that writes each entry of a log on one short line and redacts secrets.
 
     form: the format of an entry, as `logging.Formatter` takes it.
     """
@@ -274,7 +276,8 @@ def log_form(form: str) -> logging.Formatter:
 
     class Line(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return flat(default_rules().redacted(super().format(record)))
+            text = super().format(record)
+            return flat(default_rules().redacted_beginning(text, _MOST_LOGGED_CHARACTERS))
 
     return Line(form)
 

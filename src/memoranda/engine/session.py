@@ -11,6 +11,7 @@ from memoranda.errors import InvalidInput, NotText, SecretRefused
 from memoranda.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note
 from memoranda.note.project_access import is_among
 from memoranda.sources.base import File
+from memoranda.text.outside import outside_name
 
 if TYPE_CHECKING:
     pass
@@ -38,7 +39,7 @@ class HomeSession:
         """The home's root folder."""
         self.agent = agent and agent.lower()
         self.face = face
-        self.by = by or {}
+        self.by = _recorded(by or {})
         self.notices: list[str] = []
         """The notices of the write gate about the last change. For commands, about all changes."""
         self.own_secret_mode: str | None = None
@@ -163,3 +164,8 @@ class HomeSession:
                 note.provenance = info.provenance
         note.access_count += self.engine.reads.counts([note.id])[note.id]
         return note
+
+
+def _recorded(by: dict[str, str]) -> dict[str, str]:
+    """Return facts about a caller as the ledger records them, all but the tool as outside names."""
+    return {key: name if key == "tool" else outside_name(name) for key, name in by.items()}

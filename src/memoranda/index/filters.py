@@ -54,6 +54,8 @@ _TOKEN = lazy_pattern('"([^"]+)"')
 _PLAIN = lazy_pattern(r"[a-z0-9]{1,24}")
 # More projects than these are not excluded one by one.
 _MAX_EXCLUDED_PROJECTS = 30
+# The longest value whose token is cached: a tag has any length.
+_MOST_REMEMBERED_CHARACTERS = 64
 # `to do`, `to-do` and `to_do` are one type.
 _TYPE_BLANKS = lazy_pattern(r"[-\s]+")
 PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
@@ -64,9 +66,6 @@ HAS_BEGUN = f"n.begins <= case when n.begins % {DAY} then ? else ? end"
 """A condition on `note n`: it is valid already at a moment. Values: `moment_values`."""
 
 
-# Each note has a dozen tokens, nearly all of them equal to other notes' tokens. Without a cache,
-# they take a tenth of the time of indexing.
-@lru_cache(maxsize=1024)
 def token(kind: int, value: str) -> str:
     """Return the facet token of a value: a private character and the value in lower case.
 
@@ -75,6 +74,13 @@ def token(kind: int, value: str) -> str:
 
     kind: PROJECT, TYPE and so on.
     """
+    if len(value) > _MOST_REMEMBERED_CHARACTERS:
+        return _token(kind, value)
+    return _short_token(kind, value)
+
+
+def _token(kind: int, value: str) -> str:
+    """Return the facet token of a value, without the cache of `token`."""
     # A scope is only lower-cased, as where it is read. Case folding would turn the ligature U+FB01
     # into `fi`, so that one agent would have the scope of another.
     if kind == SCOPE:
@@ -89,6 +95,11 @@ def token(kind: int, value: str) -> str:
         return f"{chr(_FIRST_MARK + 2 * kind)}{value}"
     digest = blake2b(value.encode("utf-8", "replace"), 8).hex()
     return f"{chr(_FIRST_MARK + 2 * kind + 1)}{digest}"
+
+
+# Each note has a dozen tokens, nearly all of them equal to other notes' tokens. Without a cache,
+# they take a tenth of the time of indexing.
+_short_token = lru_cache(maxsize=1024)(_token)
 
 
 def facet_text(note: Note, project: int, extra: Inline) -> str:

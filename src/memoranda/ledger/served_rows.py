@@ -16,6 +16,7 @@ from sqlite3 import Connection
 from memoranda.clock import stamp
 from memoranda.errors import StorageError
 from memoranda.ledger.database import LedgerDatabase
+from memoranda.text.outside import outside_text
 
 # This number of calls is kept; older ones are deleted.
 _MAX_CALLS = 20_000
@@ -61,7 +62,8 @@ class ServedRows:
         ids = list(dict.fromkeys(notes))[:_MAX_NOTES]
         if not ids:
             return
-        row = Served(stamp(moment), agent, how, _flat(asked_for), tuple(ids))
+        request = outside_text(asked_for, _MAX_REQUEST_CHARACTERS)
+        row = Served(stamp(moment), agent, how, request, tuple(ids))
         # A call must not fail because its record cannot be written.
         with (
             suppress(StorageError),
@@ -160,11 +162,6 @@ def _parse(data: bytes) -> Iterator[Served]:
                 str(row["time"]),
                 str(row["agent"]),
                 str(row["how"]),
-                _flat(str(row["asked"])),
+                outside_text(str(row["asked"]), _MAX_REQUEST_CHARACTERS),
                 tuple(map(str, row["notes"])),
             )
-
-
-def _flat(asked_for: str) -> str:
-    """Return a request in one short line, without characters that databases refuse."""
-    return " ".join(asked_for.split())[:_MAX_REQUEST_CHARACTERS].encode("utf-8", "replace").decode()

@@ -52,7 +52,7 @@ from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.faces.tool import Prompt, Registry, Resource, Template
 from memoranda.note.model import TAKEN_AGENTS
 from memoranda.serve.turns import CallQueue
-from memoranda.text.gate import default_rules
+from memoranda.text.outside import MOST_NAME_CHARACTERS, WITHHELD, outside_name
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -73,7 +73,7 @@ _CALLER_ERROR_CODES = (
 )
 # The key of a call's parameters under which arguments that are not an object reach our handler.
 _ORIGINAL_ARGUMENTS = "memoranda/arguments"
-# The agent of a client whose name has no character that an agent's name may have.
+# The agent of a client whose name has no character that an agent's name may have, or is an order.
 _UNNAMED_AGENT = "unknown"
 # The key in the owner's table for every client that the table does not name.
 _ANY_CLIENT = "*"
@@ -83,8 +83,6 @@ _FIRST_REQUESTS = ("initialize", _PROBE)
 # A client with one of these tools may read any note of the profile, so it may see the profile.
 _READING_TOOLS = frozenset(("memory", "read_note"))
 _MAX_INTRODUCTION_SECONDS = 1.0
-# Clients may send any text as their name; only so much of it is used.
-_MAX_CLIENT_NAME_CHARACTERS = 100
 _MAX_AGENT_NAME_CHARACTERS = 64
 _NOT_IN_AGENT_NAMES = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
@@ -146,7 +144,9 @@ def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
     own_names: the owner's table (configuration key `agents`): client name, in any case, to agent.
         Its key `*` is for every client that it does not name.
     """
-    known_name = default_rules().redacted_beginning(client.strip(), _MAX_CLIENT_NAME_CHARACTERS)
+    known_name = outside_name(client.strip())
+    if known_name == WITHHELD:
+        return _UNNAMED_AGENT
     name = known_name.lower()
     safe_name = _safe_agent_name(name)
     own_table = {key.lower(): agent for key, agent in (own_names or {}).items()}
@@ -176,7 +176,7 @@ def has_hooks(client: str) -> bool:
     """Whether our hooks introduce the memory to the sessions of a client that calls itself
     `client`.
     """
-    name = _NOT_IN_AGENT_NAMES.sub("-", client[:_MAX_CLIENT_NAME_CHARACTERS].strip().lower())
+    name = _NOT_IN_AGENT_NAMES.sub("-", client[:MOST_NAME_CHARACTERS].strip().lower())
     for hooked_client, plugin_pattern in _plugin_patterns().items():
         if name == hooked_client or name.startswith(f"{hooked_client}-"):
             return not plugin_pattern or _is_configured(plugin_pattern)
@@ -221,11 +221,7 @@ def client_text(client: Any, transport: str) -> str:
     """
     if not client:
         return transport
-    rules = default_rules()
-    name = rules.redacted_beginning(client.name, _MAX_CLIENT_NAME_CHARACTERS)
-    version = rules.redacted_beginning(client.version, _MAX_CLIENT_NAME_CHARACTERS)
-    one_line = " ".join(f"{name} {version}".split())
-    return rules.redacted_beginning(one_line, _MAX_CLIENT_NAME_CHARACTERS)
+    return outside_name(f"{client.name} {client.version}".strip())
 
 
 @cache

@@ -32,6 +32,7 @@ from memoranda import __version__
 from memoranda.clock import waited, waits_at_most
 from memoranda.errors import MemorandaError
 from memoranda.serve.auth import StoredToken
+from memoranda.text.outside import outside_text
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ _MAX_QUOTED_CHARACTERS = 80
 _REUSE_SECONDS = 1.0
 # Callers whose number of notes is remembered for that time.
 _MAX_COUNTED_CALLERS = 1_000
+# Characters of a path in a line of the log.
+_MAX_LOGGED_CHARACTERS = 100
 # A memory that takes longer to answer is not ready.
 _MEMORY_WAIT_SECONDS = 2.0
 
@@ -261,7 +264,7 @@ class RequestLog:
             token: StoredToken | None = scope.get(TOKEN)
             row = {
                 "method": scope["method"],
-                "path": quote(scope["path"])[:100],
+                "path": outside_text(quote(scope["path"]), _MAX_LOGGED_CHARACTERS),
                 "status": status,
                 "ms": round((time.perf_counter() - begin) * 1000),
                 "token": f"{token.name}/{token.id}" if token else "-",

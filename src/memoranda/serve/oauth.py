@@ -58,6 +58,7 @@ from memoranda.serve.auth import (
 )
 from memoranda.serve.client_documents import Documents, NoDocument
 from memoranda.serve.connections import LOOPBACK
+from memoranda.text.outside import outside_name, outside_text
 
 ACCESS_LASTS = timedelta(hours=1)
 REFRESH_LASTS = timedelta(days=90)
@@ -95,6 +96,24 @@ _SCOPE_WORDS = {
     "write": "read and write",
     "admin": "read, write and change the projects of",
 }
+# The addresses of a client for its answers, the characters of each, and of the parameters of a
+# request, which are stored until a person consents.
+_MAX_REDIRECT_URIS = 20
+_MAX_REDIRECT_URI_CHARACTERS = 2_000
+_MAX_REQUEST_CHARACTERS = 8_000
+_MAX_LOGGED_CHARACTERS = 200
+# What a client tells of itself that nothing here uses.
+_UNUSED_FIELDS = (
+    "client_uri",
+    "logo_uri",
+    "contacts",
+    "tos_uri",
+    "policy_uri",
+    "jwks_uri",
+    "jwks",
+    "software_id",
+    "software_version",
+)
 _log = logging.getLogger("memoranda.http")
 
 
@@ -170,7 +189,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
                 return await self._client_of_document(client_id)
             except (NoDocument, ValidationError) as error:
                 reason = str(error) if isinstance(error, NoDocument) else "invalid"
-                _log.warning("client %s: %s", client_id[:200], reason)
+                _log.warning("client %s: %s", _logged(client_id), reason)
                 return None
         row = self._access.rows().get("clients", {}).get(client_id)
         if row is None:
@@ -192,6 +211,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         if not client.redirect_uris or not may_use_all:
             raise NoDocument("it has no redirect_uris that may be used")
         client.token_endpoint_auth_method = "none"
+        if not _may_be_kept(client):
+            raise NoDocument("its redirect_uris are too many or too long")
+        _forget_unused(client)
         return client
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
@@ -199,8 +221,14 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             raise RegistrationError(
                 "invalid_redirect_uri", "https, http to this machine, or a scheme of your own"
             )
+        if not _may_be_kept(client_info):
+            raise RegistrationError(
+                "invalid_redirect_uri",
+                f"at most {_MAX_REDIRECT_URIS}, of {_MAX_REDIRECT_URI_CHARACTERS:,} characters each",
+            )
         now = self._access.clock()
         client_info.scope = " ".join(SCOPES)
+        _forget_unused(client_info)
         with self._access.changing() as rows:
             clients = rows.setdefault("clients", {})
             ids_in_use = {grant["client"] for grant in rows.get("grants", ())}
@@ -226,6 +254,8 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         resource = self.resource(params.resource)
         if resource is None:
             raise AuthorizeError("invalid_target", f"the resource must be {self.public}/mcp")
+        if len(params.model_dump_json()) > _MAX_REQUEST_CHARACTERS:
+            raise AuthorizeError("invalid_request", "the request is too long")
         requested_scopes = params.scopes or ("write",)
         # Each scope includes the ones before it, so the greatest includes all.
         scope = max(
@@ -341,7 +371,8 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             return None
         if token_digest in row["old"]:
             _log.warning(
-                "a refresh token of client %s came twice; its access ends", client.client_id[:200]
+                "a refresh token of client %s came twice; its access ends",
+                _logged(client.client_id),
             )
             self._end(row["id"])
             return None
@@ -500,9 +531,9 @@ class _Consent:
         target = urlsplit(request_row["params"]["redirect_uri"])
         target_label = target.netloc or f"{target.scheme}:"
         if client_id.startswith("https:"):
-            target_label = f"{target_label} ({client_id})"
+            target_label = f"{target_label} ({_logged(client_id)})"
         values = {
-            "client": request_row["client"]["client_name"] or client_id,
+            "client": outside_name(request_row["client"]["client_name"] or client_id),
             "scope": _SCOPE_WORDS[request_row["scope"]],
             "where": "your memory" if space_name is None else f"the space {space_name}",
             "target": target_label,
@@ -528,6 +559,26 @@ class _Consent:
             "X-Content-Type-Options": "nosniff",
         }
         return HTMLResponse(page, status, headers)
+
+
+def _may_be_kept(client: OAuthClientInformationFull) -> bool:
+    """Whether a client has few and short addresses for its answers."""
+    addresses = [str(uri) for uri in client.redirect_uris or ()]
+    longest = max(map(len, addresses), default=0)
+    return len(addresses) <= _MAX_REDIRECT_URIS and longest <= _MAX_REDIRECT_URI_CHARACTERS
+
+
+def _forget_unused(client: OAuthClientInformationFull) -> None:
+    """Keep of a client's texts only its name, as an outside name."""
+    if client.client_name is not None:
+        client.client_name = outside_name(client.client_name)
+    for field in _UNUSED_FIELDS:
+        setattr(client, field, None)
+
+
+def _logged(client_id: str) -> str:
+    """Return the id of a client, which may be any https address, as it is logged."""
+    return outside_text(client_id, _MAX_LOGGED_CHARACTERS)
 
 
 # The IP address that the current request comes from. The SDK does not pass it to its provider.

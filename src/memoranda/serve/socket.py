@@ -26,7 +26,7 @@ from memoranda.faces.agent.session import call_tool, ends_batch, parse_json, res
 from memoranda.note.project_access import is_agent
 from memoranda.serve.sessions import McpSessions
 from memoranda.serve.turns import InternalError
-from memoranda.text.gate import default_rules
+from memoranda.text.outside import outside_name
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -152,13 +152,14 @@ class Protocol:
             raise _Refused(_BAD_PARAMS, _PLACE_OF_AGENT)
         if agent is not None and only_agent is not None and str(agent).lower() != only_agent:
             raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{only_agent}" alone')
-        if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
+        is_allowed = isinstance(agent, str) and is_agent(agent) and outside_name(agent) == agent
+        if agent is not None and not is_allowed:
             raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_MAX_NAME_CHARACTERS]}"')
         caller_keys = {"client": request.get("client"), "session": request.get("session")}
         names = {
-            key: default_rules().redacted_beginning(value, _MAX_NAME_CHARACTERS)
-            for key, value in caller_keys.items()
-            if isinstance(value, str) and value.isprintable()
+            key: name
+            for key, name in caller_keys.items()
+            if isinstance(name, str) and name.isprintable()
         }
         return self._memory.as_caller(only_agent or agent or UNNAMED, **names)
 

@@ -32,8 +32,9 @@ _BLANKS = str.maketrans("™®©℠", "    ")
 _NASALS = lazy_pattern("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
 # A Thai or Lao nikhahit typed before its tone mark.
 _SARA_AM = lazy_pattern("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
-# The cache of folded forms has at most this many entries.
-_MOST_REMEMBERED_WORDS = 50_000
+# The cache of folded forms has at most this many entries, of at most so many characters each.
+_MOST_REMEMBERED_WORDS = 20_000
+_MOST_REMEMBERED_CHARACTERS = 64
 # In a text with at most this many different characters beyond ASCII, each of them is replaced in
 # the whole text, which is faster than folding each run.
 _FEW_FOREIGN_CHARACTERS = 120
@@ -93,9 +94,11 @@ class _Runs(dict[str, str]):
     """
 
     def __missing__(self, run: str) -> str:
+        folded = _folded_run(run)
         if len(self) >= _MOST_REMEMBERED_WORDS:
             self.clear()
-        self[run] = folded = _folded_run(run)
+        if len(run) <= _MOST_REMEMBERED_CHARACTERS:
+            self[run] = folded
         return folded
 
 

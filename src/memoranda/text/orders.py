@@ -16,7 +16,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, filterfalse
 from pathlib import Path
 from typing import NamedTuple
@@ -39,8 +39,8 @@ WITHIN = 18
 """Words among which the parts of a rule must stand, unless it says otherwise."""
 # Words between the two parts of `a>b`, at most.
 _NEXT_TO = 3.5
-# Words remembered with what they were read as.
-_KNOWN_WORDS = 100_000
+# Results that each cache here keeps. Texts bring ids and numbers without end, each seen once.
+_MOST_KNOWN = 8_000
 # Characters of words that are worth remembering, at most.
 _LONG = 40
 _SHORT = 3
@@ -321,23 +321,11 @@ class _Known(NamedTuple):
     alone: tuple[tuple[str, int], ...]
     """The parts that list it as an entry of one word, by language: (language, bits)."""
     entries: tuple[_Entry, ...]
-    """The entries of several words whose main word it is."""
+    """The entries whose main word it is."""
+    longer_entries: tuple[_Entry, ...]
+    """Those of `entries` that have several words."""
     beside: tuple[tuple[frozenset[str], int], ...]
-    """The parts of `entries`, by the other words that each entry needs: (words, bits)."""
-
-
-class _BitsOfWords(dict[str, int]):
-    """A cache of `Vocabulary.bits`: maps a word to the bits of its parts."""
-
-    def __init__(self, vocabulary: Vocabulary):
-        super().__init__()
-        self._vocabulary = vocabulary
-
-    def __missing__(self, word: str) -> int:
-        bits = self._vocabulary.known(word).bits
-        if len(self) < _KNOWN_WORDS and len(word) < _LONG:
-            self[word] = bits
-        return bits
+    """The parts of `longer_entries`, by the other words that each entry needs: (words, bits)."""
 
 
 class Vocabulary:
@@ -374,9 +362,7 @@ class Vocabulary:
         # Whether a verb gives an order is seen from its place: a word may give one by any part
         self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
         self._lengths = _lengths_by_head(self._stems)
-        self._parts_known: dict[str, _Known] = {}
-        self.bits_of = _BitsOfWords(self)
-        self._known: dict[str, tuple[_Entry, ...]] = {}
+        self._known_short = lru_cache(_MOST_KNOWN)(self._look_up)
         lengths: dict[str, set[int]] = {}
         for run in self._runs:
             if len(run) <= _LONGEST_RUN:
@@ -408,22 +394,20 @@ class Vocabulary:
 
         A word may belong to the part of an entry of several words whose main word it is.
         """
-        return self.bits_of[word]
+        return self.known(word).bits
 
     def known(self, word: str) -> _Known:
         """Return the parts to which a word may belong. The result is cached for a short word."""
-        known_word = self._parts_known.get(word)
-        if known_word is None:
-            known_word = self._look_up(word)
-            if len(self._parts_known) < _KNOWN_WORDS and len(word) < _LONG:
-                self._parts_known[word] = known_word
-        return known_word
+        if len(word) < _LONG:
+            return self._known_short(word)
+        return self._look_up(word)
 
     def _look_up(self, word: str) -> _Known:
         """Find the parts to which a word may belong, without the cache of `known`."""
         bits_by_language: dict[str, int] = {}
         several: list[_Entry] = []
-        for entry in self._entries(word):
+        entries = self._entries(word)
+        for entry in entries:
             if len(entry.words) > 1:
                 several.append(entry)
             else:
@@ -443,7 +427,7 @@ class Vocabulary:
             bits |= bit
             beside[entry.others] = beside.get(entry.others, 0) | bit
         by_language = tuple(bits_by_language.items())
-        return _Known(bits, alone_bits, by_language, tuple(several), tuple(beside.items()))
+        return _Known(bits, alone_bits, by_language, entries, tuple(several), tuple(beside.items()))
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
         """Return the bits of the parts to which words of a sentence belong, by language.
@@ -459,7 +443,7 @@ class Vocabulary:
             known_word = self.known(word)
             for language, bits in known_word.alone:
                 found[language] = found.get(language, 0) | bits
-            for entry in known_word.entries:
+            for entry in known_word.longer_entries:
                 if entry.others <= there:
                     bits = found.get(entry.language, 0)
                     found[entry.language] = bits | self.parts[entry.part]
@@ -474,9 +458,6 @@ class Vocabulary:
 
     def _entries(self, word: str) -> tuple[_Entry, ...]:
         """Return the entries whose main word is `word`, or a word that it looks like."""
-        known_entries = self._known.get(word)
-        if known_entries is not None:
-            return known_entries
         rows: list[_Row] = []
         for form in self._forms(word):
             rows += self._exact.get(form, ())
@@ -484,10 +465,7 @@ class Vocabulary:
             for length in self._lengths.get(form[:_HEAD], ()):
                 if length <= len(form):
                     rows += self._stems.get(form[:length], ())
-        entries = tuple(map(_entry_of, rows))
-        if len(self._known) < _KNOWN_WORDS and len(word) < _LONG:
-            self._known[word] = entries
-        return entries
+        return tuple(map(_entry_of, rows))
 
     def _forms(self, word: str) -> list[str]:
         """Return the forms in which a word is looked up.
@@ -531,7 +509,7 @@ class Vocabulary:
         orders = _places_of_orders(words)
         text_place = 0.0
         for number, word in enumerate(spoken):
-            for entry in self._entries(word):
+            for entry in self.known(word).entries:
                 if len(entry.words) == 1 or self._is_here(entry, spoken, number):
                     parts = places_by_language.setdefault(entry.language, {})
                     parts.setdefault(entry.part, []).append(text_place)
@@ -668,8 +646,9 @@ class Orders:
     """
 
     def __init__(self, combinations: Sequence[Combination]):
+        self._combinations = combinations
         self._words = vocabulary()
-        self._possible: dict[int, tuple[Combination, ...]] = {0: ()}
+        self._candidates = lru_cache(_MOST_KNOWN)(self._find_candidates)
         # Words of no part, of which most sentences are made
         self._plain_words: set[str] = set()
         # By a part of its first term, which is its rarest, each line with all that it needs
@@ -680,6 +659,10 @@ class Orders:
                 first_part = 1 << (parts.bit_length() - 1)
                 self._by_first_part.setdefault(first_part, []).append(need)
         self._first_parts = sum(self._by_first_part)
+
+    def __reduce__(self) -> tuple[type[Orders], tuple[Sequence[Combination]]]:
+        """Send the combinations to another process, and none of the caches."""
+        return Orders, (self._combinations,)
 
     def _need(self, line: Combination) -> _Need:
         """Return the parts that a sentence must have to meet a combination.
@@ -703,11 +686,8 @@ class Orders:
                 any_of.append(sum(set(masks)))
         return _Need(line, first, tuple(any_of), tuple(with_pairs))
 
-    def _candidates(self, mask: int) -> tuple[Combination, ...]:
+    def _find_candidates(self, mask: int) -> tuple[Combination, ...]:
         """Return the combinations that a sentence may meet whose parts are the bits of `mask`."""
-        candidates = self._possible.get(mask)
-        if candidates is not None:
-            return candidates
         lines: dict[Combination, None] = {}
         to_try = mask & self._first_parts
         while to_try:
@@ -716,10 +696,7 @@ class Orders:
             for need in self._by_first_part[first_part]:
                 if need.is_met(mask):
                     lines[need.line] = None
-        candidates = tuple(lines)
-        if len(self._possible) < _KNOWN_WORDS:
-            self._possible[mask] = candidates
-        return candidates
+        return tuple(lines)
 
     def rules(self, clear: str) -> dict[str, None]:
         """Return the names of the rules that match a text, or a text that is encoded in it.
@@ -781,7 +758,9 @@ class Orders:
 
     def _remember_plain(self, word: str) -> None:
         """Keep a word of no part, unless it is long, so that it is not looked up again."""
-        if len(self._plain_words) < _KNOWN_WORDS and len(word) < _LONG:
+        if len(self._plain_words) >= _MOST_KNOWN:
+            self._plain_words.clear()
+        if len(word) < _LONG:
             self._plain_words.add(word)
 
     def _lines_for(self, words: Sequence[str], bits_of: dict[str, int]) -> tuple[Combination, ...]:

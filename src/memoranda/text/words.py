@@ -63,8 +63,10 @@ JOINER = "\uf8f0"
 Without this mark, a search for `ปู` would also find `ปู่`.
 """
 
-# How many pieces of text are cached with their further forms.
-_MOST_REMEMBERED_WORDS = 100_000
+# How many pieces of text are cached with their further forms, and how long they are at most. A text
+# without a blank, such as an attached image, is one piece of any length.
+_MOST_REMEMBERED_WORDS = 30_000
+_MOST_REMEMBERED_CHARACTERS = 64
 # The parts of a word with one change from letters to digits, or back.
 _TWO_PARTS = 2
 # How many parts splitting may add to a word; a code that splits into more is not split.
@@ -288,18 +290,23 @@ class _Extras(dict[str, tuple[str, ...]]):
     """A cache that maps a text without blanks to the further words by which it is found."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        if len(self) >= _MOST_REMEMBERED_WORDS:
-            self.clear()
         # Signs around a word do not give it further forms.
         word = piece.strip(_AROUND).rstrip(".")
         piece_extras: tuple[str, ...] = ()
         if word and not _is_one_part(word):
             piece_extras = _extras_of(piece)
-        if piece_extras or len(_WITHOUT_EXTRAS) >= _MOST_REMEMBERED_WORDS:
+        if len(piece) <= _MOST_REMEMBERED_CHARACTERS:
+            self._remember(piece, piece_extras)
+        return piece_extras
+
+    def _remember(self, piece: str, piece_extras: tuple[str, ...]) -> None:
+        if len(self) + len(_WITHOUT_EXTRAS) >= _MOST_REMEMBERED_WORDS:
+            self.clear()
+            _WITHOUT_EXTRAS.clear()
+        if piece_extras:
             self[piece] = piece_extras
         else:
             _WITHOUT_EXTRAS.add(piece)
-        return piece_extras
 
 
 _EXTRAS = _Extras()

@@ -27,8 +27,9 @@ _SHAPES = bytes.maketrans(
 _DIGITS = "0123456789"
 # The shortest number of a card.
 _CARD_DIGITS = 13
-# Words for which the result of the rules is remembered.
-_MAX_KNOWN_WORDS = 100_000
+# Words for which the result of the rules is remembered, and their characters at most.
+_MAX_KNOWN_WORDS = 30_000
+_MAX_KNOWN_CHARACTERS = 64
 # Clauses of a longer text are not checked one by one.
 _MAX_PARTED_CHARACTERS = 1_000
 # Separators of the clauses of a sentence, and of the words of a path.
@@ -92,6 +93,8 @@ class Mask:
         if len(self._harmless) + len(self._signs_by_word) > _MAX_KNOWN_WORDS:
             self._harmless.clear()
             self._signs_by_word.clear()
+        if len(word) > _MAX_KNOWN_CHARACTERS:
+            return signs
         if signs:
             self._signs_by_word[word] = signs
         else:

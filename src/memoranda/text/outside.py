@@ -1,0 +1,60 @@
+"""Short texts that a stranger chose, made fit to be kept and to be told again.
+
+Whoever connects chooses a client's name, a session's name and the words of a request. The history,
+the log, the page and other agents' sessions show them. So each is made one short line without
+secrets and hidden characters, before it is kept (docs/trust.md#names-that-strangers-choose).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from memoranda.text.pattern import lazy_pattern
+from memoranda.text.unicode import one_line, sqlite_text, visible
+
+MOST_NAME_CHARACTERS = 100
+"""The longest name that is kept."""
+WITHHELD = "[name withheld: it may be an instruction]"
+"""The name in place of one that seems to give orders to its reader."""
+# Names that hold neither a secret nor an order, as nearly all do: one or two words with a version, a
+# UUID or our own number of a session. Loading the rules for them would delay a hook.
+_PLAIN_NAME = lazy_pattern(
+    r"[A-Za-z]{1,20}(?:[ -][A-Za-z]{1,20})?(?: v?\d{1,4}(?:\.\d{1,4}){0,3})?"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{8}",
+    re.ASCII,
+)
+# Characters of a text that are looked at, at most. A secret that begins within the limit ends here.
+_MOST_READ_CHARACTERS = 6_000
+
+
+def outside_name(name: str) -> str:
+    """Return a name as it may be kept: WITHHELD if it seems to give orders to its reader."""
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    return _name(name[:_MOST_READ_CHARACTERS])
+
+
+# A client says its name with each call.
+@lru_cache(maxsize=256)
+def _name(name: str) -> str:
+    """Return the result of `outside_name` for a name that is not plain."""
+    from memoranda.text.gate import default_rules
+
+    if default_rules().name_suspicions(one_line(name)):
+        return WITHHELD
+    return outside_text(name, MOST_NAME_CHARACTERS)
+
+
+def outside_text(text: str, length: int) -> str:
+    """Return the first `length` characters of a text, as one line without secrets.
+
+    A secret that goes over the cut is replaced, too. Control characters become blanks, and hidden
+    characters go: between the characters of a secret they would keep it from being known.
+    The text may be an order: use it only where a person reads it as a stranger's words.
+    """
+    from memoranda.text.gate import default_rules
+
+    beginning = " ".join(one_line(text[: length + _MOST_READ_CHARACTERS]).split())
+    shown_text = visible(sqlite_text(beginning), lambda character: "")
+    return default_rules().redacted_beginning(shown_text, length)

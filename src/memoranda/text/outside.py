@@ -1,8 +1,8 @@
 """Short texts that a stranger chose, made fit to be kept and to be told again.
 
-Whoever connects chooses a client's name, a session's name and the words of a request. The history,
-the log, the page and other agents' sessions show them. So each is made one short line without
-secrets and hidden characters, before it is kept (docs/trust.md#names-that-strangers-choose).
+Each client chooses its own name, the name of a session and the words of a request. The history, the
+log, the page and other agents' sessions show them. So each is made one short line without secrets
+and hidden characters, before it is kept (docs/trust.md#names-that-strangers-choose).
 """
 
 from __future__ import annotations

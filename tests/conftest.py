@@ -158,7 +158,7 @@ class Terminal:
             status = main(list(argv))
             sys.stdout.flush()
             sys.stderr.flush()
-            out, err = (each.buffer.getvalue().decode() for each in (sys.stdout, sys.stderr))
+            out, err = (stream.buffer.getvalue().decode() for stream in (sys.stdout, sys.stderr))
         finally:
             sys.stdin, sys.stdout, sys.stderr = streams
         return Ran(status, out, err)

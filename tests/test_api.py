@@ -43,7 +43,7 @@ def test_upkeep_decay_and_dream_are_verbs(tmp_path: Path) -> None:
         assert [action.verb for action in memory.dream(dry_run=True).actions] == ["classify"]
         assert len(memory.dream().actions) == 1
         now[0] += timedelta(days=60)
-        assert [each.job for each in memory.upkeep(dry_run=True)] == [
+        assert [outcome.job for outcome in memory.upkeep(dry_run=True)] == [
             "expire",
             "decay",
             "upgrade",
@@ -81,18 +81,18 @@ def test_ingest_is_a_verb(tmp_path: Path) -> None:
 
 
 def test_export_and_import_are_verbs(tmp_path: Path) -> None:
-    with open_memory(tmp_path / "a") as memory, open_memory(tmp_path / "b") as other:
+    with open_memory(tmp_path / "a") as memory, open_memory(tmp_path / "b") as other_memory:
         memory.write(Draft("用户喜欢深色模式", "categories", category="preferences"))
         memory.write(Draft("heron", "categories"))
         lines = list(memory.export())
-        assert other.import_(lines).imported == 2
-        assert other.import_(lines).unchanged == 2
-        assert list(other.export()) == lines
-        assert list(other.export(category="preferences")) == lines[:1]
+        assert other_memory.import_(lines).imported == 2
+        assert other_memory.import_(lines).unchanged == 2
+        assert list(other_memory.export()) == lines
+        assert list(other_memory.export(category="preferences")) == lines[:1]
         with pytest.raises(InvalidInput):
-            other.export(category="nope")
+            other_memory.export(category="nope")
         with pytest.raises(memoranda.MemorandaError):
-            other.import_(["{"])
+            other_memory.import_(["{"])
 
 
 def test_a_session_offers_the_toolsets_named(tmp_path: Path) -> None:

@@ -250,18 +250,20 @@ def layer(name: str) -> str:
 @cache
 def imports(name: str) -> list[tuple[str, str]]:
     """(module, file:line) of every import in a file."""
-    found = []
+    modules = []
     for node in nodes(name):
         where = f"{name}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.Import):
-            found += [(alias.name, where) for alias in node.names]
+            modules += [(alias.name, where) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{where} imports relatively"
             module = node.module or ""
             for alias in node.names:
                 full = f"{module}.{alias.name}"
-                found.append((full if is_module(full) or module == "memoranda" else module, where))
-    return found
+                modules.append(
+                    (full if is_module(full) or module == "memoranda" else module, where)
+                )
+    return modules
 
 
 def is_module(dotted: str) -> bool:
@@ -289,10 +291,10 @@ def test_imports_go_one_way():
     wrong = []
     for name in FILES:
         for module, where in imports(name):
-            there = our_layer(module)
+            imported_layer = our_layer(module)
             if (
-                there is not None
-                and there not in (layer(name), *BELOW[layer(name)])
+                imported_layer is not None
+                and imported_layer not in (layer(name), *BELOW[layer(name)])
                 and module not in VALUES
             ):
                 wrong.append(f"{where} imports {module}")
@@ -318,14 +320,14 @@ def test_no_modules_import_each_other_in_a_circle():
         name: {target for module, _ in imports(name) if (target := file_of(module))} - {name}
         for name in FILES
     }
-    done: set[str] = set()
+    finished: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
         assert name not in path, " -> ".join([*path[path.index(name) :], name])
-        if name not in done:
-            for other in sorted(edges[name]):
-                visit(other, (*path, name))
-            done.add(name)
+        if name not in finished:
+            for neighbor in sorted(edges[name]):
+                visit(neighbor, (*path, name))
+            finished.add(name)
 
     for name in sorted(FILES):
         visit(name, ())
@@ -334,7 +336,10 @@ def test_no_modules_import_each_other_in_a_circle():
 def file_of(module: str) -> str | None:
     """The file of one of our modules; the package itself, which imports lazily, is none."""
     path = module.removeprefix("memoranda.").replace(".", "/")
-    return next((each for each in (f"{path}.py", f"{path}/__init__.py") if each in FILES), None)
+    return next(
+        (candidate for candidate in (f"{path}.py", f"{path}/__init__.py") if candidate in FILES),
+        None,
+    )
 
 
 def test_nothing_in_the_engine_imports_the_facade():
@@ -463,10 +468,10 @@ def test_what_is_to_be_changed_stands_where_the_page_says():
     assert len(rows) > 12
     wrong = []
     for row in rows:
-        files = [SOURCE / each for each in row if re.search(r"/|\.(?:py|txt|toml|sql)$", each)]
+        files = [SOURCE / word for word in row if re.search(r"/|\.(?:py|txt|toml|sql)$", word)]
         wrong += [str(file) for file in files if not file.exists()]
         texts = "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
-        names = [each for each in row if SOURCE / each not in files]
+        names = [word for word in row if SOURCE / word not in files]
         wrong += [name for name in names if not re.search(rf"\b{name.rpartition('.')[2]}\b", texts)]
     assert wrong == []
 
@@ -476,11 +481,11 @@ def test_what_the_engine_asks_of_the_index_stands_on_the_page(tmp_path):
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = text.partition("## Where a second database would stand\n")[2].partition("\n## ")[0]
     index = Index(tmp_path / ".memoranda" / "index.db")
-    offered = {each for each in dir(index) if not each.startswith("_")}
+    offered = {attribute for attribute in dir(index) if not attribute.startswith("_")}
     queries = {
-        each
-        for each in ("notes", "entries", "links", "entities")
-        if isinstance(getattr(index, each), Queries)
+        part
+        for part in ("notes", "entries", "links", "entities")
+        if isinstance(getattr(index, part), Queries)
     }
     used = {
         match
@@ -488,8 +493,8 @@ def test_what_the_engine_asks_of_the_index_stands_on_the_page(tmp_path):
         if layer(name) == "engine"
         for match in re.findall(r"\b_?index\.(\w+)", path.read_text(encoding="utf-8"))
     }
-    named = set(re.findall(r"`(\w+)`", section))
-    assert (used & offered) - queries - named == set()
+    words = set(re.findall(r"`(\w+)`", section))
+    assert (used & offered) - queries - words == set()
 
 
 def walk(heading: str) -> list[str]:
@@ -513,9 +518,9 @@ def defined() -> set[str]:
         for node in nodes(name):
             if isinstance(node, ast.ClassDef):
                 names |= {
-                    f"{node.name}.{each.name}"
-                    for each in node.body
-                    if isinstance(each, ast.FunctionDef)
+                    f"{node.name}.{method.name}"
+                    for method in node.body
+                    if isinstance(method, ast.FunctionDef)
                 }
             elif isinstance(node, ast.FunctionDef):
                 names.add(node.name)
@@ -524,11 +529,11 @@ def defined() -> set[str]:
 
 def called(run) -> list[str]:
     """The functions of ours that `run` calls, in the order of their first calls."""
-    found: dict[str, None] = {}
+    functions: dict[str, None] = {}
 
     def profile(frame, event, _):
         if event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
-            found.setdefault(frame.f_code.co_qualname, None)
+            functions.setdefault(frame.f_code.co_qualname, None)
 
     before = sys.getprofile()
     sys.setprofile(profile)
@@ -536,7 +541,7 @@ def called(run) -> list[str]:
         run()
     finally:
         sys.setprofile(before)
-    return list(found)
+    return list(functions)
 
 
 def test_a_write_takes_the_way_the_page_describes(tmp_path):
@@ -563,9 +568,9 @@ def test_a_search_takes_the_way_the_page_describes(tmp_path):
 def test_every_insert_names_its_columns() -> None:
     """A column added to a table moves no value of another."""
     nameless = re.compile(r"insert (?:or \w+ )?into [\w.{}]+\"? *\"?values", re.IGNORECASE)
-    found = [
+    inserts = [
         f"{file.relative_to(SOURCE)}: {match[0]}"
         for file in sorted(SOURCE.rglob("*.py"))
         for match in nameless.finditer(file.read_text("utf-8"))
     ]
-    assert found == []
+    assert inserts == []

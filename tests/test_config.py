@@ -27,8 +27,8 @@ def settings(home: Path, text: str = "", **environ: str) -> Settings:
 
 
 def llm(home: Path, text: str = "", **environ: str) -> tuple[str | None, str | None, str | None]:
-    found = settings(home, text, **environ)
-    return found.llm_base_url, found.llm_model, found.llm_key
+    loaded = settings(home, text, **environ)
+    return loaded.llm_base_url, loaded.llm_model, loaded.llm_key
 
 
 def test_nothing_is_asked_without_settings(tmp_path: Path) -> None:
@@ -62,13 +62,13 @@ def test_the_variables_of_the_memory_bank_server_count_when_all_are_set(tmp_path
 
 
 def test_debug_mode_is_a_setting_or_a_variable(tmp_path: Path) -> None:
-    for text, environ, found in (
+    for text, environ, is_debug in (
         ("", {}, False),
         ("", {"MEMORY_BANK_DEBUG": "1"}, True),
         ("", {"MEMORY_BANK_DEBUG": "0"}, False),
         ("bank:\n  debug: true\n", {}, True),
     ):
-        assert settings(tmp_path, text, **environ).bank_debug is found
+        assert settings(tmp_path, text, **environ).bank_debug is is_debug
 
 
 @pytest.mark.parametrize(
@@ -84,20 +84,20 @@ def test_debug_mode_is_a_setting_or_a_variable(tmp_path: Path) -> None:
     ],
 )
 def test_a_model_is_a_name_or_off(tmp_path: Path, written: str, model: str) -> None:
-    found = settings(tmp_path, f"semantic:\n  model: {written}\n").semantic_model
-    assert found == model
+    model_name = settings(tmp_path, f"semantic:\n  model: {written}\n").semantic_model
+    assert model_name == model
 
 
 def test_an_endpoint_has_a_model_and_a_key_from_the_environment(tmp_path: Path) -> None:
     text = "semantic:\n  endpoint: https://example.org/v1\n  model: small\n"
-    found = settings(tmp_path, text + "  api_key_env: MY_KEY\n", MY_KEY="hush")
-    assert (found.semantic_endpoint, found.semantic_model) == ("https://example.org/v1", "small")
-    assert found.semantic_key == "hush"
-    assert "hush" not in repr(found)
-    assert not found.warnings
+    loaded = settings(tmp_path, text + "  api_key_env: MY_KEY\n", MY_KEY="hush")
+    assert (loaded.semantic_endpoint, loaded.semantic_model) == ("https://example.org/v1", "small")
+    assert loaded.semantic_key == "hush"
+    assert "hush" not in repr(loaded)
+    assert not loaded.warnings
     # In the file's place
-    found = settings(tmp_path, text, MEMORY_SEMANTIC="off", MEMORY_SEMANTIC_API_KEY="k")
-    assert (found.semantic_endpoint, found.semantic_model, found.semantic_key) == (
+    loaded = settings(tmp_path, text, MEMORY_SEMANTIC="off", MEMORY_SEMANTIC_API_KEY="k")
+    assert (loaded.semantic_endpoint, loaded.semantic_model, loaded.semantic_key) == (
         None,
         "off",
         None,
@@ -194,10 +194,10 @@ SECTIONS = st.lists(st.tuples(KEY, st.lists(st.tuples(KEY, VALUE))), max_size=4)
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), SECTIONS)
 def test_what_is_read_without_the_library_is_what_yaml_reads(text, sections):
-    for each in (text, sections):
-        rows = config_text.read_plain(each)
+    for part in (text, sections):
+        rows = config_text.read_plain(part)
         if rows is not None:
-            assert rows == (yaml.safe_load(each) or {})
+            assert rows == (yaml.safe_load(part) or {})
 
 
 @pytest.mark.parametrize(

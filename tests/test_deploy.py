@@ -29,7 +29,9 @@ class _Strict(yaml.SafeLoader):
 
 
 def documents(name: str) -> list[Any]:
-    return [each for each in yaml.load_all((DEPLOY / name).read_text(), _Strict) if each]
+    return [
+        document for document in yaml.load_all((DEPLOY / name).read_text(), _Strict) if document
+    ]
 
 
 COMPOSE = documents("compose.yaml")[0]
@@ -59,7 +61,7 @@ def dockerfile(word: str) -> list[str]:
     [
         re.findall(r'"([^"]+)"', dockerfile("CMD")[0]),
         CONTAINER["args"],
-        *(each["command"] for each in COMPOSE["services"].values() if "command" in each),
+        *(service["command"] for service in COMPOSE["services"].values() if "command" in service),
     ],
     ids=" ".join,
 )
@@ -93,15 +95,15 @@ def test_the_manifest_fits_the_schemas_of_kubernetes(version: str):
 
 def test_every_service_of_compose_refers_to_what_is_there():
     services = COMPOSE["services"]
-    for name, each in services.items():
-        assert {*each.get("depends_on", {})} <= services.keys() - {name}
-        for other, how in each.get("depends_on", {}).items():
-            assert how["condition"] != "service_healthy" or "healthcheck" in services[other]
-        volumes = {volume.partition(":")[0] for volume in each.get("volumes", ())}
+    for name, definition in services.items():
+        assert {*definition.get("depends_on", {})} <= services.keys() - {name}
+        for other_service, how in definition.get("depends_on", {}).items():
+            assert how["condition"] != "service_healthy" or "healthcheck" in services[other_service]
+        volumes = {volume.partition(":")[0] for volume in definition.get("volumes", ())}
         files = {volume for volume in volumes if volume.startswith("./")}
         assert all((DEPLOY / file).is_file() for file in files)
         assert volumes - files <= COMPOSE["volumes"].keys()
-        assert "image" in each
+        assert "image" in definition
     used = [
         volume.partition(":")[0]
         for service in services.values()
@@ -116,22 +118,22 @@ def test_every_service_of_compose_refers_to_what_is_there():
 
 def test_the_database_of_compose_is_the_one_its_servers_call():
     services = COMPOSE["services"]
-    own = services["postgres"]["environment"]
+    own_environment = services["postgres"]["environment"]
     for name in ("memory", "mirror"):
         environment = services[name]["environment"]
         assert environment["MEMORY_HOME"].startswith("postgresql://memory@postgres/memory?space=")
-        assert environment["PGPASSWORD"] == own["POSTGRES_PASSWORD"]
-    assert own["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
+        assert environment["PGPASSWORD"] == own_environment["POSTGRES_PASSWORD"]
+    assert own_environment["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
     # The image makes that one a superuser
-    assert own["POSTGRES_USER"] != "memory"
-    (made,) = [
+    assert own_environment["POSTGRES_USER"] != "memory"
+    (statement,) = [
         line
         for line in (DEPLOY / "role.sh").read_text().splitlines()
         if line.startswith("create role")
     ]
-    assert made.startswith("create role memory login nosuperuser nobypassrls password")
+    assert statement.startswith("create role memory login nosuperuser nobypassrls password")
     assert "ports" not in services["postgres"]
-    assert all(each.startswith("127.0.0.1:") for each in services["memory"]["ports"])
+    assert all(port.startswith("127.0.0.1:") for port in services["memory"]["ports"])
 
 
 def test_every_name_of_the_manifest_leads_somewhere():
@@ -144,19 +146,19 @@ def test_every_name_of_the_manifest_leads_somewhere():
         space
     }
     secret = KUBERNETES["Secret"]
-    for each in CONTAINER["env"]:
-        reference = each["valueFrom"]["secretKeyRef"]
+    for variable in CONTAINER["env"]:
+        reference = variable["valueFrom"]["secretKeyRef"]
         assert reference["name"] == secret["metadata"]["name"]
         assert reference["key"] in secret["stringData"]
-    assert {each["name"] for each in CONTAINER["volumeMounts"]} == {
-        each["name"] for each in POD["spec"]["volumes"]
+    assert {mount["name"] for mount in CONTAINER["volumeMounts"]} == {
+        mount["name"] for mount in POD["spec"]["volumes"]
     }
-    ports = {each["name"] for each in CONTAINER["ports"]}
-    assert {each["targetPort"] for each in KUBERNETES["Service"]["spec"]["ports"]} <= ports
+    ports = {port["name"] for port in CONTAINER["ports"]}
+    assert {port["targetPort"] for port in KUBERNETES["Service"]["spec"]["ports"]} <= ports
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-        asked = CONTAINER[probe]["httpGet"]
-        assert asked["port"] in ports
-        assert {"name": "Host", "value": "127.0.0.1"} in asked["httpHeaders"]
+        request = CONTAINER[probe]["httpGet"]
+        assert request["port"] in ports
+        assert {"name": "Host", "value": "127.0.0.1"} in request["httpHeaders"]
     assert CONTAINER["readinessProbe"]["httpGet"]["path"] == "/readyz"
     assert CONTAINER["livenessProbe"]["httpGet"]["path"] == "/healthz"
 
@@ -164,10 +166,12 @@ def test_every_name_of_the_manifest_leads_somewhere():
 def test_the_port_is_the_same_everywhere():
     words = [re.findall(r'"([^"]+)"', dockerfile("CMD")[0]), CONTAINER["args"]]
     ports = {place_of(word[word.index("--http") + 1])[1] for word in words}
-    ports |= {int(each) for each in dockerfile("EXPOSE")}
-    ports |= {each["containerPort"] for each in CONTAINER["ports"]}
+    ports |= {int(exposed) for exposed in dockerfile("EXPOSE")}
+    ports |= {container_port["containerPort"] for container_port in CONTAINER["ports"]}
     ports |= {
-        int(port) for each in COMPOSE["services"]["memory"]["ports"] for port in each.split(":")[1:]
+        int(port)
+        for mapping in COMPOSE["services"]["memory"]["ports"]
+        for port in mapping.split(":")[1:]
     }
     assert ports == {8377}
     assert "127.0.0.1:8377/readyz" in " ".join(COMPOSE["services"]["memory"]["healthcheck"]["test"])
@@ -178,7 +182,7 @@ def test_nobody_runs_as_root_and_the_cache_is_where_the_user_may_write():
     context = POD["spec"]["securityContext"]
     assert (context["runAsUser"], context["runAsNonRoot"]) == (10001, True)
     assert "XDG_CACHE_HOME=/cache" in dockerfile("ENV")
-    mounted = {each["mountPath"] for each in CONTAINER["volumeMounts"]}
+    mounted = {mount["mountPath"] for mount in CONTAINER["volumeMounts"]}
     assert {"/cache", "/tmp"} <= mounted
     assert CONTAINER["securityContext"]["readOnlyRootFilesystem"]
     assert any(volume.endswith(":/cache") for volume in COMPOSE["services"]["memory"]["volumes"])

@@ -42,7 +42,7 @@ CONTRACTS = ROOT / "docs" / "contracts"
 # What contracts say of the programs they describe is not what this one says of itself.
 PAGES = sorted(
     path
-    for path in [*(ROOT / each for each in TOP), *(ROOT / "docs").rglob("*.md")]
+    for path in [*(ROOT / name for name in TOP), *(ROOT / "docs").rglob("*.md")]
     if path.parent != CONTRACTS or path.name == "README.md"
 )
 
@@ -112,22 +112,22 @@ def test_every_setting_in_the_pages_is_known(tmp_path) -> None:
 
 OURS = [
     path
-    for each in ("src", "tests", "bench", "tools", "samples")
-    for path in (ROOT / each).rglob("*")
+    for folder in ("src", "tests", "bench", "tools", "samples")
+    for path in (ROOT / folder).rglob("*")
 ]
 CODE = [path for path in OURS if path.suffix in (".py", ".sql", ".toml", ".txt", ".rules", ".md")]
 
 
 def test_every_module_named_in_pages_and_code_is_there() -> None:
     """As prose and comments have them: `engine/undo.py`, or `undo.py` alone."""
-    known = {
+    module_names = {
         "/".join(path.parts[-length:]) for path in OURS for length in range(1, len(path.parts))
     }
     wrong = []
     code = [path for path in CODE if path.is_relative_to(ROOT / "src") and path.suffix != ".txt"]
-    for page in (*(each for each in PAGES if each.name != "CHANGELOG.md"), *code):
+    for page in (*(page_path for page_path in PAGES if page_path.name != "CHANGELOG.md"), *code):
         for name in re.findall(r"(?<![\w./*{}$~-])(?:\w+/)*\w+\.py\b", page.read_text("utf-8")):
-            if name not in known:
+            if name not in module_names:
                 wrong.append(f"{page.relative_to(ROOT)}: {name}")
     assert wrong == []
 
@@ -164,10 +164,12 @@ def test_every_test_that_tells_what_holds_exists():
     files = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("t*/**/*.py")]
     for name in ("SECURITY.md", "docs/trust.md"):
         text = (ROOT / name).read_text("utf-8")
-        named = set(re.findall(r"`((?:tests|tools)/[\w/]+\.py|test_\w+\.py)`", text))
-        assert named
+        file_names = set(re.findall(r"`((?:tests|tools)/[\w/]+\.py|test_\w+\.py)`", text))
+        assert file_names
         missing = [
-            this for this in named if not any(f"/{file}".endswith(f"/{this}") for file in files)
+            this
+            for this in file_names
+            if not any(f"/{file}".endswith(f"/{this}") for file in files)
         ]
         assert missing == [], name
 
@@ -191,17 +193,17 @@ def test_every_section_of_a_contract_that_code_names_is_there() -> None:
     pages = {page.name.split("-")[0]: sections(page) for page in CONTRACTS.glob("0*.md")}
     pages["amendments"] = sections(CONTRACTS / "amendments.md")
     wrong = []
-    named = 0
+    count = 0
     for path in (ROOT / "src").rglob("*.py"):
         text = re.sub(r"\s*\n\s*(?:# )?", " ", path.read_text("utf-8"))
         for match in re.finditer(r"[Cc]ontracts? (00\d[ab]?)(?:, (\d+(?:\.\d+)?))?", text):
-            named += 1
+            count += 1
             page, section = match.groups()
             if page not in pages or (section and section not in pages[page]):
                 wrong.append(f"{path.name}: {match[0]}")
         for match in re.finditer(r"(?:[Aa]mendments?|AMENDMENTS),? (\d+(?:\.\d+)?)", text):
-            named += 1
+            count += 1
             if match[1] not in pages["amendments"]:
                 wrong.append(f"{path.name}: {match[0]}")
     assert wrong == []
-    assert named > 100
+    assert count > 100

@@ -27,8 +27,8 @@ def named(path: Path) -> set[str]:
     return {
         extra.strip()
         for line in lines
-        for found in _NAMED.findall(line)
-        for extra in found.split(",")
+        for extras in _NAMED.findall(line)
+        for extra in extras.split(",")
     }
 
 
@@ -39,13 +39,19 @@ def test_each_extra_that_is_named_anywhere_exists() -> None:
 
 
 def test_each_extra_that_the_code_asks_for_exists() -> None:
-    asked = {
+    extras_asked = {
         extra
         for path in (ROOT / "src").rglob("*.py")
         for extra in re.findall(r"install_command\(\s*[\"']([\w-]+)", path.read_text("utf-8"))
     }
-    assert asked - {"semantic"} == {"adk", "anthropic", "langgraph", "openai-agents", "postgres"}
-    assert asked <= OFFERED
+    assert extras_asked - {"semantic"} == {
+        "adk",
+        "anthropic",
+        "langgraph",
+        "openai-agents",
+        "postgres",
+    }
+    assert extras_asked <= OFFERED
 
 
 def test_one_module_makes_the_sentences() -> None:

@@ -131,10 +131,10 @@ def test_doctor_names_the_former_folder_and_that_it_may_be_deleted(terminal: Any
     unit = terminal.folder / f"user/.config/systemd/user/{OLD}.service"
     unit.parent.mkdir(parents=True)
     unit.write_text("[Unit]", "utf-8")
-    told = terminal("doctor").out
-    assert f"{former_name.PRIVATE}: the private folder of an earlier checkout" in told
-    assert "It may be deleted" in told
-    assert f"systemctl --user disable --now {OLD}" in told
+    output = terminal("doctor").out
+    assert f"{former_name.PRIVATE}: the private folder of an earlier checkout" in output
+    assert "It may be deleted" in output
+    assert f"systemctl --user disable --now {OLD}" in output
 
 
 @pytest.mark.parametrize("tag", [former_name.TAG, "memoranda-memory"])

@@ -58,14 +58,14 @@ def test_the_sample_of_the_readme_runs_twice(
 
 @pytest.mark.parametrize("name", [*VERBS, "open_memory"])
 def test_every_verb_documents_each_of_its_parameters(name: str) -> None:
-    thing = inspect.getattr_static(Memory, name, None) or getattr(memoranda, name)
-    text = inspect.getdoc(thing)
+    member = inspect.getattr_static(Memory, name, None) or getattr(memoranda, name)
+    text = inspect.getdoc(member)
     assert text
-    if isinstance(thing, property):
+    if isinstance(member, property):
         return
     lines = [line.partition(":")[0] for line in text.splitlines()]
     parameters = [
-        parameter for parameter in inspect.signature(thing).parameters if parameter != "self"
+        parameter for parameter in inspect.signature(member).parameters if parameter != "self"
     ]
     assert [parameter for parameter in parameters if parameter not in lines] == []
 
@@ -87,10 +87,10 @@ def test_every_field_of_a_draft_is_documented() -> None:
 
 def test_no_public_verb_takes_or_returns_any() -> None:
     for name in [*VERBS, "open_memory"]:
-        thing = inspect.getattr_static(Memory, name, None) or getattr(memoranda, name)
-        if isinstance(thing, property):
-            thing = thing.fget
-        hints = thing.__annotations__
+        member = inspect.getattr_static(Memory, name, None) or getattr(memoranda, name)
+        if isinstance(member, property):
+            member = member.fget
+        hints = member.__annotations__
         assert "return" in hints, name
         assert not any(re.search(r"\bAny\b", str(hint)) for hint in hints.values()), name
 
@@ -106,8 +106,8 @@ def test_all_errors_are_exported() -> None:
 
 def test_what_type_checkers_are_told_is_what_the_package_has() -> None:
     stub = (ROOT / "src" / "memoranda" / "__init__.pyi").read_text("utf-8")
-    told = re.findall(r"(\w+) as \1\b", stub)
-    assert sorted(told) == memoranda.__all__
+    names_in_stub = re.findall(r"(\w+) as \1\b", stub)
+    assert sorted(names_in_stub) == memoranda.__all__
     assert (ROOT / "src" / "memoranda" / "py.typed").is_file()
 
 
@@ -145,8 +145,8 @@ def test_values_are_shown_on_one_line(home: Path) -> None:
         text = "- [fact] a heron\nstands\u2028 in \x1b[31m the reeds " + "long " * 99
         note = memory.write(Draft(text, title="A\tlong " + "title " * 30, folder="f" * 90))
         hits = memory.search("heron")
-        shown = [repr(each) for each in (memory, note, hits, hits[0], hits[0].note)]
-    for line in shown:
+        texts = [repr(value) for value in (memory, note, hits, hits[0], hits[0].note)]
+    for line in texts:
         assert len(line) <= 100
         assert line.isprintable()
 

@@ -44,24 +44,24 @@ def test_three_failures_in_a_row_turn_it_off_for_ten_minutes() -> None:
         assert not endpoint.is_off
         fails()
         assert endpoint.is_off
-        asked = len(model.asked)
+        requests_before = len(model.asked)
         model.status = 200
         seconds[0] = PAUSE - 1
         fails()
-        assert len(model.asked) == asked
+        assert len(model.asked) == requests_before
         seconds[0] = PAUSE
         assert not endpoint.is_off
         assert endpoint.ask("", "", same) == []
 
 
 def test_a_redirect_is_not_followed_and_no_error_holds_the_key() -> None:
-    with language_model() as model, language_model() as other:
+    with language_model() as model, language_model() as other_model:
         model.status = 307
-        model.headers = {"Location": other.url}
+        model.headers = {"Location": other_model.url}
         with pytest.raises(NoAnswer) as failure:
             Endpoint(model.url, "small", "the-key").ask("", "", same)
         assert "the-key" not in str(failure.value)
-        assert other.asked == []
+        assert other_model.asked == []
 
 
 def test_an_answer_that_trickles_in_is_not_waited_for() -> None:

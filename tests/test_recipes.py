@@ -186,7 +186,7 @@ class Copy:
 
     def python(self, code: str, *arguments: str, stdin: str = "") -> str:
         """What a program prints that uses the copy; it must succeed."""
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code, *arguments],
             env=self._environment,
             input=stdin,
@@ -194,8 +194,8 @@ class Copy:
             text=True,
             timeout=60,
         )
-        assert done.returncode == 0, done
-        return done.stdout
+        assert process.returncode == 0, process
+        return process.stdout
 
     def memory(self, *arguments: str, stdin: str = "") -> str:
         """What the command prints."""
@@ -242,12 +242,12 @@ def answers(copy: Copy, *options: str, tool: str, arguments: dict[str, Any]) -> 
     """
     client = {"name": "test", "version": "1"}
     opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    asked = {"name": tool, "arguments": arguments}
+    parameters = {"name": tool, "arguments": arguments}
     messages = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": asked},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": parameters},
     ]
     lines = "".join(json.dumps(message) + "\n" for message in messages)
     replies = [json.loads(line) for line in copy.memory("mcp", *options, stdin=lines).splitlines()]
@@ -272,7 +272,7 @@ def test_command_added_runs_and_is_in_the_help(copy: Copy) -> None:
 
 
 def test_column_added_is_filled_and_read_with_the_provenance_of_many_notes(copy: Copy) -> None:
-    told = copy.python(
+    output = copy.python(
         "from memoranda import Draft, open_memory, Query\n"
         "with open_memory() as memory:\n"
         "    drafts = [Draft(f'a b {n}', project='notes', title=f'N{n}') for n in range(50)]\n"
@@ -282,15 +282,15 @@ def test_column_added_is_filled_and_read_with_the_provenance_of_many_notes(copy:
         "    print({(note.words, note.provenance.who) for note in new}, len(new))\n"
         "    print([note.words for note in notes if note.title == 'before'])\n"
     )
-    assert told == "{(3, 'owner')} 50\n[4]\n"
+    assert output == "{(3, 'owner')} 50\n[4]\n"
 
 
 def test_job_added_runs_with_the_others(copy: Copy) -> None:
     copy.memory("write", "of no use", "--category", "knowledge", "--tags", "throwaway")
-    shown = json.loads(copy.memory("consolidate", "--dry-run", "--json"))["jobs"]["throwaway"]
-    assert shown["processed"] == 1
-    done = json.loads(copy.memory("consolidate", "--json"))["jobs"]["throwaway"]
-    assert done["processed"] == 1
+    planned = json.loads(copy.memory("consolidate", "--dry-run", "--json"))["jobs"]["throwaway"]
+    assert planned["processed"] == 1
+    outcome = json.loads(copy.memory("consolidate", "--json"))["jobs"]["throwaway"]
+    assert outcome["processed"] == 1
     assert "of no use" not in copy.memory("list")
     assert " discard " in copy.memory("log")
 

@@ -15,11 +15,11 @@ NOTES = sorted(VAULT.rglob("*.md"))
 
 def _header(path: Path) -> str:
     """The YAML between the two `---` lines."""
-    found = re.match(
+    match = re.match(
         r"---[ \t]*\n(.*?)^---[ \t]*$", path.read_text("utf-8-sig"), re.DOTALL | re.MULTILINE
     )
-    assert found, f"{path.name} has no frontmatter"
-    return found[1]
+    assert match, f"{path.name} has no frontmatter"
+    return match[1]
 
 
 def test_exactly_one_note_has_windows_line_endings_throughout() -> None:
@@ -40,9 +40,9 @@ def test_the_header_of_one_note_is_no_yaml_and_all_others_are_mappings() -> None
 
 def test_the_readme_lists_every_oddity_under_a_file_that_exists() -> None:
     rows = re.findall(r"^\| (`.*?) \|", (SAMPLES / "README.md").read_text("utf-8"), re.MULTILINE)
-    named = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
-    assert len(named) >= 20
-    assert [name for name in named if not (VAULT / name).exists()] == []
+    file_names = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    assert len(file_names) >= 20
+    assert [name for name in file_names if not (VAULT / name).exists()] == []
 
 
 def test_git_is_told_to_leave_the_bytes_alone() -> None:

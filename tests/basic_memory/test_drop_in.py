@@ -44,11 +44,11 @@ class Program:
         )
         from dataclasses import replace
 
-        own = replace(
+        own_config = replace(
             load(folder / "home", None), default_project=self.chosen.default_project or "notes"
         )
-        self.memory = open_session(projects=self.chosen.projects, config=own, watch=False)
-        self.registry = registry(self.chosen.tools, own, manners=self.chosen.manners)
+        self.memory = open_session(projects=self.chosen.projects, config=own_config, watch=False)
+        self.registry = registry(self.chosen.tools, own_config, manners=self.chosen.manners)
 
     def call(self, tool: str, **arguments: Any) -> Any:
         return self.registry.call(self.memory, tool, arguments)
@@ -70,9 +70,9 @@ class Program:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
-    made = Program(tmp_path)
-    yield made
-    made.memory.close()
+    program_in_vault = Program(tmp_path)
+    yield program_in_vault
+    program_in_vault.memory.close()
 
 
 def test_the_default_stays_the_vaults_after_every_project_call(
@@ -97,7 +97,9 @@ def test_a_vault_with_the_name_of_a_built_in_project_is_the_one_that_is_used(
         "write_note", title="Two", content="x", directory=""
     )
     listed = program.data("list_memory_projects")
-    assert [each["name"] for each in listed["projects"]] == [listed["default_project"]] == [name]
+    assert (
+        [project["name"] for project in listed["projects"]] == [listed["default_project"]] == [name]
+    )
     program.memory.close()
 
 
@@ -108,35 +110,35 @@ def test_such_a_vault_has_its_own_name_in_files_and_replies_and_texts_of_notes_s
     vault = tmp_path / "vault"
     vault.mkdir()
     program = Program(tmp_path, projects={name: str(vault)}, default_project=name)
-    said = f"3 notes, memories basic-memory, {name}@basic-memory"
-    program.text("write_note", title="Mine", content=f"harbour: {said}", directory="d")
+    sentence = f"3 notes, memories basic-memory, {name}@basic-memory"
+    program.text("write_note", title="Mine", content=f"harbour: {sentence}", directory="d")
     address = f"{name.lower()}/d/mine"
     assert f"\npermalink: {address}\n" in (vault / "d/Mine.md").read_text()
-    assert said in program.text("read_note", identifier=address)
-    shown = [
+    assert sentence in program.text("read_note", identifier=address)
+    texts = [
         program.text("search_notes", query="harbour"),
         program.text("build_context", url="d/mine", output_format="text"),
     ]
-    for text in shown:
-        assert said in text
+    for text in texts:
+        assert sentence in text
         assert f": {address})" in text
-    others = [
+    other_texts = [
         program.text("recent_activity"),
         program.text("list_directory", dir_name="/"),
         program.fails("delete_note", identifier="gone", is_directory=True),
         program.text("read_note", identifier="gone"),
         json.dumps(program.data("build_context", url="nowhere")),
     ]
-    assert [text for text in others if "basic-memory" in text] == []
+    assert [text for text in other_texts if "basic-memory" in text] == []
     program.memory.close()
 
 
 def test_a_cloud_project_is_never_written_to_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = tmp_path / "cwd"
-    here.mkdir()
-    monkeypatch.chdir(here)
+    working_folder = tmp_path / "cwd"
+    working_folder.mkdir()
+    monkeypatch.chdir(working_folder)
     main = {"path": str(tmp_path / MAIN)}
     program = Program(
         tmp_path,
@@ -150,7 +152,7 @@ def test_a_cloud_project_is_never_written_to_and_says_why(
         "write_note", title="A", content="x", directory="", workspace="w"
     )
     program.text("write_note", title="A", content="x", directory="")
-    assert (list(here.iterdir()), (tmp_path / "main/A.md").exists()) == ([], True)
+    assert (list(working_folder.iterdir()), (tmp_path / "main/A.md").exists()) == ([], True)
     program.memory.close()
 
 
@@ -160,8 +162,8 @@ def test_one_project_of_the_environment_is_the_one_of_every_call(tmp_path: Path)
         "write_note", title="A", content="x", directory="", project="nowhere"
     )
     assert f"Every call is about project {WORK}" in program.text("list_memory_projects")
-    asked = {"project_name": "n", "project_path": "/n"}
-    assert program.data("create_memory_project", **asked)["error"] == "PROJECT_CONSTRAINED"
+    arguments = {"project_name": "n", "project_path": "/n"}
+    assert program.data("create_memory_project", **arguments)["error"] == "PROJECT_CONSTRAINED"
     assert (tmp_path / "work/A.md").exists()
     program.memory.close()
 
@@ -179,8 +181,8 @@ def test_its_configuration_is_found_where_xdg_says_and_a_vault_without_one_is_us
     vault = tmp_path / "vault"
     vault.mkdir()
     alone = {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path / "none"), "BASIC_MEMORY_HOME": str(vault)}
-    found = preset("basic-memory", alone)
-    assert (found.projects, found.default_project) == ({"main": str(vault)}, "main")
+    chosen = preset("basic-memory", alone)
+    assert (chosen.projects, chosen.default_project) == ({"main": str(vault)}, "main")
 
 
 def test_every_alias_of_its_arguments_means_the_same(program: Program) -> None:
@@ -210,15 +212,22 @@ def test_every_alias_of_its_arguments_means_the_same(program: Program) -> None:
     assert program.text("delete_note", identifier="e", is_dir=True).startswith("Deleted folder e")
     listed = {tool.name: tool.schema["properties"] for tool in program.registry.tools.values()}
     assert not {"heading", "q", "uri", "to", "glob"} & {
-        name for each in listed.values() for name in each
+        name for value in listed.values() for name in value
     }
 
 
 def test_json_has_its_keys(program: Program) -> None:
-    made = program.data(
+    written = program.data(
         "write_note", title="A", content="- [fact] round\n- see [[B]]\n", directory="d", tags="x, y"
     )
-    assert set(made) == {"title", "permalink", "file_path", "checksum", "action", "similar_notes"}
+    assert set(written) == {
+        "title",
+        "permalink",
+        "file_path",
+        "checksum",
+        "action",
+        "similar_notes",
+    }
     read = program.data("read_note", identifier="A")
     assert set(read) == {"title", "permalink", "file_path", "content", "frontmatter", "checksum"}
     assert read["content"].startswith("- [fact] round")
@@ -250,8 +259,8 @@ def test_json_has_its_keys(program: Program) -> None:
 
 def test_a_project_is_known_by_its_id_and_by_the_beginning_of_an_address(program: Program) -> None:
     rows = {
-        each["name"]: each["external_id"]
-        for each in program.data("list_memory_projects")["projects"]
+        project["name"]: project["external_id"]
+        for project in program.data("list_memory_projects")["projects"]
     }
     program.text("write_note", title="W", content="of work", directory="", project_id=rows[WORK])
     assert "of work" in program.text("read_note", identifier="memory://work/w")
@@ -284,11 +293,11 @@ def test_metadata_sets_nothing_that_has_an_argument_of_its_own(
     program: Program, tmp_path: Path
 ) -> None:
     keys = {"permalink": "hacked/path", "title": "Other", "tags": ["unwanted"], "state": "on"}
-    made = program.data(
+    written = program.data(
         "write_note", title="A", content="x", directory="d", tags=["yes"], metadata=keys
     )
     text = (tmp_path / "main/d/A.md").read_text()
-    assert (made["permalink"], "unwanted" in text, "state" in text) == ("main/d/a", False, True)
+    assert (written["permalink"], "unwanted" in text, "state" in text) == ("main/d/a", False, True)
 
 
 def test_an_address_outside_is_refused_by_every_tool_that_reads(program: Program) -> None:
@@ -301,8 +310,8 @@ def test_an_address_outside_is_refused_by_every_tool_that_reads(program: Program
     ):
         refused = program.data("read_note", identifier=address)
         assert (refused["error"], refused["content"]) == ("SECURITY_VALIDATION_ERROR", None)
-        shown = json.loads(program.text("read_content", path=address))
-        assert "must stay inside project main" in shown["error"]
+        document = json.loads(program.text("read_content", path=address))
+        assert "must stay inside project main" in document["error"]
 
 
 @pytest.mark.parametrize(
@@ -321,8 +330,8 @@ def test_its_options_on_names_and_permalinks_are_followed(tmp_path: Path) -> Non
         "update_permalinks_on_move": True,
     }
     program = Program(tmp_path, **options, write_note_overwrite_default=True)
-    made = program.data("write_note", title="My Note: With/Signs?", content="x", directory="d")
-    assert (made["file_path"], made["permalink"]) == (
+    written = program.data("write_note", title="My Note: With/Signs?", content="x", directory="d")
+    assert (written["file_path"], written["permalink"]) == (
         "d/my-note-with-signs.md",
         "d/my-note-with-signs",
     )
@@ -375,8 +384,8 @@ def test_former_tool_called_is_answered_with_the_one_that_does_its_work(
     assert tool not in program.registry.tools
     reply = call_tool(program.registry, program.memory, tool, {})
     assert (reply.is_error, reply.text) == (True, f"{tool} is not served here. Use {FORMER[tool]}.")
-    named = set(re.findall(r"[a-z]+_[a-z]+", FORMER[tool])) & program.registry.tools.keys()
-    assert named
+    named_tools = set(re.findall(r"[a-z]+_[a-z]+", FORMER[tool])) & program.registry.tools.keys()
+    assert named_tools
 
 
 def test_time_in_an_observation_given_as_filter_is_refused_with_what_to_do(
@@ -475,7 +484,12 @@ def test_a_move_that_gives_a_new_permalink_is_one_change(tmp_path: Path) -> None
     program.text("move_note", identifier="A", destination_path="f/A.md")
     assert "permalink: main/f/a\n" in (tmp_path / "main/f/A.md").read_text()
     assert "permalink: main/e/b\n" in (tmp_path / "main/e/B.md").read_text()
-    assert [each.verb for each in program.memory.log(limit=9)] == ["move", "move", "write", "write"]
+    assert [change.verb for change in program.memory.log(limit=9)] == [
+        "move",
+        "move",
+        "write",
+        "write",
+    ]
     program.memory.undo()
     assert "permalink: main/e/a\n" in (tmp_path / "main/e/A.md").read_text()
     assert not (tmp_path / "main/f/A.md").exists()
@@ -509,8 +523,8 @@ def test_what_is_read_has_its_keys_and_our_texts(program: Program) -> None:
 
 def test_folder_moved_or_missed_says_how_many_files(program: Program) -> None:
     program.text("write_note", title="Ann", content="x", directory="people")
-    asked = {"identifier": "people", "destination_path": "staff", "is_directory": True}
-    moved = program.data("move_note", **asked)
+    arguments = {"identifier": "people", "destination_path": "staff", "is_directory": True}
+    moved = program.data("move_note", **arguments)
     assert (moved["moved"], moved["total_files"], moved["destination"]) == (True, 1, "staff")
     assert program.data("read_note", identifier="Ann")["file_path"] == "staff/Ann.md"
     missing = {"identifier": "nowhere", "is_directory": True, "output_format": "json"}
@@ -550,16 +564,16 @@ def test_a_note_lands_in_the_folder_there_is_whatever_its_case(
 
 def test_a_permalink_another_note_has_gets_a_number(program: Program) -> None:
     content = "---\npermalink: s/same\n---\n\nbody"
-    made = [
-        program.data("write_note", title=each, content=content, directory="s")
-        for each in ("A", "B", "C")
+    written = [
+        program.data("write_note", title=title, content=content, directory="s")
+        for title in ("A", "B", "C")
     ]
-    assert [each["permalink"] for each in made] == ["s/same", "s/same-1", "s/same-2"]
-    made = [
-        program.data("write_note", title=each, content=each, directory="s")
-        for each in ("API v2", "API-v2")
+    assert [note["permalink"] for note in written] == ["s/same", "s/same-1", "s/same-2"]
+    written = [
+        program.data("write_note", title=title, content=title, directory="s")
+        for title in ("API v2", "API-v2")
     ]
-    assert [each["permalink"] for each in made] == ["main/s/api-v2", "main/s/api-v2-1"]
+    assert [note["permalink"] for note in written] == ["main/s/api-v2", "main/s/api-v2-1"]
     again = program.data("write_note", title="API-v2", content="new", directory="s", overwrite=True)
     assert (again["action"], again["permalink"]) == ("updated", "main/s/api-v2-1")
     refused = program.call(
@@ -597,16 +611,20 @@ def test_a_permalink_is_taken_with_and_without_the_project_in_front(program: Pro
 def test_an_overwrite_takes_the_permalink_its_content_gives(program: Program) -> None:
     program.text("write_note", title="A", content="old", directory="d")
     content = "---\npermalink: d/mine\n---\n\nnew"
-    done = program.data("write_note", title="A", content=content, directory="d", overwrite=True)
-    assert (done["action"], done["permalink"], done["file_path"]) == ("updated", "d/mine", "d/A.md")
-    assert done["checksum"] == program.data("read_note", identifier="d/mine")["checksum"]
+    written = program.data("write_note", title="A", content=content, directory="d", overwrite=True)
+    assert (written["action"], written["permalink"], written["file_path"]) == (
+        "updated",
+        "d/mine",
+        "d/A.md",
+    )
+    assert written["checksum"] == program.data("read_note", identifier="d/mine")["checksum"]
     assert "old" not in program.text("read_note", identifier="d/mine")
 
 
 def test_a_note_is_a_resource_by_its_address_with_and_without_its_project(program: Program) -> None:
     program.text("write_note", title="Search Design", content="text", directory="notes")
     program.text("write_note", title="Far", content="elsewhere", directory="d", project=WORK)
-    for uri, said in (
+    for uri, content in (
         ("memory://main/notes/search-design", "text"),
         # A folder, not our project of that name
         ("memory://notes/search-design", "text"),
@@ -614,28 +632,32 @@ def test_a_note_is_a_resource_by_its_address_with_and_without_its_project(progra
         ("memory://work/d/far", "elsewhere"),
     ):
         read = resource_result(program.memory, program.registry.templates, uri)
-        assert said in read["contents"][0]["text"]
+        assert content in read["contents"][0]["text"]
     with pytest.raises(NotFound) as error:
         resource_result(program.memory, program.registry.templates, "memory://kv/nothing")
     assert "banks" not in str(error.value)
 
 
 def test_a_reply_names_the_project_it_chose_itself(program: Program) -> None:
-    made = program.text(
+    without_project = program.text(
         "write_note", title="A", content="x", directory="", note_type="Decision Log"
     )
     assert "type: decision_log" in program.text("read_note", identifier="A")
-    assert f"\nproject: {MAIN}\n" in made
-    given = program.text("write_note", title="B", content="x", directory="", project=WORK)
-    assert f"\nproject: {WORK}\n" in given
+    assert f"\nproject: {MAIN}\n" in without_project
+    with_project = program.text("write_note", title="B", content="x", directory="", project=WORK)
+    assert f"\nproject: {WORK}\n" in with_project
 
 
 def test_a_folder_that_the_owner_has_to_allow_is_not_said_to_be_added(tmp_path: Path) -> None:
     program = Program(tmp_path)
     program.memory = program.memory.as_caller("agent", "mcp")
-    made = program.data("create_memory_project", project_name="far", project_path="/elsewhere/far")
-    assert (made["created"], made["error"]) == (False, "OWNER_ASKED")
-    assert "far" not in {each["name"] for each in program.data("list_memory_projects")["projects"]}
+    answer = program.data(
+        "create_memory_project", project_name="far", project_path="/elsewhere/far"
+    )
+    assert (answer["created"], answer["error"]) == (False, "OWNER_ASKED")
+    assert "far" not in {
+        project["name"] for project in program.data("list_memory_projects")["projects"]
+    }
     program.memory.close()
 
 
@@ -652,8 +674,8 @@ def test_a_total_that_is_not_exact_says_so(
         program.text("write_note", title=f"Heron {number}", content="herons", directory="")
     monkeypatch.setattr(queries, "MAX_COUNTED", 2)
     for page_size, total, is_exact in ((2, 2, False), (4, 4, True)):
-        found = program.data("search_notes", query="herons", page_size=page_size)
-        assert (found["total"], found["total_is_exact"], found["has_more"]) == (
+        results = program.data("search_notes", query="herons", page_size=page_size)
+        assert (results["total"], results["total_is_exact"], results["has_more"]) == (
             total,
             is_exact,
             not is_exact,
@@ -663,8 +685,8 @@ def test_a_total_that_is_not_exact_says_so(
 def test_a_search_for_observations_counts_and_pages_through_all_of_them(program: Program) -> None:
     drafts = [Draft(f"- [idea] widget {n}", project=MAIN, title=f"N {n}") for n in range(230)]
     program.memory.write_many(drafts)
-    asked = {"query": "widget", "entity_types": ["observation"], "page_size": 100}
-    pages = [program.data("search_notes", **asked, page=page) for page in (1, 2, 3)]
+    arguments = {"query": "widget", "entity_types": ["observation"], "page_size": 100}
+    pages = [program.data("search_notes", **arguments, page=page) for page in (1, 2, 3)]
     assert [len(page["results"]) for page in pages] == [100, 100, 30]
     assert [(page["total_is_exact"], page["has_more"]) for page in pages] == [
         (False, True),
@@ -685,8 +707,12 @@ def test_a_search_for_observations_that_few_notes_have_ends_and_says_that_it_did
     program.memory.write_many(
         [Draft(f"widget {n}", project=MAIN, title=f"N {n}") for n in range(230)]
     )
-    found = program.data("search_notes", query="widget", entity_types=["observation"])
-    assert (found["results"], found["total_is_exact"], found["has_more"]) == ([], False, False)
+    results = program.data("search_notes", query="widget", entity_types=["observation"])
+    assert (results["results"], results["total_is_exact"], results["has_more"]) == (
+        [],
+        False,
+        False,
+    )
 
 
 def test_replies_say_what_happened_and_what_was_given(program: Program) -> None:
@@ -699,14 +725,14 @@ def test_replies_say_what_happened_and_what_was_given(program: Program) -> None:
     )
     assert 'got "/"' in program.fails("delete_note", identifier="/", is_directory=True)
     assert "`type`" in program.fails("recent_activity", type=5)
-    asked = {
+    arguments = {
         "title": "Z",
         "content": "x",
         "directory": "",
         "overwrite": True,
         "expected_checksum": "12345678",
     }
-    assert '"Z.md"' in program.fails("write_note", **asked)
+    assert '"Z.md"' in program.fails("write_note", **arguments)
 
 
 def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(
@@ -716,19 +742,19 @@ def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(
     program.memory.write_many(
         [Draft("x", project=MAIN, title=name, folder="many") for name in names]
     )
-    asked = {"dir_name": "many", "page": 1, "page_size": 90}
-    seen = 0
+    arguments = {"dir_name": "many", "page": 1, "page_size": 90}
+    nodes_seen = 0
     while True:
-        data = program.data("list_directory", **asked)
-        seen += len(data["nodes"])
+        data = program.data("list_directory", **arguments)
+        nodes_seen += len(data["nodes"])
         if not data["has_more"]:
             break
-        asked |= {"page": data["page"] + 1, "page_size": data["page_size"]}
-    assert (seen, data["total"]) == (90, 90)
+        arguments |= {"page": data["page"] + 1, "page_size": data["page_size"]}
+    assert (nodes_seen, data["total"]) == (90, 90)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "project_name",
     [
         "ExampleProject",
         "exampleproject",
@@ -739,19 +765,21 @@ def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(
     ],
 )
 def test_a_project_is_meant_whatever_the_case_and_signs_of_its_name(
-    tmp_path: Path, given: str
+    tmp_path: Path, project_name: str
 ) -> None:
     (tmp_path / "example").mkdir()
     projects = {"other": str(tmp_path / "other"), "ExampleProject": str(tmp_path / "example")}
     (tmp_path / "other").mkdir()
-    program = Program(tmp_path, projects=projects, default_project=given.strip())
+    program = Program(tmp_path, projects=projects, default_project=project_name.strip())
     try:
         assert program.memory.default_project == "ExampleProject"
-        program.text("write_note", title="Heron", content="wades", directory="birds", project=given)
-        assert "wades" in program.text("read_note", identifier="birds/heron", project=given)
-        assert "Heron" in program.text("search_notes", query="wades", project=given)
+        program.text(
+            "write_note", title="Heron", content="wades", directory="birds", project=project_name
+        )
+        assert "wades" in program.text("read_note", identifier="birds/heron", project=project_name)
+        assert "Heron" in program.text("search_notes", query="wades", project=project_name)
         assert "wades" in program.text(
-            "read_note", identifier=f"memory://{given.strip().replace(' ', '-')}/birds/heron"
+            "read_note", identifier=f"memory://{project_name.strip().replace(' ', '-')}/birds/heron"
         )
         assert (tmp_path / "example/birds/Heron.md").exists()
     finally:

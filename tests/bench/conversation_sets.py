@@ -126,12 +126,12 @@ def run(
     """What the bench prints: (stdout, stderr). `model`: the name of the embedding model, else
     there is none.
     """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(BENCH / script), *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,
         env={**os.environ, "MEMORY_SEMANTIC": model or "off"},
     )
-    assert done.returncode == status, done.stderr
-    return done.stdout, done.stderr
+    assert process.returncode == status, process.stderr
+    return process.stdout, process.stderr

@@ -35,16 +35,16 @@ def bench(name: str, tmp_path: Path, *arguments: str) -> subprocess.CompletedPro
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What a run over a tiny vault printed, and the folder it had for its temporary files."""
     place = tmp_path_factory.mktemp("bench")
-    done = bench(
+    process = bench(
         "run", place, "--notes", "20", "--only", "size,parse,sweep,search,graph,recall,write,calls"
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout, place
+    assert process.returncode == 0, process.stderr
+    return process.stdout, place
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "what",
+    "label",
     [
         "index size",
         "parse the vault's notes",
@@ -61,12 +61,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
         "Python calls of a write, 20 notes",
     ],
 )
-def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], what: str) -> None:
+def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], label: str) -> None:
     table = ran[0].split("\n\n")[0].splitlines()
-    row = [line for line in table if line.startswith(what)]
+    row = [line for line in table if line.startswith(label)]
     assert len(row) == 1
-    assert re.search(r"\d", row[0].removeprefix(what))
-    assert row[0].endswith((" ok", " over")) or what in ("parse the vault's notes", "sweep of 20")
+    assert re.search(r"\d", row[0].removeprefix(label))
+    assert row[0].endswith((" ok", " over")) or label in ("parse the vault's notes", "sweep of 20")
 
 
 @pytest.mark.slow
@@ -86,16 +86,16 @@ def test_nothing_stays_in_the_temporary_folder(ran: tuple[str, Path]) -> None:
 
 @pytest.mark.slow
 def test_an_unknown_figure_is_refused_by_name(tmp_path: Path) -> None:
-    done = bench("run", tmp_path, "--only", "index,nonsense")
-    assert done.returncode == 2
-    assert 'no figure "nonsense"' in done.stderr
+    process = bench("run", tmp_path, "--only", "index,nonsense")
+    assert process.returncode == 2
+    assert 'no figure "nonsense"' in process.stderr
 
 
 @pytest.mark.slow
 def test_a_few_callers_lose_nothing_over_the_socket_and_over_http() -> None:
     # The address of a socket has room for 107 bytes
     with TemporaryDirectory(prefix="cpg") as short:
-        done = bench(
+        process = bench(
             "callers",
             Path(short),
             "--callers",
@@ -109,8 +109,8 @@ def test_a_few_callers_lose_nothing_over_the_socket_and_over_http() -> None:
             "--notes",
             "5",
         )
-    assert done.returncode == 0, done.stderr
-    header, *rows = [line.split() for line in done.stdout.splitlines()]
+    assert process.returncode == 0, process.stderr
+    header, *rows = [line.split() for line in process.stdout.splitlines()]
     assert header[-2:] == ["refused", "lost"]
     assert [row[0] for row in rows] == ["socket", "http"]
     for row in rows:
@@ -136,8 +136,8 @@ LIFECYCLE = (
 def test_every_job_has_a_row_and_nothing_stays(
     tmp_path: Path, name: str, arguments: list[str], rows: tuple[str, ...]
 ) -> None:
-    done = bench(name, tmp_path, *arguments)
-    assert done.returncode == 0, done.stderr
+    process = bench(name, tmp_path, *arguments)
+    assert process.returncode == 0, process.stderr
     for row in rows:
-        assert f"\n{row}" in f"\n{done.stdout}"
+        assert f"\n{row}" in f"\n{process.stdout}"
     assert list(tmp_path.iterdir()) == []

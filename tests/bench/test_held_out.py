@@ -21,8 +21,8 @@ def folder(tmp_path: Path) -> Path:
         {"mid": at, "message": text, "time": "2024年04月01日 周一 08:12"}
         for at, text in enumerate(("我在上海工作", "我养了一只猫"))
     ]
-    asked = [{"qid": 0, "question": "谁有一只猫？", "target_step_id": [1, 1]}]
-    content = [{"tid": 0, "message_list": messages, "question_list": asked}]
+    questions = [{"qid": 0, "question": "谁有一只猫？", "target_step_id": [1, 1]}]
+    content = [{"tid": 0, "message_list": messages, "question_list": questions}]
     (daily / "01_simple_roles.json").write_text(json.dumps(content), encoding="utf-8")
     (tmp_path / "xquad").mkdir()
     paragraphs = [
@@ -57,9 +57,9 @@ def folder(tmp_path: Path) -> Path:
 def test_every_set_in_the_folder_is_measured_and_compared(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = folder / "kept.json"
-    assert held_out.main([str(folder), "--keep", str(kept)]) == 0
-    figures = json.loads(kept.read_text(encoding="utf-8"))
+    kept_file = folder / "kept.json"
+    assert held_out.main([str(folder), "--keep", str(kept_file)]) == 0
+    figures = json.loads(kept_file.read_text(encoding="utf-8"))
     assert list(figures) == [
         "REALTALK",
         "REALTALK, keywords",
@@ -73,7 +73,7 @@ def test_every_set_in_the_folder_is_measured_and_compared(
     assert [len(some) for some in figures.values()] == [1, 1, 1, 1, 1, 2, 2, 1]
     assert all(value == 1.0 for some in figures.values() for value in some.values())
     capsys.readouterr()
-    assert held_out.main([str(folder), "--only", "MemDaily", "--beside", str(kept)]) == 0
+    assert held_out.main([str(folder), "--only", "MemDaily", "--beside", str(kept_file)]) == 0
     assert "+0.0 [+0.0 +0.0]" in capsys.readouterr().out
 
 

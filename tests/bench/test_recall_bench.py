@@ -42,23 +42,21 @@ def lines(printed: str) -> list[dict]:
     return [json.loads(line) for line in printed.splitlines()]
 
 
-def answered(
-    found: list[str], evidence: list[str], within: float | None = None
-) -> retrieval.Answer:
+def answered(keys: list[str], evidence: list[str], within: float | None = None) -> retrieval.Answer:
     """An answer to a question whose evidence lies in the sessions before the points."""
-    meant = tuple(dict.fromkeys(key.partition(".")[0] for key in evidence))
-    return retrieval.Answer(Question("q", "?", "", 4, tuple(evidence), meant), found, 1.0, within)
+    sessions = tuple(dict.fromkeys(key.partition(".")[0] for key in evidence))
+    return retrieval.Answer(Question("q", "?", "", 4, tuple(evidence), sessions), keys, 1.0, within)
 
 
 def test_malformed_evidence_ids_are_repaired():
-    known = ["D1:1", "D1:2", "D11:26", "D30:5"]
-    assert conversations.repaired(["D1:1; D1:2"], known) == ["D1:1", "D1:2"]
-    assert conversations.repaired(["D:11:26", "D30:05", "D1:2 D1:2"], known) == [
+    known_ids = ["D1:1", "D1:2", "D11:26", "D30:5"]
+    assert conversations.repaired(["D1:1; D1:2"], known_ids) == ["D1:1", "D1:2"]
+    assert conversations.repaired(["D:11:26", "D30:05", "D1:2 D1:2"], known_ids) == [
         "D11:26",
         "D30:5",
         "D1:2",
     ]
-    assert conversations.repaired(["D7:7", "nothing", ""], known) == []
+    assert conversations.repaired(["D7:7", "nothing", ""], known_ids) == []
 
 
 def test_a_question_without_evidence_is_left_out_and_counted(tmp_path):
@@ -82,13 +80,13 @@ def test_a_file_of_another_form_is_refused_by_its_name(tmp_path, content):
 def test_the_figures_are_those_of_the_ranking():
     keys = ["s1.a", "s2.a", "s1.b", *(f"s3.{at}" for at in range(9)), "s4.a"]
     sessions = {key: key.partition(".")[0] for key in keys}
-    found = retrieval.measures([answered(keys, ["s2.a", "s4.a"])], sessions)
-    assert found["recall@5"] == found["recall@10"] == 0.5
-    assert found["recall@20"] == 1
-    assert (found["hit@10"], found["all@10"], found["mrr"]) == (1, 0, 0.5)
-    assert found["ndcg@10"] == round((1 / math.log2(3)) / (1 + 1 / math.log2(3)), 4)
-    assert found["session_recall@5"] == 1
-    assert "evidence@700" not in found
+    figures = retrieval.measures([answered(keys, ["s2.a", "s4.a"])], sessions)
+    assert figures["recall@5"] == figures["recall@10"] == 0.5
+    assert figures["recall@20"] == 1
+    assert (figures["hit@10"], figures["all@10"], figures["mrr"]) == (1, 0, 0.5)
+    assert figures["ndcg@10"] == round((1 / math.log2(3)) / (1 + 1 / math.log2(3)), 4)
+    assert figures["session_recall@5"] == 1
+    assert "evidence@700" not in figures
 
 
 def test_a_run_tells_its_rules_its_rates_and_what_it_leaves_out(ran):
@@ -106,20 +104,20 @@ def test_a_run_tells_its_rules_its_rates_and_what_it_leaves_out(ran):
 
 def test_json_is_one_object_a_line_with_the_promised_keys(tmp_path):
     printed, remarks = sets.run("recall.py", sets.locomo(tmp_path), "--json")
-    found = lines(printed)
-    assert {(each["scope"], each["categories"]) for each in found} == {
+    rows = lines(printed)
+    assert {(row["scope"], row["categories"]) for row in rows} == {
         (scope, group)
         for scope in ("conversation", "pooled")
         for group in ("1-4", "1-5", "1", "2", "4", "5")
     }
-    for each in found:
-        if each["pipeline"] == "memoranda":
+    for row in rows:
+        if row["pipeline"] == "memoranda":
             evidence = ["evidence@700"]
         else:
             evidence = []
-        assert list(each) == ["scope", "categories", "pipeline", "questions", *FIGURES, *evidence]
+        assert list(row) == ["scope", "categories", "pipeline", "questions", *FIGURES, *evidence]
     ours = next(
-        each for each in found if each["pipeline"] == "memoranda" and each["categories"] == "1-5"
+        row for row in rows if row["pipeline"] == "memoranda" and row["categories"] == "1-5"
     )
     assert (ours["scope"], ours["questions"], ours["recall@10"], ours["evidence@700"]) == (
         "conversation",

@@ -41,9 +41,9 @@ def cookies(browser: Any, house: Served) -> list[Any]:
     page = context.new_page()
     page.goto(house.way_in())
     page.wait_for_url("**/page")
-    found = context.cookies()
+    context_cookies = context.cookies()
     context.close()
-    return list(found)
+    return list(context_cookies)
 
 
 @pytest.fixture
@@ -58,14 +58,16 @@ class Faults:
     """What a page must not do."""
 
     base: str
-    found: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
     allowed: tuple[str, ...] = ()
 
     def watch(self, page: Any) -> None:
         page.on(
             "console",
-            lambda said: (
-                self._note("console", said.text) if said.type in ("error", "warning") else None
+            lambda message: (
+                self._note("console", message.text)
+                if message.type in ("error", "warning")
+                else None
             ),
         )
         page.on("pageerror", lambda error: self._note("error", str(error)))
@@ -78,7 +80,7 @@ class Faults:
             self._note("request", request.url)
 
     def _note(self, kind: str, text: str) -> None:
-        if not any(each in text for each in self.allowed):
+        if not any(allowed_text in text for allowed_text in self.allowed):
             self.found.append(f"{kind}: {text}")
 
 
@@ -113,10 +115,10 @@ AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 def serious_faults(page: Any) -> list[str]:
     """What axe-core, an init script of the page, finds serious or critical about it."""
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    violations = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
     return [
-        f"{each['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
-        for each in found
-        if each["impact"] in ("serious", "critical")
-        for node in each["nodes"][:3]
+        f"{violation['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"][:3]
     ]

@@ -46,7 +46,7 @@ def furnish(home: Path) -> None:
     for number, file in enumerate(sorted(vault.rglob("*.md"))):
         moment = (now - timedelta(days=number * 1.3 + 1)).timestamp()
         os.utime(file, (moment, moment))
-    moments = iter(now - timedelta(days=10) + timedelta(hours=each * 8) for each in range(30))
+    moments = iter(now - timedelta(days=10) + timedelta(hours=step * 8) for step in range(30))
     with open_session(home, clock=lambda: moment) as memory:
         moment = next(moments)
         memory.add_project("vault", str(vault))

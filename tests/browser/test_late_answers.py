@@ -50,7 +50,7 @@ class Held:
     def let_go(self) -> None:
         """Send the request, and wait for its answer."""
         request = self._routes[0].request
-        with self._page.expect_event("requestfinished", lambda done: done == request):
+        with self._page.expect_event("requestfinished", lambda finished: finished == request):
             self._routes[0].continue_()
 
 
@@ -58,12 +58,12 @@ def test_enter_in_the_palette_waits_for_the_words_that_were_typed(visit):
     with visit() as page:
         page.keyboard.press("/")
         expect(page.locator("#palette li").first).to_contain_text("Today")
-        held = Held(page, "**/page/palette*", lambda request: True)
+        held_request = Held(page, "**/page/palette*", lambda request: True)
         page.keyboard.insert_text("reading group meets")
         page.keyboard.press("Enter")
-        held.wait()
+        held_request.wait()
         expect(page).to_have_url("/page")
-        held.let_go()
+        held_request.let_go()
         page.wait_for_url("**/page/note/**")
 
 
@@ -71,12 +71,12 @@ def test_a_question_opened_meanwhile_stays_open_when_an_answer_arrives(visit, me
     with visit("/page/review") as page:
         page.locator(".questions a", has_text="staging database").click()
         expect(page.locator(".pane")).to_have_count(2)
-        held = Held(page, "**/page/review*", lambda request: request.method == "POST")
+        held_request = Held(page, "**/page/review*", lambda request: request.method == "POST")
         page.get_by_role("button", name="Keep the first").click()
-        held.wait()
+        held_request.wait()
         page.locator(".questions a", has_text="grey and round").click()
         expect(page.locator(".question")).to_contain_text("grey and round")
-        held.let_go()
+        held_request.let_go()
         expect(page.locator("#toast")).to_contain_text("Merged")
         expect(page.locator(".questions a", has_text="staging database")).to_have_count(0)
         expect(page.locator(".question")).to_contain_text("grey and round")
@@ -85,30 +85,30 @@ def test_a_question_opened_meanwhile_stays_open_when_an_answer_arrives(visit, me
 
 def test_what_is_typed_at_one_reminder_stays_when_another_is_done(visit, memory):
     with visit("/page/calendar") as page:
-        done = page.locator(".reminder", has_text="certificate of the wiki")
-        other = page.locator(".reminder", has_text="Book the room")
-        held = Held(page, "**/page/reminder", lambda request: True)
-        done.get_by_role("button", name="Done").click()
-        held.wait()
-        other.locator("summary").click()
-        other.get_by_label("Another time").fill("next fri")
-        held.let_go()
-        expect(done).to_have_count(0)
-        expect(other.get_by_label("Another time")).to_have_value("next fri")
-        expect(other.get_by_label("Another time")).to_be_focused()
+        done_reminder = page.locator(".reminder", has_text="certificate of the wiki")
+        other_reminder = page.locator(".reminder", has_text="Book the room")
+        held_request = Held(page, "**/page/reminder", lambda request: True)
+        done_reminder.get_by_role("button", name="Done").click()
+        held_request.wait()
+        other_reminder.locator("summary").click()
+        other_reminder.get_by_label("Another time").fill("next fri")
+        held_request.let_go()
+        expect(done_reminder).to_have_count(0)
+        expect(other_reminder.get_by_label("Another time")).to_have_value("next fri")
+        expect(other_reminder.get_by_label("Another time")).to_be_focused()
     memory.undo(memory.log(limit=1)[0].number)
 
 
 def test_a_second_click_before_the_answer_sends_nothing_again(visit, memory):
     with visit("/page/calendar") as page:
         row = page.locator(".reminder", has_text="certificate of the wiki")
-        held = Held(page, "**/page/reminder", lambda request: True)
+        held_request = Held(page, "**/page/reminder", lambda request: True)
         posts: list[str] = []
         page.on("request", lambda sent: posts.append(sent.url) if sent.method == "POST" else None)
         row.get_by_role("button", name="Done").click()
-        held.wait()
+        held_request.wait()
         row.get_by_role("button", name="Done").click()
-        held.let_go()
+        held_request.let_go()
         expect(row).to_have_count(0)
         expect(page.locator("#trouble")).to_be_hidden()
         assert len(posts) == 1
@@ -120,12 +120,12 @@ def test_a_live_update_keeps_the_focus_and_the_card(visit, memory):
         title = page.locator(".row .title", has_text="Ship notes before noon").first
         title.focus()
         page.keyboard.press("j")
-        here = page.locator(".row.here .title").inner_text()
+        title_of_card = page.locator(".row.here .title").inner_text()
         title.focus()
         note = memory.write(Draft("Comes in from elsewhere.", project="notes", title="From afar"))
         expect(page.locator(".row", has_text="From afar")).to_have_count(1)
         expect(title).to_be_focused()
-        expect(page.locator(".row.here .title")).to_have_text(here)
+        expect(page.locator(".row.here .title")).to_have_text(title_of_card)
     memory.delete(note)
 
 
@@ -136,7 +136,7 @@ def test_a_live_update_waits_until_somebody_has_written(visit, memory):
             document.querySelector("#days").before(input);
             input.focus();
         }""")
-        with page.expect_event("console", lambda said: said.text == "told"):
+        with page.expect_event("console", lambda message: message.text == "told"):
             # Only an open stream tells of what comes from now on
             page.evaluate("""() => new Promise((opened) => {
                 const events = new EventSource("/page/live");
@@ -163,12 +163,12 @@ def test_notes_chosen_in_a_search_stay_chosen_while_it_narrows(visit):
 def test_of_two_questions_opened_the_later_click_counts(visit):
     with visit("/page/review") as page:
         expect(page.locator(".questions li")).not_to_have_count(0)
-        held = Held(page, "**/page/review?at=*", lambda request: True)
+        held_request = Held(page, "**/page/review?at=*", lambda request: True)
         page.locator(".questions a", has_text="staging database").click()
-        held.wait()
+        held_request.wait()
         page.locator(".questions a", has_text="grey and round").click()
         expect(page.locator(".question")).to_contain_text("grey and round")
-        held.let_go()
+        held_request.let_go()
         expect(page.locator(".question")).to_contain_text("grey and round")
         expect(page.locator(".questions li.here")).to_contain_text("grey")
 
@@ -182,6 +182,6 @@ def test_reasons_stay_with_the_hit_they_were_opened_at(visit):
         with page.expect_response("**q=staging*archive=1*"):
             page.locator(".filters summary").click()
             page.get_by_label("with the archive").check()
-        shown = page.locator("#hits .hit:has(details[open])")
-        expect(shown.locator("h2")).to_have_text(opened)
-        expect(shown.locator(".shares")).to_be_visible()
+        opened_hit = page.locator("#hits .hit:has(details[open])")
+        expect(opened_hit.locator("h2")).to_have_text(opened)
+        expect(opened_hit.locator(".shares")).to_be_visible()

@@ -324,11 +324,11 @@ def test_what_agents_know_about_me_is_confirmed_and_forgotten(visit, memory):
         fact = page.locator(".fact").filter(has_text="Mara prefers answers first")
         fact.get_by_role("button", name="It is so").click()
         expect(fact.get_by_role("button", name="It is so")).to_have_count(0)
-        other = page.locator(".fact").filter(has_text="Use tabs in the Makefiles")
-        other.get_by_role("button", name="Forget it").click()
-        expect(other).to_have_count(0)
+        other_fact = page.locator(".fact").filter(has_text="Use tabs in the Makefiles")
+        other_fact.get_by_role("button", name="Forget it").click()
+        expect(other_fact).to_have_count(0)
         page.keyboard.press("u")
-        expect(other).to_have_count(1)
+        expect(other_fact).to_have_count(1)
         memory.undo()
 
 
@@ -427,7 +427,7 @@ FILTERS = {
 
 def test_each_filter_of_the_search_narrows_what_is_found(visit):
     with visit() as page:
-        for name, (value, found) in FILTERS.items():
+        for name, (value, expected_projects) in FILTERS.items():
             page.goto("/page/search?q=heron")
             before = page.locator("#hits [role=status]").inner_text()
             page.locator("details.filters > summary").click()
@@ -440,7 +440,7 @@ def test_each_filter_of_the_search_narrows_what_is_found(visit):
                 "all => all.map((link) => link.getAttribute('href'))"
             )
             projects = {address.split("/")[3] for address in addresses}
-            assert found is None or projects == found, projects
+            assert expected_projects is None or projects == expected_projects, projects
             assert f"{name}=" in page.url
 
 

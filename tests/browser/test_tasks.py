@@ -121,7 +121,7 @@ def test_merge_two_that_say_the_same(visit):
 
 def test_merge_any_two(visit, memory):
     first = memory.write(Draft("Tea is at four.", project="notes", title="Tea time"))
-    other = memory.write(Draft("There are biscuits.", project="notes", title="Biscuits"))
+    other_note = memory.write(Draft("There are biscuits.", project="notes", title="Biscuits"))
     with visit() as page:
         person = Person(page)
         person.go_to("Tea time")
@@ -136,7 +136,7 @@ def test_merge_any_two(visit, memory):
         expect(page.locator(".history .row").first).to_have_css("display", "grid")
         assert person.steps == 7
     assert memory.read(first.id).id
-    assert not is_there(memory, other.title)
+    assert not is_there(memory, other_note.title)
 
 
 def test_see_why_a_hit_came_first(visit):
@@ -219,8 +219,8 @@ def test_a_session_of_an_agent_is_looked_through_and_taken_back_as_one(visit, me
     agent = memory.as_caller("gemini", "mcp", client="gemini-cli 1", session="5e55")
     for number in range(3):
         agent.write(Draft(f"Guess {number}.", project="notes", title=f"Guess {number}"))
-    other = memory.as_caller("gemini", "mcp", client="gemini-cli 1", session="0the")
-    other.write(Draft("This was right.", project="notes", title="A right guess"))
+    other_agent = memory.as_caller("gemini", "mcp", client="gemini-cli 1", session="0the")
+    other_agent.write(Draft("This was right.", project="notes", title="A right guess"))
     with visit() as page:
         person = Person(page)
         group = page.locator(".session").filter(has_text="Guess 1")

@@ -69,18 +69,18 @@ def test_another_note_is_found_by_the_beginning_of_its_title_and_merged(visit, m
     written(memory, Draft("Two.\n", project="notes", title="Kingfisher again"))
     with visit("/page/note/notes/Kingfisher.md", allowed=("404 (Not Found)",)) as page:
         page.locator("summary[aria-label='More actions']").click()
-        other = page.get_by_label("Merge another note into this one")
-        other.press_sequentially("kingf")
+        other_title = page.get_by_label("Merge another note into this one")
+        other_title.press_sequentially("kingf")
         offered = page.locator(".titles button")
         # The note itself is not offered.
         expect(offered).to_have_count(1)
         offered.click()
-        expect(other).to_have_value("Kingfisher again")
+        expect(other_title).to_have_value("Kingfisher again")
         # The title that was taken is not offered once more.
         page.wait_for_load_state("networkidle")
         page.wait_for_timeout(300)
         expect(offered).to_have_count(0)
-        other.fill("Kingfisher agian")
+        other_title.fill("Kingfisher agian")
         page.get_by_role("button", name="Merge …").click()
         expect(page.get_by_role("alert")).to_have_text("No note has this title.")
         expect(page.locator("[name=other]")).to_have_value("Kingfisher agian")

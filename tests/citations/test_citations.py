@@ -44,10 +44,10 @@ class GitFolder:
             "GIT_CONFIG_GLOBAL": "/dev/null",
         }
         names = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", *names, *words], cwd=self.root, env=environ, check=True, capture_output=True
         )
-        return done.stdout.decode()
+        return process.stdout.decode()
 
     def commit(self, **files):
         self.day += 1
@@ -62,9 +62,9 @@ class GitFolder:
 
 @pytest.fixture
 def repo(tmp_path):
-    made = GitFolder(tmp_path / "repo")
-    made.commit(src__app_dot_py=APP)
-    return made
+    repository = GitFolder(tmp_path / "repo")
+    repository.commit(src__app_dot_py=APP)
+    return repository
 
 
 @pytest.fixture
@@ -78,9 +78,12 @@ def states(memory, repo):
     infos, _ = memory.list(limit=0)
     texts = [memory.text_of(info) for info in infos]
     check = CitationCheck(memory, [repo.root])
-    found = list(check.notes(infos, texts))
+    checked = list(check.notes(infos, texts))
     check.save()
-    return [(str(each.citation), each.verdict.state.value, each.verdict.now) for each in found]
+    return [
+        (str(finding.citation), finding.verdict.state.value, finding.verdict.now)
+        for finding in checked
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +107,9 @@ def test_a_citation_is_read_as_it_is_written(text, citation):
 
 def test_only_paths_between_backticks_and_in_the_header_are_citations():
     text = "See `src/app.py:3-5`, not src/other.py or `load` or `x = 1` or `https://a.b/c.py`."
-    assert [str(each) for each in citations({}, text)] == ["src/app.py:3-5"]
+    assert [str(citation) for citation in citations({}, text)] == ["src/app.py:3-5"]
     header = {"cites": ["lib/a.go#L2", {"path": "b.rs", "lines": "1-2", "commit": "abcdef1"}]}
-    assert [str(each) for each in citations(header, "")] == ["lib/a.go:2", "b.rs:1-2"]
+    assert [str(citation) for citation in citations(header, "")] == ["lib/a.go:2", "b.rs:1-2"]
 
 
 def test_code_that_is_as_it_was_or_only_moved_is_not_stale(memory, repo):

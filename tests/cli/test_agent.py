@@ -43,14 +43,14 @@ def test_nothing_at_all_is_said_so(terminal: Any, data: str) -> None:
 def test_a_prompt_gives_a_context(terminal: Any) -> None:
     terminal.write("dark mode")
     terminal.write("light")
-    said = "Context: dark mode\n"
-    assert terminal.ok("agent", "--prompt", "dark") == said
-    assert terminal.ok("agent", "--prompt", "dark", stdin="[]") == said
-    assert terminal.ok("agent", "--prompt", "dark", stdin='{"prompt": "light"}') == said
-    assert terminal.ok("agent", "--prompt", "-", stdin='{"prompt": "dark"}') == said
-    assert terminal.ok("agent", "--prompt", "-", stdin="Is it dark?\n") == said
-    assert terminal.ok("agent", "--prompt", "-", stdin="{dark}") == said
-    assert terminal.ok("agent", stdin='{"prompt": "dark"}') == said
+    expected = "Context: dark mode\n"
+    assert terminal.ok("agent", "--prompt", "dark") == expected
+    assert terminal.ok("agent", "--prompt", "dark", stdin="[]") == expected
+    assert terminal.ok("agent", "--prompt", "dark", stdin='{"prompt": "light"}') == expected
+    assert terminal.ok("agent", "--prompt", "-", stdin='{"prompt": "dark"}') == expected
+    assert terminal.ok("agent", "--prompt", "-", stdin="Is it dark?\n") == expected
+    assert terminal.ok("agent", "--prompt", "-", stdin="{dark}") == expected
+    assert terminal.ok("agent", stdin='{"prompt": "dark"}') == expected
     assert terminal.ok("agent", "--prompt", "nothing like it") == "Context: \n"
     assert terminal.ok("agent", "--prompt", "-", stdin=" ") == NOTHING
 

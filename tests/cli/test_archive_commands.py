@@ -13,22 +13,22 @@ from memoranda.cli.lifecycle_commands import archive
 
 @pytest.mark.promise("001-18.2")
 def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -> None:
-    one = terminal.write("water boils at 100 degrees")
+    first = terminal.write("water boils at 100 degrees")
     two = terminal.write("we decided to use SQLite")
-    assert terminal("archive", one, "ffffffff").status == 1
+    assert terminal("archive", first, "ffffffff").status == 1
     assert terminal.ok("list", "--archived") == "No memories found.\n"
-    assert terminal.ok("archive", one, two, "--dry-run") == "Would archive 2 memories\n"
+    assert terminal.ok("archive", first, two, "--dry-run") == "Would archive 2 memories\n"
     assert terminal.ok("list", "--archived") == "No memories found.\n"
-    assert terminal.ok("archive", one[:8], two, one) == "Archived 2 memories\n"
+    assert terminal.ok("archive", first[:8], two, first) == "Archived 2 memories\n"
     rows = terminal("list", "--archived", "--json").json["memories"]
-    assert {(each["category"], each["archived_by"]) for each in rows} == {
+    assert {(archived["category"], archived["archived_by"]) for archived in rows} == {
         ("knowledge", "user"),
         ("decisions", "user"),
     }
-    assert all(each["path"].startswith(f"archive/{each['category']}/") for each in rows)
+    assert all(archived["path"].startswith(f"archive/{archived['category']}/") for archived in rows)
     assert terminal.ok("search", "", "--archived").endswith("Found: 2 memories\n")
     assert terminal.ok("search", "tea") == "No matching memories found.\n"
-    row = terminal("upgrade", one, "--category", "soul", "--json").json
+    row = terminal("upgrade", first, "--category", "soul", "--json").json
     assert (row["changed"], row["memory"]["category"], row["memory"]["expires_at"]) == (
         True,
         "soul",
@@ -72,11 +72,11 @@ def test_a_terminal_is_told_when_an_inbox_memory_will_be_archived(
 
 @pytest.mark.promise("001-18.1")
 def test_one_that_cannot_be_brought_back_is_read_all_the_same(terminal: Any) -> None:
-    one = terminal.write("tea is ready", "--category", "people")
-    terminal.ok("archive", one)
+    archived = terminal.write("tea is ready", "--category", "people")
+    terminal.ok("archive", archived)
     (terminal.home / "categories" / "people").rmdir()
     (terminal.home / "categories" / "people").write_text("in the way")
-    assert terminal.ok("read", one).splitlines()[1] == "Phase:   archived"
+    assert terminal.ok("read", archived).splitlines()[1] == "Phase:   archived"
     assert terminal("status", "--json").json["memories"] == {
         "total": 1,
         "phases": {"inbox": 0, "organized": 0, "archived": 1},
@@ -108,4 +108,4 @@ def test_a_new_text_supersedes_an_archived_memory_and_is_none_itself(terminal: A
     terminal.ok("archive", old)
     new = terminal("supersede", old, "the server is called egret", "--json").json["new"]
     assert new["path"].startswith("project/")
-    assert [each["id"] for each in terminal("list", "--json").json["memories"]] == [new["id"]]
+    assert [memory["id"] for memory in terminal("list", "--json").json["memories"]] == [new["id"]]

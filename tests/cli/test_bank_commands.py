@@ -14,8 +14,13 @@ from memoranda.cli.presets import preset
 
 
 def update(content: str, **more: Any) -> str:
-    given = {"bank_type": "project", "bank_id": "p", "target_file": "readme.md", "content": content}
-    return json.dumps({**given, **more})
+    arguments = {
+        "bank_type": "project",
+        "bank_id": "p",
+        "target_file": "readme.md",
+        "content": content,
+    }
+    return json.dumps({**arguments, **more})
 
 
 def test_the_log_tells_what_was_said_of_an_update(terminal: Any) -> None:
@@ -23,9 +28,9 @@ def test_the_log_tells_what_was_said_of_an_update(terminal: Any) -> None:
         "call", "update", update("x", trigger_type="commit", conversation_id="a\nb", update_count=3)
     )
     terminal.ok("call", "update", update("y"))
-    plain, told = terminal.ok("log").splitlines()
+    plain, remark = terminal.ok("log").splitlines()
     assert plain.endswith(" append     owner    banks/projects/p/readme.md")
-    assert told.endswith(
+    assert remark.endswith(
         " banks/projects/p/readme.md (+8 more) (trigger: commit, conversation: a b, update: 3)"
     )
     entries = json.loads(terminal.ok("log", "--json"))["entries"]
@@ -39,9 +44,9 @@ def test_the_preset_takes_the_root_named_then_the_known_one_then_ours(
     monkeypatch.setenv("HOME", str(tmp_path))
     assert preset("memory-bank", {}).projects == {}
     assert preset("memory-bank", {}).tools == ("bank",)
-    known = tmp_path / ".claude-desktop" / "memory"
-    known.mkdir(parents=True)
-    assert preset("memory-bank", {}).projects == {"banks": str(known)}
+    known_root = tmp_path / ".claude-desktop" / "memory"
+    known_root.mkdir(parents=True)
+    assert preset("memory-bank", {}).projects == {"banks": str(known_root)}
     assert preset("memory-bank", {"MEMORY_BANK_ROOT": "/banks"}).projects == {"banks": "/banks"}
 
 
@@ -62,15 +67,15 @@ def test_an_existing_root_is_used_in_place(tmp_path: Path, monkeypatch: pytest.M
         tools = server.ask("tools/list")["result"]["tools"]
         assert [tool["name"] for tool in tools] == ["activate", "list", "update"]
         listed = server.data("list")
-        assert [each["id"] for each in listed["projects"]] == ["old_one"]
+        assert [project["id"] for project in listed["projects"]] == ["old_one"]
         assert listed["projects"][0]["description"] == "Project Old One"
         data = server.data("activate", bank_type="project", bank_id="old_one")
         assert data["content"] == {"readme.md": "# Old\r\n"}
         assert server.close() == 0
-    found = {
-        str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()
+    contents = {
+        str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()
     }
-    assert found == {path: text.encode() for path, text in theirs.items()}
+    assert contents == {path: text.encode() for path, text in theirs.items()}
 
 
 @pytest.mark.parametrize("root", [None, "new/root"])
@@ -80,10 +85,10 @@ def test_a_root_that_is_not_there_is_made_by_the_first_bank(
     for name in ("MEMORY_AGENT", "MEMORY_HOME", "MEMORY_BANK_ROOT"):
         monkeypatch.delenv(name, raising=False)
     if root:
-        named = {"MEMORY_BANK_ROOT": str(tmp_path / root)}
+        root_variable = {"MEMORY_BANK_ROOT": str(tmp_path / root)}
     else:
-        named = {}
-    with Server("--as", "memory-bank", HOME=str(tmp_path), **named) as server:
+        root_variable = {}
+    with Server("--as", "memory-bank", HOME=str(tmp_path), **root_variable) as server:
         server.data("list")
         place = tmp_path / (root or ".memory/banks")
         assert not place.exists()

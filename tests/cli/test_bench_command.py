@@ -15,11 +15,11 @@ THINGS = (
 def test_notes_are_found_by_their_own_words(terminal: Any) -> None:
     for text in THINGS:
         terminal.write(text)
-    found = terminal("bench", "--json").json
-    kinds = {row["kind"]: row for row in found["recall"]}
+    figures = terminal("bench", "--json").json
+    kinds = {row["kind"]: row for row in figures["recall"]}
     assert set(kinds) == {"two words", "question", "part of a sentence", "title"}
     assert all(row["asked"] == len(THINGS) and row["page"] == 100 for row in kinds.values())
-    assert (found["given"], found["read"], found["sessions"]) == (0, 0, 0)
+    assert (figures["given"], figures["read"], figures["sessions"]) == (0, 0, 0)
 
 
 def test_the_same_seed_asks_for_the_same_notes(terminal: Any) -> None:
@@ -31,7 +31,7 @@ def test_the_same_seed_asks_for_the_same_notes(terminal: Any) -> None:
         return [(row["kind"], row["asked"], row["first"], row["page"]) for row in rows]
 
     assert found() == found("--seed", "1")
-    assert all(asked == 2 for _, asked, _, _ in found("--seed", "2"))
+    assert all(question_count == 2 for _, question_count, _, _ in found("--seed", "2"))
 
 
 def test_a_memory_without_notes_has_nothing_to_look_for(terminal: Any) -> None:

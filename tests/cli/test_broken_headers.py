@@ -44,9 +44,9 @@ def broken(terminal: Any, request: pytest.FixtureRequest) -> Any:
 def test_memory_with_a_broken_header_is_found_everywhere_and_marked(broken: Any) -> None:
     assert "[header not read] the zebra runs" in broken.ok("list")
     assert "[header not read] the zebra runs" in broken.ok("search", "zebra")
-    shown = broken.ok("read", ID[:8])
-    assert "\nHeader: the frontmatter is not read, " in shown
-    assert shown.endswith("\nthe zebra runs\n")
+    output = broken.ok("read", ID[:8])
+    assert "\nHeader: the frontmatter is not read, " in output
+    assert output.endswith("\nthe zebra runs\n")
     assert broken("read", ID, "--json").json["memory"]["header_error"]
 
 

@@ -90,7 +90,7 @@ def test_text_with_a_dash_in_front_is_text_after_two_dashes(terminal: Any) -> No
     terminal.write("--", "- buy milk")
     terminal.write("--", "-x", "--json")
     listed = terminal("list", "--json").json["memories"]
-    assert [each["content"] for each in listed] == ["-x --json", "- buy milk"]
+    assert [memory["content"] for memory in listed] == ["-x --json", "- buy milk"]
     assert terminal("read", "--", "--json", "x").out == ""
 
 
@@ -122,13 +122,16 @@ def test_with_json_an_error_is_a_document_too(
 
 
 def test_global_options_stand_before_or_after_the_command(terminal: Any, tmp_path: Path) -> None:
-    there = str(tmp_path / "there")
-    terminal.ok("--home", there, "write", "one", "--scope", "agent:claude")
-    terminal.ok("write", "two", "--home", there)
-    terminal.ok("--home", there, "--agent", "claude", "write", "three")
-    assert terminal("list", "--json", "--home", there).json["total"] == 3
-    assert terminal("--json", "list", "--home", there, "--agent", "copilot").json["total"] == 2
-    assert terminal("--json", "project", "--home", there, "list").json["projects"][0]["notes"] == 3
+    other_home = str(tmp_path / "there")
+    terminal.ok("--home", other_home, "write", "one", "--scope", "agent:claude")
+    terminal.ok("write", "two", "--home", other_home)
+    terminal.ok("--home", other_home, "--agent", "claude", "write", "three")
+    assert terminal("list", "--json", "--home", other_home).json["total"] == 3
+    assert terminal("--json", "list", "--home", other_home, "--agent", "copilot").json["total"] == 2
+    assert (
+        terminal("--json", "project", "--home", other_home, "list").json["projects"][0]["notes"]
+        == 3
+    )
     assert not terminal.home.exists()
 
 
@@ -230,8 +233,8 @@ runpy.run_module("memoranda", run_name="__main__", alter_sys=True)
 def test_an_interrupt_while_the_command_starts_ends_it_with_130_and_silence(
     terminal: Any, module: str
 ) -> None:
-    done = run_process(sys.executable, "-c", INTERRUPT_AT, module, "list")
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    process = run_process(sys.executable, "-c", INTERRUPT_AT, module, "list")
+    assert (process.returncode, process.stdout, process.stderr) == (130, b"", b"")
 
 
 def test_what_nobody_foresaw_is_reported_with_its_place(
@@ -262,10 +265,10 @@ def test_a_system_without_file_locks_is_told_so(
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(terminal: Any) -> None:
-    for each in range(3):
-        terminal.write(f"{each} " + "long " * 30_000)
-    done = run_process("sh", "-c", f'"{sys.executable}" -m memoranda search "" --json | head -1')
-    assert (done.stdout, done.stderr) == (b"{\n", b"")
+    for number in range(3):
+        terminal.write(f"{number} " + "long " * 30_000)
+    process = run_process("sh", "-c", f'"{sys.executable}" -m memoranda search "" --json | head -1')
+    assert (process.stdout, process.stderr) == (b"{\n", b"")
 
 
 @pytest.mark.parametrize(
@@ -274,17 +277,17 @@ def test_a_reader_that_goes_away_ends_it_quietly(terminal: Any) -> None:
 def test_output_nobody_can_take_is_an_error(terminal: Any, redirect: str, reason: str) -> None:
     terminal.write("x")
     for command in ("list", "write --help"):
-        done = run_process("sh", "-c", f'"{sys.executable}" -m memoranda {command} {redirect}')
-        assert (done.returncode, done.stdout) == (1, b"")
-        assert done.stderr.decode() == f"Error: cannot write the output: {reason}\n"
+        process = run_process("sh", "-c", f'"{sys.executable}" -m memoranda {command} {redirect}')
+        assert (process.returncode, process.stdout) == (1, b"")
+        assert process.stderr.decode() == f"Error: cannot write the output: {reason}\n"
 
 
 def test_output_is_utf_8_in_any_locale(terminal: Any) -> None:
     terminal.write("深色模式")
     plain = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    done = run_process(*PROGRAM, "search", "深", env=plain)
-    assert done.returncode == 0
-    assert "深色模式" in done.stdout.decode()
+    process = run_process(*PROGRAM, "search", "深", env=plain)
+    assert process.returncode == 0
+    assert "深色模式" in process.stdout.decode()
 
 
 HEAVY = (
@@ -333,10 +336,10 @@ def test_a_command_that_reads_loads_little(terminal: Any, command: tuple[str, ..
         "import sys; from memoranda.cli import main; status = main(sys.argv[1:]);"
         "print(*sys.modules, file=sys.stderr); sys.exit(status)"
     )
-    done = run_process(sys.executable, "-c", program, *arguments)
-    assert done.returncode == 0, done
-    assert b"light" in done.stdout
-    loaded = done.stderr.decode().split()
+    process = run_process(sys.executable, "-c", program, *arguments)
+    assert process.returncode == 0, process
+    assert b"light" in process.stdout
+    loaded = process.stderr.decode().split()
     assert "memoranda.engine" in loaded
     assert [name for name in loaded if name.split(".")[0] in HEAVY or name in HEAVY] == []
     assert [name for name in loaded if name in WRITING] == []
@@ -384,17 +387,17 @@ def test_near_misses_and_valid_values_stand_below_an_error(terminal: Any) -> Non
 def test_every_command_has_an_example_that_names_it() -> None:
     group = memoranda.cli.command_group()
     for name in COMMANDS:
-        found = group.get_command(click.Context(group), name)
-        if isinstance(found, Command):
-            inner = [found]
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, Command):
+            inner = [command]
         else:
-            inner = [found.get_command(None, module) for module in found._modules]
-        for each in inner:
-            if each is found:
-                path = f"memory {each.name}"
+            inner = [command.get_command(None, module) for module in command._modules]
+        for subcommand in inner:
+            if subcommand is command:
+                path = f"memory {subcommand.name}"
             else:
-                path = f"memory {name} {each.name}"
-            assert each.example.startswith(path), each.name
+                path = f"memory {name} {subcommand.name}"
+            assert subcommand.example.startswith(path), subcommand.name
 
 
 def test_tags_without_their_option_are_answered_with_it(terminal: Any) -> None:

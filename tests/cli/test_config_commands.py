@@ -106,10 +106,12 @@ def test_the_list_has_every_key_the_program_reads() -> None:
 
 
 def test_the_defaults_are_those_of_the_program(terminal: Any) -> None:
-    said = [key for key in keys() if not key.default.startswith("(") and "{" not in key.name]
+    settable_keys = [
+        key for key in keys() if not key.default.startswith("(") and "{" not in key.name
+    ]
     usual = config.Settings(terminal.home, terminal.home / "config.yaml")
-    for each in said:
-        if each.name != "storage.root":
-            terminal.ok("config", "set", each.name, each.default)
+    for settable_key in settable_keys:
+        if settable_key.name != "storage.root":
+            terminal.ok("config", "set", settable_key.name, settable_key.default)
     now = replace(config.load(terminal.home, environ={}), rows={}, stamp=None)
     assert {key: getattr(now, key) for key in vars(usual)} == vars(usual)

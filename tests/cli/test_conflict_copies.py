@@ -69,8 +69,8 @@ def test_commands_by_id_mean_the_original(pair: Pair, monkeypatch: pytest.Monkey
 
 def test_doctor_names_the_copy_and_gives_it_an_id_of_its_own(pair: Pair) -> None:
     terminal = pair.terminal
-    found = terminal("doctor").out
-    assert f"conflict_copy categories/skills/{pair.copy.name}: a copy of " in found
+    output = terminal("doctor").out
+    assert f"conflict_copy categories/skills/{pair.copy.name}: a copy of " in output
 
     terminal.ok("doctor", "--fix")
 

@@ -21,11 +21,11 @@ def test_doctor_counts_the_broken_links_of_a_project_and_names_the_first(tmp_pat
         memory.write(Draft(f"see [[Here]]\n{links}", title="Source", project="notes"))
     main(["--home", str(home), "--json", "doctor"])
     answer = json.loads(capsys.readouterr().out)
-    found = [row for row in answer["findings"] if row["code"] == "broken_links"]
+    findings = [row for row in answer["findings"] if row["code"] == "broken_links"]
     assert answer["problems"] == 0
-    assert len(found) == (count > 0)
-    for row in found:
+    assert len(findings) == (count > 0)
+    for row in findings:
         assert (row["level"], row["path"]) == ("info", "notes")
-        named = re.findall(r"\[\[(.*?)\]\]", row["text"])
-        assert named == ["Gone 0", "Gone 1", "Gone 2"][:count]
+        named_targets = re.findall(r"\[\[(.*?)\]\]", row["text"])
+        assert named_targets == ["Gone 0", "Gone 1", "Gone 2"][:count]
         assert row["text"].startswith("one link" if count == 1 else f"{count} links")

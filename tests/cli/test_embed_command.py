@@ -115,4 +115,4 @@ def test_an_endpoint_that_fails_is_reported_and_searching_by_words_goes_on(
             json.dumps({"data": [{"index": 0, "embedding": [1, 2]}]}).encode(),
         )
         assert terminal.ok("embed") == "Embedded 1 passages with small (1 in all)\n"
-        assert ["bread and cheese"] in [each[2]["input"] for each in server.asked]
+        assert ["bread and cheese"] in [request[2]["input"] for request in server.asked]

@@ -24,7 +24,7 @@ def test_export_prints_lines_and_nothing_else_with_json_too(terminal):
     terminal.write("one", "--category", "soul")
     terminal.write("中\u2028文")
     plain = terminal.ok("export")
-    assert [each["content"] for each in map(json.loads, plain.split("\n")[:-1])] == [
+    assert [memory["content"] for memory in map(json.loads, plain.split("\n")[:-1])] == [
         "one",
         "中\u2028文",
     ]
@@ -144,9 +144,9 @@ def test_a_bad_record_imports_nothing_unless_it_is_left_out(terminal):
 
 def test_a_dry_run_prints_the_plan_and_changes_nothing(terminal):
     text = json.dumps({"id": ONE, "content": "# Title\nmore"}) + '\n{"content":"no id"}\n'
-    said = terminal.ok("import", "--dry-run", stdin=text)
+    output = terminal.ok("import", "--dry-run", stdin=text)
     assert (
-        said == "would import 550e8400 # Title\nwould import new no id\nWould import 2 memories\n"
+        output == "would import 550e8400 # Title\nwould import new no id\nWould import 2 memories\n"
     )
     assert terminal("import", "--dry-run", "--json", stdin=text).json["imported"] == 2
     assert files(terminal.home) == {}
@@ -219,13 +219,13 @@ def stores(terminal):
 
 
 def test_each_kind_of_store_is_moved_in_and_moving_it_in_twice_changes_nothing(terminal, stores):
-    for argv, (said, path) in stores.items():
+    for argv, (summary, path) in stores.items():
         planned = terminal("import", "--from", *argv, "--dry-run")
-        assert planned.out.splitlines()[-1] == f"Would import {said}"
+        assert planned.out.splitlines()[-1] == f"Would import {summary}"
         assert planned.out.startswith("would import ")
         assert not (terminal.home / path).exists()
         ran = terminal("import", "--from", *argv)
-        assert (ran.status, ran.out) == (0, f"Imported {said}\n")
+        assert (ran.status, ran.out) == (0, f"Imported {summary}\n")
         assert (terminal.home / path).exists()
         before = files(terminal.home)
         again = terminal("import", "--from", *argv, "--json").json
@@ -251,13 +251,13 @@ def test_each_kind_of_store_is_moved_in_and_moving_it_in_twice_changes_nothing(t
 
 @pytest.mark.promise("002-14.30")
 def test_a_graph_is_the_same_by_either_command_and_from_stdin(terminal, stores):
-    (kind, place), (said, _) = next(iter(stores.items()))
-    other = ["--home", str(terminal.folder / "other")]
+    (kind, place), (summary, _) = next(iter(stores.items()))
+    other_home = ["--home", str(terminal.folder / "other")]
     ran = terminal("graph", "import", place)
-    assert ran.out == f"Imported {said}\n"
-    by_stdin = terminal(*other, "import", "--from", kind, "-", stdin=Path(place).read_bytes())
+    assert ran.out == f"Imported {summary}\n"
+    by_stdin = terminal(*other_home, "import", "--from", kind, "-", stdin=Path(place).read_bytes())
     assert (by_stdin.out, by_stdin.err) == (ran.out, ran.err)
-    assert terminal.ok("graph", "export") == terminal.ok(*other, "graph", "export")
+    assert terminal.ok("graph", "export") == terminal.ok(*other_home, "graph", "export")
 
 
 def test_a_line_that_is_no_utf8_stays_behind_alone_from_stdin_too(terminal):
@@ -270,7 +270,7 @@ def test_a_line_that_is_no_utf8_stays_behind_alone_from_stdin_too(terminal):
 
 
 def test_unknown_keys_of_an_entity_survive_import_and_export(terminal):
-    own = {
+    unknown_keys = {
         "createdAt": "2026-01-02T03:04:05Z",
         "rank": 3,
         "id": "e1",
@@ -281,7 +281,7 @@ def test_unknown_keys_of_an_entity_survive_import_and_export(terminal):
         "is": True,
     }
     line = json.dumps(
-        {"type": "entity", "name": "Ada", "entityType": "x", "observations": ["o"]} | own
+        {"type": "entity", "name": "Ada", "entityType": "x", "observations": ["o"]} | unknown_keys
     )
     (file := terminal.folder / "g.jsonl").write_text(line + "\n")
     with pytest.MonkeyPatch.context() as environment:
@@ -331,13 +331,14 @@ def test_a_folder_that_holds_the_memory_home_is_not_moved_into_it(terminal):
 def test_a_path_of_another_kind_is_named(terminal):
     file = terminal.folder / "file.json"
     file.write_text("{}")
-    for kind, what in (
+    for kind, expected_kind in (
         ("agent-memory", "a folder of agent-memory"),
         ("memory-bank", "a folder of memory banks"),
         ("basic-memory", "a folder of notes"),
     ):
         assert (
-            terminal("import", "--from", kind, str(file)).error == f"{file} is a file, not {what}"
+            terminal("import", "--from", kind, str(file)).error
+            == f"{file} is a file, not {expected_kind}"
         )
         assert terminal("import", "--from", kind, "nowhere").error == "no such folder: nowhere"
     assert (

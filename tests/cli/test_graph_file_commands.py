@@ -50,8 +50,8 @@ def test_a_graph_file_is_added_listed_found_and_taken_off_again(bare: Any, file:
         == f"Added project people ({file}, 1 notes)\n"
     )
     assert bare.ok("project", "list").splitlines()[-1] == f"{'people':<12} {1:>6} {file}"
-    found = json.loads(bare.ok("call", "search_notes", '{"query": "tea", "output_format": "json"}'))
-    assert [hit["permalink"] for hit in found["results"]] == ["people/ada"]
+    reply = json.loads(bare.ok("call", "search_notes", '{"query": "tea", "output_format": "json"}'))
+    assert [hit["permalink"] for hit in reply["results"]] == ["people/ada"]
     assert "- likes tea" in bare.ok("call", "read_note", '{"identifier": "people/ada"}')
     refused = bare("call", "write_note", '{"title": "x", "content": "y", "project": "people"}')
     assert (refused.status, "graph tools" in refused.err) == (1, True)
@@ -61,9 +61,9 @@ def test_a_graph_file_is_added_listed_found_and_taken_off_again(bare: Any, file:
 
 def test_the_graph_tools_read_and_write_a_graph_file_by_its_project(bare: Any, file: Path) -> None:
     bare.ok("project", "add", "people", str(file))
-    assert [each["name"] for each in graph(bare, "read_graph", project="people")["entities"]] == [
-        "Ada"
-    ]
+    assert [
+        entity["name"] for entity in graph(bare, "read_graph", project="people")["entities"]
+    ] == ["Ada"]
     graph(
         bare,
         "create_entities",
@@ -73,8 +73,8 @@ def test_the_graph_tools_read_and_write_a_graph_file_by_its_project(bare: Any, f
     graph(bare, "create_entities", entities=[{"name": "Eve", "entityType": "", "observations": []}])
     assert '"name":"Bob"' in file.read_text()
     assert (bare.home / "graph" / "Eve.md").exists()
-    every = graph(bare, "read_graph", project="*")["entities"]
-    assert {(each["name"], each["project"]) for each in every} == {
+    entities = graph(bare, "read_graph", project="*")["entities"]
+    assert {(entity["name"], entity["project"]) for entity in entities} == {
         ("Ada", "people"),
         ("Bob", "people"),
         ("Eve", "graph"),
@@ -141,7 +141,7 @@ def test_call_export_and_import_use_the_graph_file_the_server_would(
         file = file.rename(tmp_path / how)
     else:
         monkeypatch.setenv(how, str(file))
-    assert [each["name"] for each in graph(bare, "read_graph")["entities"]] == ["Ada"]
+    assert [entity["name"] for entity in graph(bare, "read_graph")["entities"]] == ["Ada"]
     assert graph(bare, "search_nodes", query="tea likes", ranked=True)["totalEntities"] == 1
     assert bare.ok("graph", "export") == ADA + KNOWS
     more = tmp_path / "more.jsonl"
@@ -150,10 +150,10 @@ def test_call_export_and_import_use_the_graph_file_the_server_would(
         '{"type":"entity","name":"Bob","entityType":"p","observations":[],"createdAt":"2024"}\n'
         + KNOWS
     )
-    for done in ("Imported", "Nothing new in"):
+    for verb in ("Imported", "Nothing new in"):
         assert (
             bare.ok("graph", "import", str(more))
-            == f"{done} 2 entities, 1 relations (0 lines skipped)\n"
+            == f"{verb} 2 entities, 1 relations (0 lines skipped)\n"
         )
     assert file.read_text() == (
         ADA.replace('tea"', 'tea","sings"')
@@ -178,8 +178,8 @@ def test_the_file_in_use_is_taken_into_the_notes_not_into_itself(bare: Any, file
 
 
 def test_a_graph_file_in_use_gets_a_name_no_other_project_has(tmp_path: Path) -> None:
-    def named(stem: str, **taken: str) -> list[str]:
-        return list(presets.graph_project(tmp_path / f"{stem}.jsonl", taken))
+    def named(stem: str, **taken_names: str) -> list[str]:
+        return list(presets.graph_project(tmp_path / f"{stem}.jsonl", taken_names))
 
     assert named("memory") == ["memory"]
     assert named("notes") == ["notes file"]
@@ -192,8 +192,8 @@ def test_a_graph_file_in_use_gets_a_name_no_other_project_has(tmp_path: Path) ->
 
 def test_the_reply_to_a_large_create_is_bounded(bare: Any) -> None:
     many = [{"name": f"e{n}", "entityType": "t", "observations": ["x" * 200]} for n in range(400)]
-    made = graph(bare, "create_entities", entities=many)
-    assert len(json.dumps(made)) <= 80_000
+    reply = graph(bare, "create_entities", entities=many)
+    assert len(json.dumps(reply)) <= 80_000
     assert graph(bare, "search_nodes", query="e399", limit=1)["entities"][0]["observations"] == [
         "x" * 200
     ]

@@ -79,10 +79,10 @@ def test_each_source_is_taken_in_once_with_its_links_and_is_not_touched(
     assert (second["ingested"], second["updated"]) == (0, 0)
     assert second["skipped"] == first["ingested"] + first["skipped"]
     assert files(terminal.home) == before
-    taken = memories(terminal)
+    by_file = memories(terminal)
     for target, linking in LINKING.get(source, {}).items():
-        found = terminal("backlinks", taken[target]["id"], "--json").json["memories"]
-        assert sorted(row["source_ref"].partition(":")[2] for row in found) == linking
+        linking_memories = terminal("backlinks", by_file[target]["id"], "--json").json["memories"]
+        assert sorted(row["source_ref"].partition(":")[2] for row in linking_memories) == linking
     assert files(DATA / source) == theirs
 
 
@@ -94,21 +94,21 @@ def test_a_deleted_file_leaves_its_memory_and_a_deleted_memory_stays_so_until_wa
     (vault / "People" / "Lina.md").unlink()
     take(terminal, "obsidian", vault)
     assert "People/Lina.md" in memories(terminal)
-    gone = memories(terminal)["Home.md"]["id"]
-    terminal.ok("delete", gone)
+    deleted_id = memories(terminal)["Home.md"]["id"]
+    terminal.ok("delete", deleted_id)
     assert take(terminal, "obsidian", vault)["ingested"] == 0
     (vault / "Home.md").write_text("Home, written anew.\n", "utf-8")
     assert take(terminal, "obsidian", vault)["ingested"] == 0
-    done = take(terminal, "obsidian", vault, "--again")
-    assert (done["ingested"], done["updated"]) == (1, 0)
-    assert memories(terminal)["Home.md"]["id"] != gone
+    ingested = take(terminal, "obsidian", vault, "--again")
+    assert (ingested["ingested"], ingested["updated"]) == (1, 0)
+    assert memories(terminal)["Home.md"]["id"] != deleted_id
 
 
 def test_undo_takes_a_run_back(terminal: Any, vault: Path) -> None:
-    kept = terminal.write("kept")
+    kept_id = terminal.write("kept")
     take(terminal, "obsidian", vault)
     assert terminal.ok("undo").startswith("Undid #2: ingest categories/inbox/")
-    assert [row["id"] for row in terminal("list", "--json").json["memories"]] == [kept]
+    assert [row["id"] for row in terminal("list", "--json").json["memories"]] == [kept_id]
 
 
 def test_the_text_of_the_answer(terminal: Any) -> None:
@@ -157,8 +157,8 @@ def test_an_unknown_source_is_refused_before_anything_is_read(terminal: Any) -> 
 
 def test_a_missing_root_holds_nothing(terminal: Any) -> None:
     for source in SOURCES:
-        said = terminal.ok("ingest", "--source", source)
-        assert said == f"Ingested 0 memories from {source}\n\nTotal: 0 new memories ingested\n"
+        output = terminal.ok("ingest", "--source", source)
+        assert output == f"Ingested 0 memories from {source}\n\nTotal: 0 new memories ingested\n"
     assert terminal.ok("ingest") == "Total: 0 new memories ingested\n"
 
 
@@ -188,23 +188,25 @@ def test_all_are_the_sources_that_are_there_and_not_switched_off(
         "  claude:\n    enabled: true\n",
         "utf-8",
     )
-    found = terminal("--config", str(config), "ingest", "--json").json
-    assert {name: each["ingested"] for name, each in found["sources"].items()} == {
+    ingested = terminal("--config", str(config), "ingest", "--json").json
+    assert {name: counts["ingested"] for name, counts in ingested["sources"].items()} == {
         "claude": 6,
         "logseq": 8,
         "obsidian": 8,
     }
-    assert found["total"] == 22
-    named = terminal("--config", str(config), "ingest", "--source", "car-agent", "--json").json
-    assert named["total"] == 5
+    assert ingested["total"] == 22
+    named_source = terminal(
+        "--config", str(config), "ingest", "--source", "car-agent", "--json"
+    ).json
+    assert named_source["total"] == 5
 
 
 def test_doctor_names_a_source_there_is_not(terminal: Any) -> None:
     terminal.configure("ingestion:\n  obsidan:\n    path: x\n  logseq:\n    pth: x\n")
     texts = [
-        each["text"]
-        for each in terminal("doctor", "--json").json["findings"]
-        if each["code"] == "bad_config"
+        finding["text"]
+        for finding in terminal("doctor", "--json").json["findings"]
+        if finding["code"] == "bad_config"
     ]
     assert texts == ["unknown key ingestion.obsidan", "unknown key ingestion.logseq.pth"]
 
@@ -236,9 +238,9 @@ def test_the_home_inside_the_folder_is_not_taken_in(terminal: Any) -> None:
 def test_a_folder_read_by_every_source_is_warned_of(terminal: Any, tmp_path: Path) -> None:
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "a.md").write_text("tea", encoding="utf-8")
-    said = terminal("ingest", "--path", str(tmp_path / "vault"), "--dry-run").err
-    assert said.splitlines()[-1] == "Name the one whose notes these are, e.g. --source obsidian."
-    assert said.startswith(
+    warning = terminal("ingest", "--path", str(tmp_path / "vault"), "--dry-run").err
+    assert warning.splitlines()[-1] == "Name the one whose notes these are, e.g. --source obsidian."
+    assert warning.startswith(
         "warning: claude, car-agent, fingersaver, logseq, obsidian each read this folder"
     )
     assert (

@@ -36,26 +36,26 @@ RUNS = re.split(r"\s*\|\s*", LINES.strip())
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the home of the first test is kept as the other ones find it."""
     return tmp_path_factory.mktemp("kept")
 
 
 @pytest.fixture
-def words(terminal: Any, kept: Path) -> dict[str, str]:
+def words(terminal: Any, kept_home: Path) -> dict[str, str]:
     """A home that holds something of each kind; what the words of RUNS stand for."""
-    ids = kept / "ids"
+    ids = kept_home / "ids"
     if not ids.exists():
         terminal.ok("kv", "set", "editor", "vim")
         anna = '{"type":"entity","name":"Anna","entityType":"person","observations":[]}'
         terminal.ok("graph", "import", "-", stdin=anna)
-        terminal.ok("project", "add", "work", str(kept / "work"))
+        terminal.ok("project", "add", "work", str(kept_home / "work"))
         written = [terminal.write(text) for text in ("one [[nobody]]", "two", "three")]
         terminal.ok("delete", written[2])
-        shutil.copytree(terminal.home, kept / "home")
+        shutil.copytree(terminal.home, kept_home / "home")
         ids.write_text(" ".join(written))
     else:
-        shutil.copytree(kept / "home", terminal.home)
+        shutil.copytree(kept_home / "home", terminal.home)
     places = {
         "DIR": str(terminal.folder / "dir"),
         "HOME": str(terminal.home),
@@ -72,17 +72,17 @@ def test_the_document_of_a_command_has_its_keys_in_order(
     argv = line.split()
     ran = terminal(*(words.get(word, word) for word in argv), "--json")
     assert ran.status == 0, ran
-    found: Any = command_group()
+    command: Any = command_group()
     for word in argv:
-        if isinstance(found, click.Group):
-            found = found.get_command(None, word)
+        if isinstance(command, click.Group):
+            command = command.get_command(None, word)
     # tests/test_docs.py sees that these are the keys of the page
-    assert found.keys
-    assert list(ran.json) == ["schema", *found.keys]
+    assert command.keys
+    assert list(ran.json) == ["schema", *command.keys]
     assert ran.json["schema"] == f"{argv[0]}/1"
     assert ran.out.startswith('{\n  "schema"')
     assert ran.out.endswith("\n}\n")
-    for key, inner in found.keys.items():
+    for key, inner in command.keys.items():
         if isinstance(ran.json[key], list):
             rows = ran.json[key]
         else:

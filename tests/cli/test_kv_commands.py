@@ -72,10 +72,10 @@ def test_an_entity_is_shown_with_its_relations(terminal: Any) -> None:
         '{"type":"entity","name":"Bob","entityType":"person","observations":[]}\n'
     )
     terminal.ok("graph", "import", "-", stdin=lines)
-    said = terminal.ok("graph", "show", "anna", "lee")
-    assert said.startswith("Anna Lee (person)\n- likes tea\n")
-    assert "Anna Lee -> works_at -> Acme\n" in said
-    assert "Bob -> knows -> Anna Lee\n" in said
+    output = terminal.ok("graph", "show", "anna", "lee")
+    assert output.startswith("Anna Lee (person)\n- likes tea\n")
+    assert "Anna Lee -> works_at -> Acme\n" in output
+    assert "Bob -> knows -> Anna Lee\n" in output
     assert (
         terminal("graph", "show", "Anna Le").err
         == "Error: no such entity: Anna Le\nDid you mean Anna Lee?\n"

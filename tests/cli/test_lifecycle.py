@@ -14,8 +14,8 @@ LATER = "2027-01-01T00:00:00Z"
 
 @pytest.mark.promise("001-17.6")
 def test_an_explicit_category_is_kept_also_for_a_memory_that_is_organized(terminal: Any) -> None:
-    one = terminal.write("deploy the repo on branch main")
-    row = terminal("upgrade", one, "--category", "skills", "--json", "--now", LATER).json
+    memory_id = terminal.write("deploy the repo on branch main")
+    row = terminal("upgrade", memory_id, "--category", "skills", "--json", "--now", LATER).json
     assert list(row) == ["schema", "memory", "changed"]
     assert (row["memory"]["category"], row["memory"]["phase"], row["changed"]) == (
         "skills",
@@ -24,21 +24,21 @@ def test_an_explicit_category_is_kept_also_for_a_memory_that_is_organized(termin
     )
     assert row["memory"]["updated_at"] == LATER
     assert row["memory"]["path"].startswith("categories/skills/")
-    assert terminal("upgrade", one, "--category", "skills", "--json").json["changed"] is False
+    assert terminal("upgrade", memory_id, "--category", "skills", "--json").json["changed"] is False
     assert (
-        terminal("upgrade", one, "--category", "people", "--json").json["memory"]["category"]
+        terminal("upgrade", memory_id, "--category", "people", "--json").json["memory"]["category"]
         == "people"
     )
     terminal.ok("undo")
-    assert terminal("read", one, "--json").json["memory"]["category"] == "skills"
-    assert terminal.ok("delete", one) == f"Deleted memory: {one}\n"
+    assert terminal("read", memory_id, "--json").json["memory"]["category"] == "skills"
+    assert terminal.ok("delete", memory_id) == f"Deleted memory: {memory_id}\n"
     assert terminal.ok("list") == "No memories found.\n"
 
 
 def test_upgrade_refuses_what_is_no_category_and_what_is_no_memory(terminal: Any) -> None:
-    one = terminal.write("x")
+    memory_id = terminal.write("x")
     for name in ("nope", "inbox", "../x"):
-        ran = terminal("upgrade", one, "--category", name)
+        ran = terminal("upgrade", memory_id, "--category", name)
         assert (ran.status, ran.out, ran.error) == (1, "", f'invalid category "{name}"')
     ran = terminal("upgrade", "deadbeef")
     assert (ran.status, ran.out, ran.err) == (1, "", "Error: memory not found: deadbeef\n")
@@ -46,23 +46,23 @@ def test_upgrade_refuses_what_is_no_category_and_what_is_no_memory(terminal: Any
 
 
 def test_upgrade_dry_run_only_says_what_it_would_do(terminal: Any) -> None:
-    one = terminal.write("deploy the repo on branch main")
+    memory_id = terminal.write("deploy the repo on branch main")
     before = tree(terminal)
-    assert terminal.ok("upgrade", one, "--dry-run") == (
-        f"would upgrade {one[:8]} asked for: project (deploy, repo, branch)\n"
+    assert terminal.ok("upgrade", memory_id, "--dry-run") == (
+        f"would upgrade {memory_id[:8]} asked for: project (deploy, repo, branch)\n"
     )
     assert tree(terminal) == before
-    terminal.ok("upgrade", one)
-    assert terminal.ok("upgrade", one, "--dry-run") == "Nothing to do.\n"
+    terminal.ok("upgrade", memory_id)
+    assert terminal.ok("upgrade", memory_id, "--dry-run") == "Nothing to do.\n"
 
 
 def test_decay_says_how_many_or_which(terminal: Any) -> None:
-    one = terminal.write(
+    memory_id = terminal.write(
         "old and unused", "--category", "knowledge", "--now", "2026-05-01T00:00:00Z"
     )
     now = ("--now", "2026-06-10T00:00:00Z")
     assert terminal.ok("decay", "--dry-run", *now) == (
-        f"would decay {one[:8]} never read since 2026-05-01T00:00:00Z\n"
+        f"would decay {memory_id[:8]} never read since 2026-05-01T00:00:00Z\n"
     )
     row = terminal("decay", "--dry-run", "--json", *now).json
     assert list(row) == ["schema", "actions", "decayed"]
@@ -98,8 +98,8 @@ def test_a_job_that_fails_is_an_error_and_the_others_are_done(
 
 
 def test_a_light_dream_prints_one_line(terminal: Any) -> None:
-    one = terminal.write("lesson: never force push")
-    assert terminal.ok("dream", "--dry-run") == f"would classify {one[:8]} lessons (lesson)\n"
+    memory_id = terminal.write("lesson: never force push")
+    assert terminal.ok("dream", "--dry-run") == f"would classify {memory_id[:8]} lessons (lesson)\n"
     assert terminal.ok("dream") == "Dream (level 1) processed 1 items\n"
     assert terminal.ok("dream", "--level", "2") == "Dream (level 2) processed 0 items\n"
     assert terminal.ok("dream", "--dry-run") == "Nothing to do.\n"
@@ -122,7 +122,7 @@ def test_a_level_there_is_not_is_refused(terminal: Any) -> None:
 
 
 def test_the_report_of_a_deep_dream_is_printed_and_shown_again(terminal: Any) -> None:
-    one = terminal.write(
+    first = terminal.write(
         "Kestrel 4.2.7 is our billing service", "--category", "project", "--tags", "billing"
     )
     two = terminal.write(
@@ -130,8 +130,8 @@ def test_the_report_of_a_deep_dream_is_printed_and_shown_again(terminal: Any) ->
     )
     terminal.write("我喜欢简洁的回答")
     printed = terminal.ok("dream", "--level", "3")
-    a, b = sorted((one, two))
-    kinds = {one: "project", two: "lessons"}
+    a, b = sorted((first, two))
+    kinds = {first: "project", two: "lessons"}
     head, *rest = printed.splitlines()
     assert head == "Dream (level 3) processed 2 items"
     assert rest[:4] == [
@@ -189,7 +189,7 @@ def test_a_step_that_fails_is_an_error_and_the_others_are_done(
 @pytest.mark.promise("001-17.13")
 def test_as_an_agent_jobs_neither_touch_nor_name_foreign_memories(terminal: Any) -> None:
     foreign = terminal.write("for claude only", "--scope", "agent:claude")
-    own = terminal.write("we decided to use this for all")
+    own_id = terminal.write("we decided to use this for all")
     before = tree(terminal)
     for argv in (
         ["dream", "--level", "3"],
@@ -198,7 +198,7 @@ def test_as_an_agent_jobs_neither_touch_nor_name_foreign_memories(terminal: Any)
     ):
         out = terminal.ok(*argv, "--agent", "copilot", "--json", "--dry-run")
         assert foreign not in out
-        assert own in out or argv[0] == "decay"
+        assert own_id in out or argv[0] == "decay"
     assert tree(terminal) == before
     terminal.ok("dream")
     assert foreign not in terminal.ok("dream", "--report", "--json", "--agent", "copilot")
@@ -229,8 +229,8 @@ def interfering(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_an_upgrade_sees_what_another_program_did_at_that_moment(
     terminal: Any, interfering: list[str]
 ) -> None:
-    one = terminal.write("deploy the repo on branch main")
-    row = terminal("upgrade", one, "--category", "skills", "--json").json["memory"]
+    memory_id = terminal.write("deploy the repo on branch main")
+    row = terminal("upgrade", memory_id, "--category", "skills", "--json").json["memory"]
     assert interfering == ["people"]
     assert (row["category"], row["tags"]) == ("skills", ["meanwhile"])
 
@@ -238,15 +238,15 @@ def test_an_upgrade_sees_what_another_program_did_at_that_moment(
 def test_a_reminder_that_changes_at_that_moment_is_acknowledged(
     terminal: Any, interfering: list[str]
 ) -> None:
-    one = terminal.write("tea tomorrow at 3pm", "--category", "reminders")
-    assert terminal.ok("remind", "--done", one) == f"Done: {one[:8]}\n"
+    reminder_id = terminal.write("tea tomorrow at 3pm", "--category", "reminders")
+    assert terminal.ok("remind", "--done", reminder_id) == f"Done: {reminder_id[:8]}\n"
     assert interfering == ["reminders"]
     assert terminal.ok("remind", "--list") == "No reminders.\n"
 
 
 def test_an_inbox_memory_whose_end_no_calendar_has_does_not_expire(terminal: Any) -> None:
-    one = terminal.write("far", "--now", "9999-12-31T00:00:00Z")
-    assert terminal("read", one, "--json").json["memory"]["expires_at"] is None
+    memory_id = terminal.write("far", "--now", "9999-12-31T00:00:00Z")
+    assert terminal("read", memory_id, "--json").json["memory"]["expires_at"] is None
 
 
 def test_a_dream_says_its_times_in_the_zone_of_now(terminal: Any) -> None:

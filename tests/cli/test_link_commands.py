@@ -22,9 +22,9 @@ def test_unlinking_is_remembered_by_both(terminal: Any) -> None:
     assert terminal("unlink", a, b, "--json").json["changed"] is False
     terminal.ok("link", a, b)
     assert terminal("unlink", a, b, "--json").json["changed"] is True
-    for one, other in ((a, b), (b, a)):
-        memory = terminal("read", one, "--json").json["memory"]
-        assert (memory["links"], memory["unlinked"]) == ([], [other])
+    for end, other_end in ((a, b), (b, a)):
+        memory = terminal("read", end, "--json").json["memory"]
+        assert (memory["links"], memory["unlinked"]) == ([], [other_end])
 
 
 def test_links_to_be_made_are_shown_first(terminal: Any) -> None:
@@ -32,9 +32,9 @@ def test_links_to_be_made_are_shown_first(terminal: Any) -> None:
     b = terminal.write("see [[heron]], [[Nobody]] and [[heron]]")
     assert terminal.ok("resolve-links", "--dry-run").startswith(f"would link {b[:8]} ")
     assert terminal("read", b, "--json").json["memory"]["links"] == []
-    done = terminal("resolve-links", "--json").json
-    assert (done["resolved"], done["links_added"]) == (1, 2)
-    assert done["unresolved"] == [{"id": b, "target": "Nobody"}]
+    resolved = terminal("resolve-links", "--json").json
+    assert (resolved["resolved"], resolved["links_added"]) == (1, 2)
+    assert resolved["unresolved"] == [{"id": b, "target": "Nobody"}]
     assert terminal("read", a, "--json").json["memory"]["links"] == [b]
     assert terminal.ok("resolve-links", "--dry-run") == "Nothing to link.\n"
 
@@ -52,8 +52,8 @@ def test_only_wikilinks_can_be_unresolved_and_ids_of_other_agents_are_never_show
     a = terminal.write("open [[Nobody]]")
     b = terminal.write("theirs", "--scope", "agent:y")
     terminal.ok("link", a, b)
-    shown = terminal("--agent", "x", "resolve-links", "--json").json
-    assert shown["unresolved"] == [{"id": a, "target": "Nobody"}]
+    resolved = terminal("--agent", "x", "resolve-links", "--json").json
+    assert resolved["unresolved"] == [{"id": a, "target": "Nobody"}]
     context = terminal.ok(
         "--agent", "x", "call", "build_context", json.dumps({"url": f"memory://{a}"})
     )

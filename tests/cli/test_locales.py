@@ -22,17 +22,17 @@ LOCALES = [
 
 def run(home: Path, settings: dict[str, str], *arguments: str, stdin: str = "") -> str:
     """What the command prints in a process of this locale."""
-    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "PYTHONPATH")}
-    done = subprocess.run(
+    inherited = {key: value for key, value in os.environ.items() if key in ("PATH", "PYTHONPATH")}
+    process = subprocess.run(
         [sys.executable, "-m", "memoranda", "--home", str(home), *arguments],
-        env={**kept, "HOME": str(home.parent), "CI": "1", **settings},
+        env={**inherited, "HOME": str(home.parent), "CI": "1", **settings},
         input=stdin.encode(),
         capture_output=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
+    assert process.returncode == 0, process.stderr.decode()
+    return process.stdout.decode()
 
 
 @pytest.mark.parametrize("settings", LOCALES, ids=str)
@@ -46,7 +46,7 @@ def test_names_and_texts_are_the_same_in_every_locale(
     run(home, settings, "write", "-", "--category", "soul", stdin="größe 大小")
 
     assert (home / "notes/Übung/Café 日本 🎉.md").read_text().endswith("naïve ёж\n")
-    for other in (settings, {"LC_ALL": "C.UTF-8"}):
-        listed = run(home, other, "list")
+    for other_locale in (settings, {"LC_ALL": "C.UTF-8"}):
+        listed = run(home, other_locale, "list")
         assert "Café 日本 🎉: naïve ёж" in listed
         assert "größe 大小" in listed

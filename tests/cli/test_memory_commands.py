@@ -180,8 +180,10 @@ def test_search_takes_its_days_in_local_time(
 def test_search_finds_a_substring_newest_first(terminal: Any) -> None:
     for number, text in enumerate(["The DARKest hour", "remarkable 100% [x]", "no"]):
         terminal.write(text, "--now", f"2026-05-0{number + 1}T00:00:00Z")
-    found = [each["content"] for each in terminal("search", "ARK", "--json").json["memories"]]
-    assert found == ["remarkable 100% [x]", "The DARKest hour"]
+    contents = [
+        memory["content"] for memory in terminal("search", "ARK", "--json").json["memories"]
+    ]
+    assert contents == ["remarkable 100% [x]", "The DARKest hour"]
     assert terminal("search", "0% [", "--json").json["total"] == 1
     page = terminal("search", "", "--limit", "2", "--json").json
     assert (len(page["memories"]), page["total"]) == (2, 3)
@@ -191,11 +193,11 @@ def test_ranked_search_ranks_words_in_title_tags_and_text(terminal: Any) -> None
     best = terminal.write("heron heron heron", "--tags", "heron")
     terminal.write("a text that names heron only once among many other words of no interest at all")
     terminal.write("remarkable")
-    found = terminal("search", "heron", "--ranked", "--json").json
-    assert (found["total"], found["memories"][0]["id"]) == (2, best)
-    assert found["memories"][0]["passage"] == "heron heron heron"
-    assert found["memories"][0]["why"]
-    assert found["memories"][0]["score"] > found["memories"][1]["score"] > 0
+    results = terminal("search", "heron", "--ranked", "--json").json
+    assert (results["total"], results["memories"][0]["id"]) == (2, best)
+    assert results["memories"][0]["passage"] == "heron heron heron"
+    assert results["memories"][0]["why"]
+    assert results["memories"][0]["score"] > results["memories"][1]["score"] > 0
     assert terminal("search", "ark", "--ranked").out == "No matching memories found.\n"
     assert terminal("search", "", "--ranked", "--json").json["total"] == 3
 
@@ -207,8 +209,8 @@ def test_a_ranked_search_counts_all_that_it_lists_and_says_where_it_does_not(
         terminal.write(f"heron {number}")
     monkeypatch.setattr(queries, "MAX_COUNTED", 2)
     assert terminal("search", "heron", "--json", "--limit", "1").json["total"] == 4
-    every = terminal("search", "heron", "--ranked", "--json").json
-    assert (every["total"], every.get("total_is_lower_bound")) == (4, None)
+    results = terminal("search", "heron", "--ranked", "--json").json
+    assert (results["total"], results.get("total_is_lower_bound")) == (4, None)
     some = terminal("search", "heron", "--ranked", "--json", "--limit", "1").json
     assert (some["total"], some["total_is_lower_bound"]) == (2, True)
     assert terminal.ok("search", "heron", "--ranked", "--limit", "1").endswith(
@@ -233,15 +235,15 @@ def test_a_budget_of_tokens_bounds_what_a_ranked_search_returns(terminal: Any) -
     few = terminal("search", "invoices", "--ranked", "--json", "--max-tokens", "100").json
     assert few["total"] == 6
     assert 0 < len(few["memories"]) < 6
-    assert sum(len(each["passage"]) for each in few["memories"]) <= 400
+    assert sum(len(memory["passage"]) for memory in few["memories"]) <= 400
 
 
 def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None:
     terminal.write("Invoices are numbered per country since May", "--category", "decisions")
     terminal.write("The garden needs water", "--category", "knowledge")
-    found = terminal.ok("context", "how are invoices numbered?")
-    assert "numbered per country" in found
-    assert "garden" not in found
+    context = terminal.ok("context", "how are invoices numbered?")
+    assert "numbered per country" in context
+    assert "garden" not in context
     assert (
         len(terminal("context", "invoices", "--max-tokens", "10", "--json").json["context"]) <= 40
     )
@@ -252,7 +254,7 @@ def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None
 @pytest.mark.promise("shell-3")
 def test_several_ids_are_one_change_all_or_nothing(terminal: Any) -> None:
     ids = [terminal.write(f"deploy step {number}") for number in range(3)]
-    a, b, c = (each[:8] for each in ids)
+    a, b, c = (memory_id[:8] for memory_id in ids)
     assert terminal.ok("tag", a, b, "--add", "x") == f"Tags of {a}: [x]\nTags of {b}: [x]\n"
     assert terminal.ok("upgrade", a, b, "--category", "skills").count("Upgraded memory") == 2
     assert terminal("upgrade", c, "nobody").error == "memory not found: nobody"
@@ -264,7 +266,9 @@ def test_several_ids_are_one_change_all_or_nothing(terminal: Any) -> None:
         ("skills", ["x"]),
         ("inbox", []),
     ]
-    assert terminal.ok("rm", *ids, a) == "".join(f"Deleted memory: {each}\n" for each in ids)
+    assert terminal.ok("rm", *ids, a) == "".join(
+        f"Deleted memory: {memory_id}\n" for memory_id in ids
+    )
     assert terminal.ok("ls") == "No memories found.\n"
     terminal.ok("undo")
     assert terminal("ls", "--json").json["total"] == 3
@@ -287,10 +291,10 @@ def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
         # The title comes after the place, where the path does not say it
         place = line.partition('  "')[0].split()[-1]
         assert "dark mode" in terminal.ok("read", place)
-    found = terminal.ok("search", "dark", "mode")
-    assert "note       notes      Plan: dark mode, too\n" in found
-    assert found.endswith("\n\nFound: 2 notes\n")
-    for line in found.splitlines()[:2]:
+    output = terminal.ok("search", "dark", "mode")
+    assert "note       notes      Plan: dark mode, too\n" in output
+    assert output.endswith("\n\nFound: 2 notes\n")
+    for line in output.splitlines()[:2]:
         assert "dark mode" in terminal.ok("read", line[:8])
     row = terminal("read", "notes/sub/Plan.md", "--json").json["note"]
     assert (row["permalink"], row["content"]) == ("notes/sub/plan", "dark mode, too")
@@ -308,7 +312,7 @@ def test_days_may_be_relative(terminal: Any, monkeypatch: pytest.MonkeyPatch) ->
     ):
         terminal.write(text, "--now", at)
     monkeypatch.setattr("memoranda.clock.now", lambda: datetime(2026, 5, 5, 12, tzinfo=UTC))
-    for bounds, found in (
+    for bounds, expected_contents in (
         (["--from", "last week"], ["new", "week"]),
         (["--from", "上周", "--to", "上周"], ["week"]),
         (["--to", "last week"], ["week", "old"]),
@@ -318,4 +322,4 @@ def test_days_may_be_relative(terminal: Any, monkeypatch: pytest.MonkeyPatch) ->
         (["--from", "last month", "--to", "last month"], ["old"]),
     ):
         rows = terminal("search", "", *bounds, "--json").json["memories"]
-        assert [row["content"] for row in rows] == found, bounds
+        assert [row["content"] for row in rows] == expected_contents, bounds

@@ -35,9 +35,9 @@ def test_tidy_sorts_what_is_sure_and_leaves_the_rest_to_review(terminal: Any) ->
     planned = terminal.ok("tidy", "--dry-run")
     assert planned.startswith(f"would classify {sure[:8]} decisions")
     assert terminal("read", sure, "--json").json["memory"]["category"] == "inbox"
-    done = terminal.ok("tidy")
-    assert done.startswith(f"organized {sure[:8]} decisions")
-    assert done.endswith("1 question for you: memory review\n")
+    output = terminal.ok("tidy")
+    assert output.startswith(f"organized {sure[:8]} decisions")
+    assert output.endswith("1 question for you: memory review\n")
     assert terminal.ok("tidy").startswith("Nothing to do.\n")
     terminal.ok("dream", "--level", "3")
     assert terminal("read", unsure, "--json").json["memory"]["category"] == "inbox"

@@ -45,10 +45,10 @@ def test_doctor_names_single_files_of_another_user(
     os.chown(terminal.home / "categories", OTHER, OTHER)
     monkeypatch.setattr(os, "geteuid", lambda: OTHER)
 
-    found = terminal("doctor").out
+    output = terminal("doctor").out
 
-    assert "error owner .memoranda: it belongs to " in found
-    assert "error owner categories: " not in found
+    assert "error owner .memoranda: it belongs to " in output
+    assert "error owner categories: " not in output
 
 
 @pytest.mark.parametrize("name", ["", ".memoranda"])

@@ -70,8 +70,8 @@ def test_a_project_in_a_folder_that_is_not_there_says_that_it_was_made(
     terminal: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "vualt"
-    said = shown("project", "add", "work", str(folder)).splitlines()
-    assert said == [
+    lines = shown("project", "add", "work", str(folder)).splitlines()
+    assert lines == [
         f"Added project work ({folder}, 0 notes)",
         f"{folder} was not there, and was made.",
     ]

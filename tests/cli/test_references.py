@@ -83,13 +83,13 @@ def test_a_name_with_characters_that_cannot_be_seen_is_taken_as_it_is_printed(
     terminal: Any, vault: Path, name: str, listed: list[str]
 ) -> None:
     (vault / f"{name}.md").write_text("text\n")
-    for shown in listed:
-        assert unknown_to(terminal, shown) == [], shown
-        assert unknown_to(terminal, f"vault/{shown}.md") == [], shown
+    for printed_name in listed:
+        assert unknown_to(terminal, printed_name) == [], printed_name
+        assert unknown_to(terminal, f"vault/{printed_name}.md") == [], printed_name
 
 
 @pytest.mark.parametrize(
-    ("kept", "reference"),
+    ("kept_name", "reference"),
     [
         ("alpha", "ALPHA"),
         ("C++", "C"),
@@ -107,13 +107,13 @@ def test_a_name_with_characters_that_cannot_be_seen_is_taken_as_it_is_printed(
     ],
 )
 def test_what_removes_takes_no_name_that_is_not_exact(
-    terminal: Any, vault: Path, kept: str, reference: str
+    terminal: Any, vault: Path, kept_name: str, reference: str
 ) -> None:
-    (vault / f"{kept}.md").write_text("text\n")
+    (vault / f"{kept_name}.md").write_text("text\n")
     for command in REMOVING:
         options = ("--yes",) if command == "erase" else ()
         assert terminal(command, *options, "--", reference).status == 1
-    assert (vault / f"{kept}.md").read_text() == "text\n"
+    assert (vault / f"{kept_name}.md").read_text() == "text\n"
 
 
 def test_of_two_names_that_are_printed_alike_the_one_typed_is_meant(

@@ -61,13 +61,16 @@ def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any
             assert error["candidates"] == row["candidates"]
         return
     assert (ran.status, list(ran.json)) == (0, KEYS)
-    found = ran.json
-    assert found["due_local"] == row["due"]
-    assert datetime.fromisoformat(found["due_at"]) == datetime.fromisoformat(row["due"])
-    assert found["due_at"].endswith("Z")
-    assert (found["all_day"], found["repeat"]) == (row.get("all_day", False), row.get("repeat"))
-    assert found["stored"] is False
-    assert found["phrase"] in found["reading"]
+    document = ran.json
+    assert document["due_local"] == row["due"]
+    assert datetime.fromisoformat(document["due_at"]) == datetime.fromisoformat(row["due"])
+    assert document["due_at"].endswith("Z")
+    assert (document["all_day"], document["repeat"]) == (
+        row.get("all_day", False),
+        row.get("repeat"),
+    )
+    assert document["stored"] is False
+    assert document["phrase"] in document["reading"]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +155,7 @@ def test_an_unknown_zone_is_an_error_of_the_configuration(terminal: Any) -> None
 
 
 def test_a_reminder_is_a_memory_with_its_time(terminal: Any) -> None:
-    found = remind(
+    document = remind(
         terminal,
         "water",
         "the",
@@ -163,16 +166,16 @@ def test_a_reminder_is_a_memory_with_its_time(terminal: Any) -> None:
         "--source",
         "me",
     )
-    assert list(found) == [*KEYS, "memory"]
-    memory = found["memory"]
-    assert (found["stored"], memory["content"]) == (True, "water the plants every day at 9am")
+    assert list(document) == [*KEYS, "memory"]
+    memory = document["memory"]
+    assert (document["stored"], memory["content"]) == (True, "water the plants every day at 9am")
     assert (memory["category"], memory["phase"], memory["expires_at"]) == (
         "reminders",
         "organized",
         None,
     )
     assert (memory["tags"], memory["source"]) == (["home", "green"], "me")
-    assert found["reading"] == (
+    assert document["reading"] == (
         "Thu 7 May 2026 09:00 (every day at 9am) repeat FREQ=DAILY;BYHOUR=9;BYMINUTE=0"
     )
     text = (terminal.home / memory["path"]).read_text(encoding="utf-8")
@@ -183,13 +186,13 @@ def test_a_reminder_is_a_memory_with_its_time(terminal: Any) -> None:
 
 
 def test_at_names_the_time_and_the_text_is_kept_as_it_is(terminal: Any) -> None:
-    found = remind(terminal, "call Bob about Friday", "--at", "tomorrow 8pm")
-    assert (found["text"], found["phrase"], found["due_at"]) == (
+    document = remind(terminal, "call Bob about Friday", "--at", "tomorrow 8pm")
+    assert (document["text"], document["phrase"], document["due_at"]) == (
         "call Bob about Friday",
         "tomorrow 8pm",
         "2026-05-07T20:00:00Z",
     )
-    assert found["memory"]["due_text"] == "tomorrow 8pm"
+    assert document["memory"]["due_text"] == "tomorrow 8pm"
     ran = terminal("remind", "call Bob tomorrow", "--at", "no idea", "--now", NOW)
     assert (ran.status, ran.error) == (1, 'no time found in "no idea"')
 
@@ -277,16 +280,16 @@ def test_the_list_goes_by_time_and_ends_with_what_has_none(terminal: Any) -> Non
     }
     ran = terminal("remind", "--list", "--json")
     assert list(ran.json) == ["schema", "reminders"]
-    assert [each["id"] for each in ran.json["reminders"]][:2] == [soon, late]
+    assert [reminder["id"] for reminder in ran.json["reminders"]][:2] == [soon, late]
 
 
 def test_doctor_names_the_reminders_that_will_not_fire(terminal: Any) -> None:
     fine = remind(terminal, "every day at 9am fine")["memory"]
-    one, two, three = (
+    first, two, three = (
         remind(terminal, f"every day at 9am {name}")["memory"] for name in ("one", "two", "three")
     )
     for memory, old, new in (
-        (one, "due_at: 2026-05-07T09:00:00Z", "due_at: soon"),
+        (first, "due_at: 2026-05-07T09:00:00Z", "due_at: soon"),
         (two, "FREQ=DAILY;", "FREQ=FULLMOON;"),
         (three, "version: 1", "version: 1\nlocked: true"),
     ):
@@ -294,11 +297,12 @@ def test_doctor_names_the_reminders_that_will_not_fire(terminal: Any) -> None:
         assert old in place.read_text()
         place.write_text(place.read_text().replace(old, new))
     ran = terminal("doctor", "--json")
-    found = {
-        each["path"]: (each["level"], each["code"], each["text"]) for each in ran.json["findings"]
+    findings = {
+        finding["path"]: (finding["level"], finding["code"], finding["text"])
+        for finding in ran.json["findings"]
     }
-    assert found == {
-        one["path"]: (
+    assert findings == {
+        first["path"]: (
             "warning",
             "bad_frontmatter",
             'due_at "soon" is no time, so the reminder never fires',
@@ -311,19 +315,19 @@ def test_doctor_names_the_reminders_that_will_not_fire(terminal: Any) -> None:
         ),
         three["path"]: ("warning", "bad_frontmatter", "the reminder is locked, so it never fires"),
     }
-    assert fine["path"] not in found
+    assert fine["path"] not in findings
 
 
 @pytest.mark.promise("001-17.9")
 def test_all_adds_what_fired_and_what_is_done(terminal: Any) -> None:
-    one, two = (
+    first, two = (
         remind(terminal, f"{name} tomorrow at 3pm")["memory"]["id"] for name in ("one", "two")
     )
     assert terminal.ok("notify", "--now", LATE) == "Notified 2 reminders\n"
-    terminal.ok("remind", "--done", one)
+    terminal.ok("remind", "--done", first)
     assert terminal.ok("remind", "--list") == "No reminders.\n"
     assert {line[:8] for line in terminal.ok("remind", "--list", "--all").splitlines()} == {
-        one[:8],
+        first[:8],
         two[:8],
     }
 
@@ -371,7 +375,9 @@ def test_notify_twice_with_one_clock_changes_not_a_byte(terminal: Any) -> None:
     )
     ran = terminal("notify", "--json", "--now", LATE)
     assert (list(ran.json), ran.json["pending"]) == (["schema", "notified", "pending"], 1)
-    assert [(each["id"], each["fired_at"]) for each in ran.json["notified"]] == [(ref, LATE)]
+    assert [(reminder["id"], reminder["fired_at"]) for reminder in ran.json["notified"]] == [
+        (ref, LATE)
+    ]
     before = tree(terminal)
     assert terminal.ok("notify", "--now", LATE) == "Notified 0 reminders\n"
     assert terminal.ok("notify", "--dry-run", "--now", LATE) == "Nothing to do.\n"
@@ -396,17 +402,19 @@ def test_a_method_that_fails_is_said_and_the_reminder_has_fired_all_the_same(
 
 @pytest.mark.promise("001-17.13")
 def test_an_agent_lists_fires_and_acknowledges_only_what_it_sees(terminal: Any) -> None:
-    own = remind(terminal, "own tomorrow at 3pm", "--agent", "x", "--scope", "agent:x")["memory"][
-        "id"
-    ]
+    own_id = remind(terminal, "own tomorrow at 3pm", "--agent", "x", "--scope", "agent:x")[
+        "memory"
+    ]["id"]
     terminal("remind", "foreign tomorrow at 3pm", "--scope", "agent:y", "--now", NOW)
     assert (
         terminal.ok("--agent", "x", "remind", "--list")
-        == f"{own[:8]} 2026-05-07 15:00 own tomorrow at 3pm\n"
+        == f"{own_id[:8]} 2026-05-07 15:00 own tomorrow at 3pm\n"
     )
     assert terminal.ok("--agent", "x", "notify", "--now", LATE) == "Notified 1 reminders\n"
     assert terminal.ok("--agent", "x", "remind", "--list") == "No reminders.\n"
-    assert terminal("--agent", "y", "remind", "--done", own).error == f"memory not found: {own}"
+    assert (
+        terminal("--agent", "y", "remind", "--done", own_id).error == f"memory not found: {own_id}"
+    )
     assert terminal.ok("notify", "--now", LATE) == "Notified 1 reminders\n"
     assert (
         "foreign"
@@ -421,7 +429,7 @@ def test_reminders_survive_export_and_import(terminal: Any) -> None:
     terminal.ok("notify", "--now", LATE)
     first = terminal.ok("export")
     (terminal.folder / "all.jsonl").write_text(first, encoding="utf-8")
-    other = ("--home", str(terminal.folder / "other"))
-    terminal.ok("import", "--input", str(terminal.folder / "all.jsonl"), *other)
-    assert terminal.ok("export", *other) == first
-    assert terminal.ok("notify", "--now", LATE, *other) == "Notified 0 reminders\n"
+    other_home = ("--home", str(terminal.folder / "other"))
+    terminal.ok("import", "--input", str(terminal.folder / "all.jsonl"), *other_home)
+    assert terminal.ok("export", *other_home) == first
+    assert terminal.ok("notify", "--now", LATE, *other_home) == "Notified 0 reminders\n"

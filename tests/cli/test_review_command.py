@@ -25,15 +25,15 @@ def near(terminal: Any) -> Any:
 def press(near: Any, monkeypatch: pytest.MonkeyPatch, keys: str) -> str:
     """What a terminal shows while these keys are pressed."""
     pressed = iter(keys)
-    shown: list[str] = []
+    printed: list[str] = []
     with monkeypatch.context() as screen:
         screen.setattr(click, "getchar", lambda: next(pressed))
-        screen.setattr("memoranda.cli.output.text", shown.append)
+        screen.setattr("memoranda.cli.output.text", printed.append)
         for stream in (sys.stdin, sys.stdout):
             screen.setattr(stream, "isatty", lambda: True, raising=False)
         assert main(["--home", str(near.home), "review"]) == 0
     assert next(pressed, None) is None
-    return "\n".join(shown)
+    return "\n".join(printed)
 
 
 def test_elsewhere_the_questions_are_lines(near: Any) -> None:
@@ -51,7 +51,7 @@ def test_elsewhere_the_questions_are_lines(near: Any) -> None:
 def test_json_lists_the_same(near: Any) -> None:
     document = near("review", "--json").json
     assert (list(document), document["more"]) == (["schema", "items", "more"], False)
-    assert [each["kind"] for each in document["items"]] == ["merge", "category"]
+    assert [item["kind"] for item in document["items"]] == ["merge", "category"]
     assert list(document["items"][0]) == ["key", "kind", "text", "refs", "lines", "choices"]
     assert document["items"][0]["choices"][-1] == {"letter": "n", "label": "keep both"}
 
@@ -69,21 +69,21 @@ def test_an_agent_is_asked_nothing(near: Any) -> None:
 
 
 def test_on_a_terminal_a_key_answers_and_q_ends(near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = press(near, monkeypatch, "x1q")
-    assert "1 of 2  Do these say the same?" in shown
-    assert "Press one of the keys shown." in shown
-    assert "-> keep the first" in shown
-    assert "Answered 1 of 2 questions." in shown
+    screen_text = press(near, monkeypatch, "x1q")
+    assert "1 of 2  Do these say the same?" in screen_text
+    assert "Press one of the keys shown." in screen_text
+    assert "-> keep the first" in screen_text
+    assert "Answered 1 of 2 questions." in screen_text
     assert near.ok("list", "--category", "people").endswith("Showing 1 of 1 memories\n")
 
 
 def test_on_a_terminal_u_takes_the_last_answer_back_and_s_leaves_it_for_later(
     near: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = press(near, monkeypatch, "un" + "u" + "ss")
-    assert "Nothing answered yet." in shown
-    assert "Taken back." in shown
-    assert "Answered 0 of 2 questions." in shown
+    screen_text = press(near, monkeypatch, "un" + "u" + "ss")
+    assert "Nothing answered yet." in screen_text
+    assert "Taken back." in screen_text
+    assert "Answered 0 of 2 questions." in screen_text
     assert len(near.ok("review").splitlines()) == 2
 
 
@@ -92,8 +92,8 @@ def test_u_takes_its_own_answer_back_though_somebody_else_wrote_meanwhile(
 ) -> None:
     decide = MemorySession.decide
 
-    def and_somebody_writes(memory: MemorySession, *given: Any) -> Any:
-        item = decide(memory, *given)
+    def and_somebody_writes(memory: MemorySession, *arguments: Any) -> Any:
+        item = decide(memory, *arguments)
         memory.as_caller(None, "mcp").write(Draft("from elsewhere", project="categories"))
         return item
 
@@ -121,6 +121,6 @@ def test_many_of_a_kind_are_one_question_with_a_list(
     assert question == "category  Sort these 4 memories of the inbox as shown?"
     assert sorted(line[11:] for line in lines)[3] == '"zxcv qwer" -> knowledge'
     assert len(lines) == 4
-    shown = press(terminal, monkeypatch, "y")
-    assert '"zxcv qwer" -> knowledge' in shown
-    assert "Answered 1 of 1 question." in shown
+    screen_text = press(terminal, monkeypatch, "y")
+    assert '"zxcv qwer" -> knowledge' in screen_text
+    assert "Answered 1 of 1 question." in screen_text

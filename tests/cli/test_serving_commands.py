@@ -76,11 +76,13 @@ def test_mcp_serves_the_default_toolsets_to_a_client_that_asks_and_goes(terminal
             "params": {"name": "list_memory_projects", "arguments": {}},
         },
     ]
-    given = "".join(json.dumps({"jsonrpc": "2.0"} | line) + "\n" for line in lines).encode()
+    requests = "".join(json.dumps({"jsonrpc": "2.0"} | line) + "\n" for line in lines).encode()
     # A real start
-    done = run_process(*PROGRAM, "mcp", input=given)
-    assert (done.returncode, done.stderr) == (0, b"")
-    answers = {each["id"]: each["result"] for each in map(json.loads, done.stdout.splitlines())}
+    process = run_process(*PROGRAM, "mcp", input=requests)
+    assert (process.returncode, process.stderr) == (0, b"")
+    answers = {
+        answer["id"]: answer["result"] for answer in map(json.loads, process.stdout.splitlines())
+    }
     assert answers[1]["serverInfo"]["version"] == memoranda.__version__
     assert {"memory", "write_note", "search_notes"} <= {
         tool["name"] for tool in answers[2]["tools"]
@@ -113,7 +115,7 @@ def test_the_basic_memory_preset_serves_its_projects_and_leaves_them_alone(
         json.dumps({"env": "dev", "projects": {"main": path}, "default_project": "main"})
     )
     before = {
-        each: (each.read_bytes(), each.stat().st_mtime_ns) for each in (config, vault / "a.md")
+        file: (file.read_bytes(), file.stat().st_mtime_ns) for file in (config, vault / "a.md")
     }
     with Server("--as", "basic-memory", BASIC_MEMORY_CONFIG_DIR=str(folder)) as server:
         tools = {tool["name"] for tool in server.ask("tools/list")["result"]["tools"]}
@@ -124,15 +126,15 @@ def test_the_basic_memory_preset_serves_its_projects_and_leaves_them_alone(
     assert next(line for line in text.splitlines() if line.startswith("- ")).startswith(
         "- main (local) ["
     )
-    assert {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in before} == before
-    assert [each.name for each in folder.iterdir()] == ["config.json"]
-    assert [each.name for each in vault.iterdir()] == ["a.md"]
+    assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in before} == before
+    assert [path_in_folder.name for path_in_folder in folder.iterdir()] == ["config.json"]
+    assert [path_in_vault.name for path_in_vault in vault.iterdir()] == ["a.md"]
     assert "main" not in terminal.ok("project", "list")
 
 
 def test_a_basic_memory_that_was_never_configured_adds_nothing(tmp_path: Path) -> None:
-    found = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
-    assert (found.tools, dict(found.projects), found.default_project) == (("notes",), {}, None)
+    chosen = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
+    assert (chosen.tools, dict(chosen.projects), chosen.default_project) == (("notes",), {}, None)
 
 
 def test_a_project_of_basic_memory_takes_the_name_notes_and_no_other_of_ours(
@@ -140,9 +142,9 @@ def test_a_project_of_basic_memory_takes_the_name_notes_and_no_other_of_ours(
 ) -> None:
     config = {"projects": {"notes": "/n", "kv": "/k", "x": ""}, "default_project": "notes"}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    found = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
-    assert dict(found.projects) == {"notes": "/n", "kv@basic-memory": "/k"}
-    assert found.default_project == "notes"
+    chosen = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
+    assert dict(chosen.projects) == {"notes": "/n", "kv@basic-memory": "/k"}
+    assert chosen.default_project == "notes"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"projects": []}'])

@@ -18,10 +18,10 @@ def offered(terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str) -> list[s
     monkeypatch.setenv("_MEMORY_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-    done = run(PROGRAM, env=environment())
-    assert done.stderr == b""
+    process = run(PROGRAM, env=environment())
+    assert process.stderr == b""
     monkeypatch.delenv("_MEMORY_COMPLETE")
-    return [row.partition(",")[2] for row in done.stdout.decode().split()]
+    return [row.partition(",")[2] for row in process.stdout.decode().split()]
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_what_the_home_holds_is_offered(
     terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str, values: list[str]
 ) -> None:
     two = terminal.write("the second", "--tags", "infra,naming", "--scope", "agent:claude")
-    one = terminal.write("the first")
+    first = terminal.write("the first")
     terminal.configure("projects:\n  work: /nowhere\n")
     before = sorted(terminal.home.rglob("*"))
-    found = offered(terminal, monkeypatch, line.replace("TW", two[:4]))
-    assert found == [{"ONE": one, "TWO": two}.get(value, value) for value in values]
+    completions = offered(terminal, monkeypatch, line.replace("TW", two[:4]))
+    assert completions == [{"ONE": first, "TWO": two}.get(value, value) for value in values]
     assert sorted(terminal.home.rglob("*")) == before
     monkeypatch.setenv("MEMORY_AGENT", "copilot")
     assert two not in offered(terminal, monkeypatch, "memory read ")
@@ -89,9 +89,9 @@ def test_an_id_is_offered_with_a_preview_and_fast(
     monkeypatch.setenv("_MEMORY_COMPLETE", "zsh_complete")
     monkeypatch.setenv("COMP_WORDS", "memory read ")
     monkeypatch.setenv("COMP_CWORD", "2")
-    done = run_process(sys.executable, "-X", "importtime", *PROGRAM[1:], check=True)
-    assert done.stdout.decode() == f"plain\n{ref}\nthe staging server is called heron and more\n"
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    process = run_process(sys.executable, "-X", "importtime", *PROGRAM[1:], check=True)
+    assert process.stdout.decode() == f"plain\n{ref}\nthe staging server is called heron and more\n"
+    loaded = {line.rpartition("|")[2].strip() for line in process.stderr.decode().splitlines()}
     assert not loaded & {"yaml", "mcp", "numpy", "asyncio", "pydantic", "memoranda.engine.memory"}
 
 
@@ -103,8 +103,8 @@ def test_the_script_of_a_shell_is_printed(terminal: Any) -> None:
         == 'no completion for "ksh"; there is one for bash, zsh, fish'
     )
     assert not terminal.home.exists()
-    done = run_process("bash", "-n", input=scripts["bash"].encode())
-    assert (done.returncode, done.stderr) == (0, b"")
+    process = run_process("bash", "-n", input=scripts["bash"].encode())
+    assert (process.returncode, process.stderr) == (0, b"")
 
 
 def test_built_in_projects_are_offered_beside_a_configuration_nobody_can_read(

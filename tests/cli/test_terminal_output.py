@@ -45,8 +45,10 @@ def planted(terminal: Any) -> str:
     ):
         (terminal.home / folder).mkdir(parents=True, exist_ok=True)
         (terminal.home / folder / "odd\x1b[31m\u202e\nname.md").write_text(text)
-    named = {"name": f"n{BAD}", "entityType": "t", "observations": [BAD]}
-    assert terminal("call", "memory_create_entities", json.dumps({"entities": [named]})).status == 0
+    entity = {"name": f"n{BAD}", "entityType": "t", "observations": [BAD]}
+    assert (
+        terminal("call", "memory_create_entities", json.dumps({"entities": [entity]})).status == 0
+    )
     return ref
 
 
@@ -116,8 +118,8 @@ def test_an_error_is_one_line(terminal: Any) -> None:
 def test_a_log_holds_no_secret_and_each_entry_is_one_line() -> None:
     text = example("job failed on PASSWORD=hunt~er2\nforged \x1b[2J")
     record = logging.LogRecord("memoranda", logging.INFO, "", 0, text, (), None)
-    shown = output.log_form("%(message)s").format(record)
-    assert shown == r"job failed on PASSWORD=[redacted: password]\nforged \x1b[2J"
+    entry = output.log_form("%(message)s").format(record)
+    assert entry == r"job failed on PASSWORD=[redacted: password]\nforged \x1b[2J"
 
 
 KEY = example("AKI~AQ3EGRTZ7WLPX5MNB")
@@ -183,7 +185,7 @@ def test_who_starts_the_server_for_clients_on_a_terminal_is_told_what_it_waits_f
     os.write(leader, b"\x04")
     with open(follower, "r+b", buffering=0) as screen:
         server = Forked([*PROGRAM, "mcp"], env=environment(), stdin=screen)
-    said = b"This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install\n"
-    assert server.communicate(60) == (b"", said)
+    hint = b"This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install\n"
+    assert server.communicate(60) == (b"", hint)
     assert server.returncode == 0
     os.close(leader)

@@ -8,8 +8,8 @@ import pytest
 
 
 def test_a_token_is_shown_once_listed_and_revoked(terminal):
-    made = terminal.ok("token", "add", "laptop", "--expires", "90d", "--projects", "notes,kv")
-    first, secret = made.splitlines()
+    output = terminal.ok("token", "add", "laptop", "--expires", "90d", "--projects", "notes,kv")
+    first, secret = output.splitlines()
     assert first == "Token laptop (write). It is shown this once:"
     assert secret.startswith("cpl_")
     listed = terminal.ok("token", "list")

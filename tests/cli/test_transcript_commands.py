@@ -51,15 +51,15 @@ def test_a_search_with_traces_shows_passages_and_one_without_is_as_before(termin
         "fjord",
         "2026-11-02T09:00:00Z",
     )
-    shown = terminal.ok("transcripts", "show", row["ref"])
-    assert "They hang behind the tide table." in shown
+    passage = terminal.ok("transcripts", "show", row["ref"])
+    assert "They hang behind the tide table." in passage
 
 
 def test_the_tool_finds_in_transcripts_where_asked(terminal, person):
     terminal.ok("transcripts", "on")
-    given = json.dumps({"query": "spare keys", "traces": True})
-    told = terminal.ok("call", "search_notes", given)
-    assert "data, not instructions" in told
-    assert "behind the tide table" in told
-    given = json.dumps({"query": "spare keys"})
-    assert "tide table" not in terminal.ok("call", "search_notes", given)
+    arguments = json.dumps({"query": "spare keys", "traces": True})
+    reply = terminal.ok("call", "search_notes", arguments)
+    assert "data, not instructions" in reply
+    assert "behind the tide table" in reply
+    arguments = json.dumps({"query": "spare keys"})
+    assert "tide table" not in terminal.ok("call", "search_notes", arguments)

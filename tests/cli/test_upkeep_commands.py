@@ -94,7 +94,9 @@ def test_doctor_names_a_problem_with_level_code_and_path(terminal: Any) -> None:
     bad = terminal.home / "categories" / "inbox" / "bad.md"
     bad.write_bytes(b"\xff")
     ran = terminal("doctor", "--json")
-    finding = next(each for each in ran.json["findings"] if each["code"] == "unreadable")
+    finding = next(
+        candidate for candidate in ran.json["findings"] if candidate["code"] == "unreadable"
+    )
     assert list(finding) == ["level", "code", "path", "text", "fixed"]
     assert ran.status == (1 if finding["level"] == "error" else 0)
     lines = terminal("doctor").out.splitlines()
@@ -109,10 +111,10 @@ def test_doctor_repairs_when_told_to_and_says_so_first(terminal: Any) -> None:
     tried = terminal("doctor", "--fix", "--dry-run")
     assert "(would set its mode to 700)" in tried.out
     assert terminal.home.stat().st_mode & 0o777 == 0o755
-    done = terminal("doctor", "--fix")
-    assert "(fixed)" in done.out
-    assert done.out.endswith("\n0 problems\n")
-    assert done.status == 0
+    result = terminal("doctor", "--fix")
+    assert "(fixed)" in result.out
+    assert result.out.endswith("\n0 problems\n")
+    assert result.status == 0
     assert terminal.home.stat().st_mode & 0o777 == 0o700
     assert terminal.ok("doctor") == "0 problems\n"
 
@@ -144,9 +146,9 @@ def test_doctor_names_the_lock_of_a_daemon_that_was_killed_and_empties_it(termin
     place = terminal.home / ".daemon.lock"
     place.write_text("4711\n")
     row = terminal("doctor", "--json").json
-    assert [(each["level"], each["code"], each["path"]) for each in row["findings"]] == [
-        ("warning", "stale_lock", ".daemon.lock")
-    ]
+    assert [
+        (finding["level"], finding["code"], finding["path"]) for finding in row["findings"]
+    ] == [("warning", "stale_lock", ".daemon.lock")]
     assert "4711" in row["findings"][0]["text"]
     assert terminal.ok("doctor", "--fix").endswith(" (fixed)\n0 problems\n")
     assert place.read_text() == ""
@@ -159,19 +161,19 @@ def test_any_command_removes_what_a_program_that_ended_left_beside_the_files_of_
     terminal.write("a")
     ran = subprocess.Popen([sys.executable, "-c", ""])
     ran.wait()
-    gone = ran.pid
-    left = [
-        f".memory.md-{gone}-0a1b2c3d",
-        f".pending.md-{gone}-0a1b2c3d",
-        f".pending.x.md-{gone}-0a1b2c3d",
-        f".config.yaml-{gone}",
+    ended_pid = ran.pid
+    left_names = [
+        f".memory.md-{ended_pid}-0a1b2c3d",
+        f".pending.md-{ended_pid}-0a1b2c3d",
+        f".pending.x.md-{ended_pid}-0a1b2c3d",
+        f".config.yaml-{ended_pid}",
     ]
-    kept = [f".memory.md-{os.getpid()}-0a1b2c3d", f".notes.md-{gone}-0a1b2c3d"]
-    for name in (*left, *kept):
+    kept_names = [f".memory.md-{os.getpid()}-0a1b2c3d", f".notes.md-{ended_pid}-0a1b2c3d"]
+    for name in (*left_names, *kept_names):
         (terminal.home / name).write_text("half")
     assert terminal.ok("doctor") == "0 problems\n"
-    assert not any((terminal.home / name).exists() for name in left)
-    assert all((terminal.home / name).exists() for name in kept)
+    assert not any((terminal.home / name).exists() for name in left_names)
+    assert all((terminal.home / name).exists() for name in kept_names)
 
 
 @pytest.mark.parametrize("part", ["link_fold", "note_path", "note_changed"])

@@ -70,10 +70,10 @@ def json_file(random: Random, *, comments: bool = True) -> str:
             else:
                 label = ""
             if depth == 0 and name == "mcpServers":
-                held = servers(depth + 1)
+                content = servers(depth + 1)
             else:
-                held = value(depth + 1)
-            parts.append(gap + label + held + ("" if pretty else blank(indent)))
+                content = value(depth + 1)
+            parts.append(gap + label + content + ("" if pretty else blank(indent)))
         if pretty and parts:
             closing = end + unit * depth
         else:
@@ -197,13 +197,14 @@ def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False)
             )
         elif choice < 0.75:
             lines.append(f"{indent}{name}: {random.choice(blocks)}")
-            said = ["text: x", "# no comment", "- more"][: random.randrange(1, 4)]
-            lines.extend(indent + step + each for each in said)
+            item_lines = ["text: x", "# no comment", "- more"][: random.randrange(1, 4)]
+            lines.extend(indent + step + item_line for item_line in item_lines)
             lines.extend([""] * random.randrange(3))
         elif choice < 0.85:
             lines.append(f"{indent}{name}:")
             lines.extend(
-                f"{indent}- {each}" for each in ["a", "'b'", "c: 1"][: random.randrange(1, 4)]
+                f"{indent}- {list_item}"
+                for list_item in ["a", "'b'", "c: 1"][: random.randrange(1, 4)]
             )
         else:
             lines.append(f"{indent}{name}:" + random.choice(["", " # here"]))
@@ -211,7 +212,7 @@ def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False)
                 pair(f"n{number}", indent + step, depth + 1)
         noise(indent)
 
-    def wanted() -> None:
+    def member() -> None:
         choice = random.random()
         if choice < 0.15:
             lines.append(f"{key}:" + random.choice(["", " ", "  # none yet"]))
@@ -242,10 +243,10 @@ def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False)
     place = random.randrange(5)
     for number in range(count):
         if number == place:
-            wanted()
+            member()
         pair(f"top{number}", "", 0)
     if place >= count and random.random() < 0.7:
-        wanted()
+        member()
     text = end.join(lines)
     return (
         random.choice(["", "", "\ufeff"])

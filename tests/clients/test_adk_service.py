@@ -96,8 +96,8 @@ def test_a_delta_of_events_adds_to_the_session_that_is_there(tmp_path: Path) -> 
 def test_a_memory_given_as_such_is_found_by_every_agent(tmp_path: Path) -> None:
     with open_session(tmp_path) as memory:
         service = MemorandaMemoryService(memory)
-        given = MemoryEntry(content=Content(parts=[Part(text="Anna prefers oat milk.")]))
-        asyncio.run(service.add_memory(app_name="app", user_id="anna", memories=[given]))
+        entry = MemoryEntry(content=Content(parts=[Part(text="Anna prefers oat milk.")]))
+        asyncio.run(service.add_memory(app_name="app", user_id="anna", memories=[entry]))
         assert found(service, "oat milk") == ["Anna prefers oat milk."]
         assert found(service, "oat milk", user="bo") == []
         assert len(memory.search("oat milk").hits) == 1

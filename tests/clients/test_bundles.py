@@ -38,8 +38,8 @@ def test_all_have_the_programs_version() -> None:
     (listed,) = load("marketplace")["plugins"]
     (package,) = load("registry")["packages"]
     bundle = tomllib.loads((PLUGIN / "mcpb" / "pyproject.toml").read_text("utf-8"))["project"]
-    found = [load(name)["version"] for name in ("plugin", "gemini", "mcpb", "registry")]
-    assert {*found, listed["version"], package["version"], bundle["version"]} == {__version__}
+    versions = [load(name)["version"] for name in ("plugin", "gemini", "mcpb", "registry")]
+    assert {*versions, listed["version"], package["version"], bundle["version"]} == {__version__}
     assert bundle["dependencies"] == [f"memoranda>={__version__}"]
 
 
@@ -52,14 +52,18 @@ def test_the_marketplace_leads_to_the_plugin() -> None:
 
 @pytest.mark.parametrize(("name", "client"), [("plugin", "claude-code"), ("gemini", "gemini-cli")])
 def test_a_bundle_brings_the_server_and_hooks_that_install_writes(name: str, client: str) -> None:
-    known = clients()[client]
-    wanted = {key: value for key, value in known.stdio.items() if key not in ("command", "args")}
-    assert load(name)["mcpServers"] == {"memory": {**wanted, "command": "memory", "args": ["mcp"]}}
+    client_entry = clients()[client]
+    expected = {
+        key: value for key, value in client_entry.stdio.items() if key not in ("command", "args")
+    }
+    assert load(name)["mcpServers"] == {
+        "memory": {**expected, "command": "memory", "args": ["mcp"]}
+    }
     place = PLUGIN / ("hooks" if name == "plugin" else "gemini/hooks") / "hooks.json"
     hooks = json.loads(place.read_text("utf-8"))["hooks"]
     assert list(hooks) == list(CLIENTS[client].events)
     commands = {
-        each["command"] for groups in hooks.values() for group in groups for each in group["hooks"]
+        hook["command"] for groups in hooks.values() for group in groups for hook in group["hooks"]
     }
     assert commands == {f"memory hook {client} 2>/dev/null || true"}
 
@@ -72,8 +76,10 @@ def claims(root: Path) -> tuple[str, ...]:
         "README.md": r"mcp-name: io\.github\.(.+?)/memoranda ",
         "plugin/README.md": r"claude plugin marketplace add (.+?)/\S+",
     }
-    found = [re.search(each, (root / file).read_text("utf-8")) for file, each in patterns.items()]
-    return (*urls.values(), *(each[1] for each in found if each))
+    matches = [
+        re.search(pattern, (root / file).read_text("utf-8")) for file, pattern in patterns.items()
+    ]
+    return (*urls.values(), *(match[1] for match in matches if match))
 
 
 def test_nobody_is_named_as_the_owner_or_all_files_name_the_same(tmp_path: Path) -> None:

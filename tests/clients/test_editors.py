@@ -51,9 +51,12 @@ def lenient(text: str) -> Any:
 
 def plus(pairs: list[Any], key: str, name: str, value: Any) -> list[Any]:
     """The pairs of an object with one entry more, the last one of `key`."""
-    if not any(each == key for each, _ in pairs):
+    if not any(pair_key == key for pair_key, _ in pairs):
         return [*pairs, (key, [(name, value)])]
-    return [(each, [*held, (name, value)] if each == key else held) for each, held in pairs]
+    return [
+        (pair_key, [*members, (name, value)] if pair_key == key else members)
+        for pair_key, members in pairs
+    ]
 
 
 @pytest.mark.slow
@@ -68,8 +71,8 @@ def test_json(comments: bool) -> None:
         assert jsonc.put(new, ["mcpServers"], "memory", VALUE)[0].count("/usr/bin/memory") == 1
         assert jsonc.drop(new, ["mcpServers"], "memory", hint) == text
         # As if nobody remembered what was there
-        left = jsonc.drop(new, ["mcpServers"], "memory")
-        assert jsonc.find(left, ["mcpServers"], "memory") is None
+        remaining = jsonc.drop(new, ["mcpServers"], "memory")
+        assert jsonc.find(remaining, ["mcpServers"], "memory") is None
 
 
 @pytest.mark.slow

@@ -49,8 +49,8 @@ def start_of(client, home):
         "opencode": {"session_id": "c1", "cwd": "/"},
     }
     argv = {"copilot-cli": (client, "sessionStart"), "opencode": (client, "start")}
-    done = hook(home, events[client], *argv.get(client, (client,)))
-    return done.stdout.decode()
+    process = hook(home, events[client], *argv.get(client, (client,)))
+    return process.stdout.decode()
 
 
 @pytest.mark.slow
@@ -61,11 +61,11 @@ def test_what_one_client_stored_is_in_the_first_request_of_each_other(tmp_path, 
         pass
     store(home, interface)
     for client in OTHERS:
-        told = start_of(client, home)
-        assert FACT in told, (client, told)
-        assert told.count(FACT) == 1
-        assert "claude noted" in told
-        assert "unconfirmed" in told
+        first_request = start_of(client, home)
+        assert FACT in first_request, (client, first_request)
+        assert first_request.count(FACT) == 1
+        assert "claude noted" in first_request
+        assert "unconfirmed" in first_request
 
 
 def test_the_client_itself_is_told_again_in_its_next_session(tmp_path):

@@ -20,7 +20,7 @@ KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
 
 @pytest.mark.promise("issue-hook-capture")
 @pytest.mark.parametrize(
-    ("prompt", "said"),
+    ("prompt", "remembered"),
     [
         (
             "Remember that the office closes at 6.5 pm on Fridays.",
@@ -46,8 +46,10 @@ KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
         ("we should remember the milk, and the test that fails", []),
     ],
 )
-def test_only_what_is_asked_for_in_so_many_words_is_to_be_remembered_and_verbatim(prompt, said):
-    assert asked_to_remember(prompt) == said
+def test_only_what_is_asked_for_in_so_many_words_is_to_be_remembered_and_verbatim(
+    prompt, remembered
+):
+    assert asked_to_remember(prompt) == remembered
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_a_long_prompt_takes_time_in_proportion_to_its_length(part):
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "copilot-cli"])
 def test_it_is_organized_at_once_as_the_owners_word_with_client_and_session(memory, client):
-    told = ask(memory, "Remember that the kiln needs cone 6.", client=client)
+    answered = ask(memory, "Remember that the kiln needs cone 6.", client=client)
     (note,), total = memory.list(Query(projects=("categories",)))
     assert (total, note.category, note.phase, note.source) == (
         1,
@@ -73,16 +75,16 @@ def test_it_is_organized_at_once_as_the_owners_word_with_client_and_session(memo
     assert memory.read(note).content == "the kiln needs cone 6."
     by = note.provenance
     assert (by.who, by.trust, by.client, by.session) == ("owner", "owner", client, "s1")
-    assert ("no need to store it again" in told) == (client in ("claude-code", "codex"))
+    assert ("no need to store it again" in answered) == (client in ("claude-code", "codex"))
     ask(memory, "Remember that the kiln needs cone 6.", client=client)
     # Said twice in a session
     assert memory.list(Query(projects=("categories",)))[1] == 1
 
 
 def test_a_secret_is_not_remembered_and_the_agent_is_told_why(memory):
-    told = ask(memory, f"Remember that the key is {KEY} for now")
-    assert "looks like a secret" in told
-    assert KEY not in told
+    answered = ask(memory, f"Remember that the key is {KEY} for now")
+    assert "looks like a secret" in answered
+    assert KEY not in answered
     assert memory.list(Query(projects=("categories",)))[1] == 0
 
 
@@ -94,11 +96,11 @@ def test_what_was_injected_is_not_captured_when_it_is_said_again(memory):
             category="project",
         )
     )
-    told = json.loads(ask(memory, "how does the zebrafish pipeline deploy?"))["hookSpecificOutput"][
-        "additionalContext"
-    ]
-    ask(memory, "What is this, and what is it for?\n" + told)
-    line = next(each for each in told.splitlines() if "--no-thaw" in each)
+    injected = json.loads(ask(memory, "how does the zebrafish pipeline deploy?"))[
+        "hookSpecificOutput"
+    ]["additionalContext"]
+    ask(memory, "What is this, and what is it for?\n" + injected)
+    line = next(told_line for told_line in injected.splitlines() if "--no-thaw" in told_line)
     ask(memory, f"remember: {line}")
     assert memory.list(Query(projects=("categories",)))[1] == 1
 
@@ -109,7 +111,7 @@ def claude_lines():
         "message": {"role": role, "content": content},
         **more,
     }
-    use = lambda name, **given: {"type": "tool_use", "name": name, "input": given}
+    use = lambda name, **tool_input: {"type": "tool_use", "name": name, "input": tool_input}
     return [
         say("user", "Make the importer faster, please"),
         say("user", "internal", isMeta=True),
@@ -170,9 +172,9 @@ def test_a_checkpoint_is_an_extract_of_the_transcript_in_a_project_of_its_own(
     assert total == 1
     assert (note.type, note.tags) == ("trace", ("fjord",))
     assert note.provenance.client == client
-    asked = text.partition("Files edited")[0]
-    assert "Make the importer faster, please" in asked
-    assert "and link it to" in asked
+    requests = text.partition("Files edited")[0]
+    assert "Make the importer faster, please" in requests
+    assert "and link it to" in requests
     assert "internal" not in text
     assert "subagent" not in text
     assert "environment_context" not in text

@@ -99,10 +99,10 @@ def event(client, payload, name="", environ=None):
     ],
 )
 def test_the_events_of_each_client_are_recognised(client, payload, name, kind):
-    found = event(client, payload, name)
-    assert found is not None
-    assert (found.client, found.kind, found.cwd) == (client, kind, "/p")
-    assert found.session in ("s1", "/p")
+    hook_event = event(client, payload, name)
+    assert hook_event is not None
+    assert (hook_event.client, hook_event.kind, hook_event.cwd) == (client, kind, "/p")
+    assert hook_event.session in ("s1", "/p")
 
 
 # VS Code
@@ -207,22 +207,22 @@ def said(memory, prompt):
     """What the client gets for a prompt. One too short to ask memory for anything may still ask it
     to remember.
     """
-    found = event(
+    hook_event = event(
         "claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": prompt}
     )
-    if found is None:
+    if hook_event is None:
         return ""
-    return answer(memory, found)
+    return answer(memory, hook_event)
 
 
 @pytest.mark.parametrize(
-    ("prompt", "kept"),
+    ("prompt", "remembered"),
     [("记住我喜欢蓝色的船", "我喜欢蓝色的船"), ("Remember: I use vim", "I use vim")],
 )
-def test_what_a_few_words_ask_to_remember_is_in_the_inbox(memory, prompt, kept):
-    assert kept in json.loads(said(memory, prompt))["hookSpecificOutput"]["additionalContext"]
+def test_what_a_few_words_ask_to_remember_is_in_the_inbox(memory, prompt, remembered):
+    assert remembered in json.loads(said(memory, prompt))["hookSpecificOutput"]["additionalContext"]
     [note] = memory.list(Query(projects=("categories",)))[0]
-    assert memory.read(note).content.strip() == kept
+    assert memory.read(note).content.strip() == remembered
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_a_sentence_without_blanks_is_long_enough_with_fewer_characters(
     memory, text, prompt, is_told
 ):
     memory.write(Draft(text, project="categories", category="knowledge"))
-    told = json.loads(said(memory, prompt) or "{}")
-    assert (text in str(told)) is is_told
+    hook_answer = json.loads(said(memory, prompt) or "{}")
+    assert (text in str(hook_answer)) is is_told
 
 
 @pytest.mark.parametrize(

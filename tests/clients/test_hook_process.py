@@ -58,17 +58,17 @@ def hook(home, payload, *argv, **environ):
     return run(command, input=data, env={**environment(), "MEMORY_HOOK_SECONDS": "30", **environ})
 
 
-def context(done):
-    return json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+def context(process):
+    return json.loads(process.stdout)["hookSpecificOutput"]["additionalContext"]
 
 
 @pytest.mark.slow
 def test_a_hook_without_a_daemon_answers_with_one_json_document(home):
-    done = hook(home, START)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert "--no-thaw" in context(done)
-    done = hook(home, {**PROMPT, "session_id": "s2"})
-    assert "--no-thaw" in context(done)
+    process = hook(home, START)
+    assert (process.returncode, process.stderr) == (0, b"")
+    assert "--no-thaw" in context(process)
+    process = hook(home, {**PROMPT, "session_id": "s2"})
+    assert "--no-thaw" in context(process)
 
 
 @pytest.mark.parametrize(
@@ -76,28 +76,28 @@ def test_a_hook_without_a_daemon_answers_with_one_json_document(home):
     [(), ("nobody",), ("claude-code", "x", "y", "z"), ("--what",), ("claude-code", "--json")],
 )
 def test_a_hook_called_wrongly_still_ends_with_status_0_and_says_nothing_on_stdout(home, argv):
-    done = run(
+    process = run(
         [sys.executable, "-m", "memoranda", "--home", str(home), "hook", *argv],
         input=b"{}",
         env=environment(),
     )
-    assert (done.returncode, done.stdout) == (0, b"")
+    assert (process.returncode, process.stdout) == (0, b"")
 
 
 @pytest.mark.promise("issue-hook-events")
 @pytest.mark.parametrize("payload", [b"\xff", {"hookEventName": "SessionStart"}])
 def test_a_hook_is_silent_on_what_it_does_not_know(home, payload):
-    done = hook(home, payload)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    process = hook(home, payload)
+    assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
 
 
 def test_a_hook_is_silent_on_trouble_and_says_what_it_is_when_asked(home):
     (home / "config.yaml").write_text("history: [\n")
-    done = hook(home, START)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    done = hook(home, START, MEMORY_HOOK_DEBUG="1")
-    assert (done.returncode, done.stdout) == (0, b"")
-    assert b"load config" in done.stderr
+    process = hook(home, START)
+    assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
+    process = hook(home, START, MEMORY_HOOK_DEBUG="1")
+    assert (process.returncode, process.stdout) == (0, b"")
+    assert b"load config" in process.stderr
 
 
 @pytest.mark.promise("issue-hook-events")
@@ -115,12 +115,12 @@ def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(hom
 @pytest.mark.parametrize("seconds", ["", "0"])
 def test_what_is_asked_of_a_hook_without_time_is_stored_by_the_next_process(home, seconds):
     with open_session(home) as memory, memory.exclusive():
-        said = {**PROMPT, "prompt": "Remember that I always use pnpm, please"}
-        done = hook(home, said, MEMORY_HOOK_SECONDS=seconds)
-        again = hook(home, said, MEMORY_HOOK_SECONDS=seconds)
+        payload = {**PROMPT, "prompt": "Remember that I always use pnpm, please"}
+        process = hook(home, payload, MEMORY_HOOK_SECONDS=seconds)
+        again = hook(home, payload, MEMORY_HOOK_SECONDS=seconds)
         secret = {**PROMPT, "prompt": f"Remember that the key is {KEY} for now"}
         hook(home, secret, MEMORY_HOOK_SECONDS=seconds)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
     assert (again.returncode, again.stdout) == (0, b"")
     with open_session(home) as memory:
         infos, total = memory.list(Query(projects=("categories",)))
@@ -137,8 +137,8 @@ def test_through_the_daemon_it_answers_as_without_and_writes(home):
         assert context(hook(home, START)) == alone
         # Given at the start of this session
         assert hook(home, PROMPT).stdout == b""
-        said = {**PROMPT, "prompt": "Remember that owls fly at night."}
-        assert "owls fly at night" in context(hook(home, said))
+        payload = {**PROMPT, "prompt": "Remember that owls fly at night."}
+        assert "owls fly at night" in context(hook(home, payload))
         assert hook(home, {**BASE, "hook_event_name": "SessionEnd"}).stdout == b""
         assert daemon.stop()[0] == 0
     with open_session(home) as memory:
@@ -158,7 +158,7 @@ def test_a_hook_with_a_daemon_imports_neither_the_engine_nor_the_command_line(ho
     loads += " file=sys.stderr); run()"
     with DaemonProcess(home, "--interval", "1h") as daemon:
         daemon.ready()
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", loads, "--home", str(home), "hook", "claude-code"],
             input=json.dumps(event).encode(),
             env={**environment(), "MEMORY_HOOK_SECONDS": "30"},
@@ -167,7 +167,7 @@ def test_a_hook_with_a_daemon_imports_neither_the_engine_nor_the_command_line(ho
         )
         assert daemon.stop()[0] == 0
     # The stub of os._exit lets the whole command go on after it.
-    first = done.stderr.decode().splitlines()[0]
+    first = process.stderr.decode().splitlines()[0]
     assert set(ast.literal_eval(first)) == {
         "memoranda.cli",
         "memoranda.clients",
@@ -186,18 +186,18 @@ def test_a_hook_does_by_itself_what_a_daemon_cannot_answer(home, tmp_path, liste
         server.listen()
         if listener == "silent":
             # The time is up while the hook waits: nothing is said, and nothing is broken.
-            done = hook(home, START, MEMORY_HOOK_SECONDS="0.3")
-            assert (done.returncode, done.stdout) == (0, b"")
+            process = hook(home, START, MEMORY_HOOK_SECONDS="0.3")
+            assert (process.returncode, process.stdout) == (0, b"")
             return
         server.settimeout(60)
         answering = threading.Thread(target=_answer_all, args=(server, replies[listener]))
         answering.start()
-        done = hook(home, START)
+        process = hook(home, START)
         with socket.socket(socket.AF_UNIX) as last:
             last.connect(str(home / "memory.sock"))
             last.sendall(END)
         answering.join(60)
-    assert "--no-thaw" in context(done)
+    assert "--no-thaw" in context(process)
 
 
 END = b"end"

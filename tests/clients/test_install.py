@@ -59,7 +59,7 @@ def placed(client: str, text: str | None = None) -> Path:
     assert file is not None
     for folder in (
         file.parent,
-        *(module.table.expand(each, os.environ) for each in here(clients()[client])),
+        *(module.table.expand(place, os.environ) for place in here(clients()[client])),
     ):
         folder.mkdir(parents=True, exist_ok=True)
     if text is not None:
@@ -73,9 +73,9 @@ def here(client: Client) -> list[str]:
 
 def ours(client: str, text: str) -> Any:
     """What another parser reads as our entry."""
-    known = clients()[client]
-    load = {"json": json.loads, "toml": tomllib.loads}.get(known.format, yaml.safe_load)
-    servers = load(text.removeprefix("\ufeff"))[known.key[0]]
+    chosen = clients()[client]
+    load = {"json": json.loads, "toml": tomllib.loads}.get(chosen.format, yaml.safe_load)
+    servers = load(text.removeprefix("\ufeff"))[chosen.key[0]]
     if isinstance(servers, list):
         return servers[0]
     return servers["memory"]
@@ -91,7 +91,7 @@ def test_without_a_client_a_table_is_shown_and_nothing_written(terminal: Any, us
     placed("zed", "{broken")
     placed("codex")
     before = snapshot(user)
-    rows = {each["client"]: each for each in terminal("install", "--json").json["clients"]}
+    rows = {client["client"]: client for client in terminal("install", "--json").json["clients"]}
     assert list(rows) == ALL
     assert (rows["cursor"]["found"], rows["cursor"]["entry"], rows["cursor"]["hooks"]) == (
         True,
@@ -116,8 +116,8 @@ def test_a_client_gets_its_entry_and_loses_it_again(terminal: Any, user: Path, c
     assert terminal("install", client).status == 0
     command = module.table.command_of(ours(client, file.read_text()))
     assert (os.path.isabs(command[0]), command[-1]) == (True, "mcp")
-    shown = terminal("install", "--json").json["clients"]
-    row = next(each for each in shown if each["client"] == client)
+    rows_of_clients = terminal("install", "--json").json["clients"]
+    row = next(candidate for candidate in rows_of_clients if candidate["client"] == client)
     assert (row["entry"], row["hooks"]) == ("ok", True if clients()[client].hooks else None)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     after = snapshot(user)
@@ -144,7 +144,7 @@ def test_comments_order_line_ends_modes_and_links_stay(
     assert "memory" in changed
     rest = iter(changed)
     # All of it is there, in its order
-    assert all(each in rest for each in text)
+    assert all(part in rest for part in text)
     assert changed.count("\n") == changed.count("\r\n") or "\r" not in text
     assert terminal("uninstall", client).status == 0
     assert real.read_bytes().decode() == text
@@ -252,7 +252,9 @@ def test_an_entry_with_another_command_is_mended_in_place(terminal: Any, user: P
     old = '{"mcpServers": {"memory": {"command": "/gone/memory", "args": ["mcp"], "timeout": 9}, "b": {}}}'
     file = placed("cursor", old)
     state = next(
-        each for each in terminal("install", "--json").json["clients"] if each["client"] == "cursor"
+        client
+        for client in terminal("install", "--json").json["clients"]
+        if client["client"] == "cursor"
     )
     assert (state["entry"], state["version"]) == ("broken command", None)
     assert terminal("install", "cursor", "--no-hooks").status == 0
@@ -303,7 +305,9 @@ def test_hooks_of_others_stay(terminal: Any, user: Path) -> None:
     settings.write_text(text)
     assert terminal("install", "claude-code").status == 0
     hooks = json.loads(settings.read_text())["hooks"]
-    assert [len(hooks[each]) for each in ("SessionStart", "Stop", "UserPromptSubmit")] == [2, 0, 1]
+    assert [
+        len(hooks[event_name]) for event_name in ("SessionStart", "Stop", "UserPromptSubmit")
+    ] == [2, 0, 1]
     assert hooks["SessionStart"][1]["hooks"][0]["command"].endswith(" hook claude-code")
     assert terminal("uninstall", "claude-code").status == 0
     assert settings.read_text() == text
@@ -318,11 +322,11 @@ def test_without_hooks_ours_are_taken_out_again(terminal: Any, user: Path, clien
     assert terminal.ok("install", client, "--no-hooks").startswith(
         f"{clients()[client].title}: written"
     )
-    kept = [
-        {name: data for name, data in each.items() if "install/" not in name}
-        for each in (before, snapshot(user))
+    files = [
+        {name: data for name, data in files_then.items() if "install/" not in name}
+        for files_then in (before, snapshot(user))
     ]
-    assert kept[0] == kept[1]
+    assert files[0] == files[1]
     assert "memory" in file.read_text()
 
 
@@ -481,9 +485,9 @@ def test_an_address_comes_with_the_name_of_the_token_alone(
 ) -> None:
     monkeypatch.setenv("MEMORY_TOKEN", "cpl_secret")
     file = placed(client)
-    known = clients()[client]
+    chosen = clients()[client]
     ran = terminal("install", client, "--no-hooks", *HTTP)
-    if known.http is None or known.token is None:
+    if chosen.http is None or chosen.token is None:
         assert ran.status == 1
         assert not file.exists()
         return
@@ -494,7 +498,9 @@ def test_an_address_comes_with_the_name_of_the_token_alone(
     assert "cpl_secret" not in text
     assert "command" not in text
     state = next(
-        each for each in terminal("install", "--json").json["clients"] if each["client"] == client
+        candidate
+        for candidate in terminal("install", "--json").json["clients"]
+        if candidate["client"] == client
     )
     assert state["entry"] == "address"
     assert terminal("uninstall", client).status == 0
@@ -607,23 +613,23 @@ def test_a_line_comment_never_swallows_what_follows() -> None:
 def test_random_files_are_what_they_were_after_install_and_uninstall(
     user: Path, client: str, tmp_path: Path
 ) -> None:
-    known = clients()[client]
-    edits = [entry(known, Server("memory", ARGV))]
+    chosen = clients()[client]
+    edits = [entry(chosen, Server("memory", ARGV))]
     installer = module.Installer(tmp_path / "home")
     refused = 0
     for seed in range(60):
         random = Random(seed)
-        if known.format == "yaml-list":
+        if chosen.format == "yaml-list":
             of_list = {"of_list": True}
         else:
             of_list = {}
-        if "yaml" in known.format:
-            text = yaml_file(random, known.key[0], **of_list)
+        if "yaml" in chosen.format:
+            text = yaml_file(random, chosen.key[0], **of_list)
         else:
-            text = MAKERS[known.format](random)
+            text = MAKERS[chosen.format](random)
         file = tmp_path / f"{seed}"
         file.write_bytes(text.encode())
-        target = module.Target(known, file, known.format, edits)
+        target = module.Target(chosen, file, chosen.format, edits)
         try:
             assert "/opt/bin/memory" in (installer.add(target).new or "")
         except Unsure:

@@ -71,7 +71,7 @@ OPS = st.one_of(
 def shown(result: Any) -> Any:
     """A result without times; a search, which has no order of its own, sorted."""
     if isinstance(result, list):
-        return sorted((shown(each) for each in result), key=repr)
+        return sorted((shown(element) for element in result), key=repr)
     if isinstance(result, base.Item):
         return (result.namespace, result.key, result.value)
     return result
@@ -102,12 +102,14 @@ def test_random_operations_give_what_the_store_in_memory_gives(
     with open_session(tmp_path_factory.mktemp("home"), watch=False) as memory:
         store = MemorandaStore(memory)
         for ops in batches:
-            wanted = expected(oracle, ops)
+            expected_results = expected(oracle, ops)
             if runs_async:
                 got = asyncio.run(store.abatch(ops))
             else:
                 got = store.batch(ops)
-            assert [shown(each) for each in got] == [shown(each) for each in wanted]
+            assert [shown(result) for result in got] == [
+                shown(result) for result in expected_results
+            ]
 
 
 def test_pages_of_a_search_hold_every_item_once_and_the_newest_comes_first(tmp_path: Path) -> None:
@@ -130,9 +132,9 @@ def test_a_query_ranks_what_matches_and_the_key_value_tools_see_the_same_entry(
         store.put(("users", "anna"), "food", {"text": "likes green tea in the morning"})
         store.put(("users", "bo"), "food", {"text": "likes espresso"})
         store.put(("teams", "tea"), "name", {"text": "green tea club"})
-        found = store.search(("users",), query="green tea")
-        assert [(each.namespace, each.key) for each in found] == [(("users", "anna"), "food")]
-        assert found[0].score
+        hits = store.search(("users",), query="green tea")
+        assert [(hit.namespace, hit.key) for hit in hits] == [(("users", "anna"), "food")]
+        assert hits[0].score
         reply = Session(memory, tools=("kv",)).call(
             "memory_recall", {"key": "food", "namespace": "users.anna"}
         )
@@ -143,10 +145,10 @@ def test_what_another_agent_kept_as_plain_text_is_an_item_with_a_value(tmp_path:
     from memoranda import Session
 
     with open_session(tmp_path) as memory:
-        kept = Session(memory, tools=("kv",)).call(
+        reply = Session(memory, tools=("kv",)).call(
             "memory_remember", {"key": "k", "value": "plain", "namespace": "users"}
         )
-        assert not kept.is_error, kept.text
+        assert not reply.is_error, reply.text
         item = MemorandaStore(memory).get(("users",), "k")
     assert item is not None
     assert item.value == {"value": "plain"}
@@ -166,7 +168,7 @@ def test_an_item_lives_its_minutes_and_reading_begins_them_anew_unless_told_othe
             item = store.get(("a",), "k")
         assert (item is not None) == alive
         now[0] += timedelta(minutes=11)
-        assert [each.key for each in store.search(("a",))] == ["for ever"]
+        assert [hit.key for hit in store.search(("a",))] == ["for ever"]
         assert store.list_namespaces() == [("a",)]
         assert store.get(("a",), "k") is None
         store.sweep_ttl()

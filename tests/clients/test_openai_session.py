@@ -83,7 +83,7 @@ def test_many_programs_may_add_to_one_session_and_nothing_is_lost(tmp_path: Path
 
     with open_session(tmp_path) as memory:
         run(add(memory))
-        assert sorted(each["n"] for each in run(MemorandaSession("s", memory).get_items())) == list(
+        assert sorted(item["n"] for item in run(MemorandaSession("s", memory).get_items())) == list(
             range(8)
         )
 
@@ -106,15 +106,15 @@ def test_a_runner_goes_on_where_the_session_stood(tmp_path: Path) -> None:
     from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
     from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-    seen: list[str] = []
+    inputs: list[str] = []
 
     class Fake(Model):  # type: ignore[misc,unused-ignore]  # the SDK may be missing where types are checked
         async def get_response(
             self, system_instructions: Any, input: Any, *args: Any, **more: Any
         ) -> ModelResponse:
-            seen.append(json.dumps(input))
+            inputs.append(json.dumps(input))
             text = ResponseOutputText(
-                annotations=[], text=f"answer {len(seen)}", type="output_text"
+                annotations=[], text=f"answer {len(inputs)}", type="output_text"
             )
             message = ResponseOutputMessage(
                 id="m", content=[text], role="assistant", status="completed", type="message"
@@ -136,5 +136,5 @@ def test_a_runner_goes_on_where_the_session_stood(tmp_path: Path) -> None:
     with open_session(tmp_path) as memory:
         assert run(ask(memory, "the first question")) == "answer 1"
         assert run(ask(memory, "the second question")) == "answer 2"
-    assert "the first question" in seen[1]
-    assert "answer 1" in seen[1]
+    assert "the first question" in inputs[1]
+    assert "answer 1" in inputs[1]

@@ -63,8 +63,10 @@ def test_openai_agents_use_the_memory_over_mcp(tmp_path: Path) -> None:
         async def get_response(self, *_: Any, input: Any, tools: Any, **__: Any) -> ModelResponse:
             if any("Kiln" in str(item.get("output", "")) for item in input):
                 text = ResponseOutputText(text="Done.", type="output_text", annotations=[])
-                said = {"id": "m", "role": "assistant", "status": "completed", "type": "message"}
-                return ModelResponse([ResponseOutputMessage(content=[text], **said)], Usage(), None)
+                message = {"id": "m", "role": "assistant", "status": "completed", "type": "message"}
+                return ModelResponse(
+                    [ResponseOutputMessage(content=[text], **message)], Usage(), None
+                )
             assert "write_note" in [tool.name for tool in tools]
             call = {
                 "name": "write_note",
@@ -127,10 +129,10 @@ def test_the_claude_agent_sdk_uses_the_memory_over_mcp(
         monkeypatch.setenv(name, value)
     try:
         recipe = load(SAMPLES / "claude_agent_sdk.py")
-        told = asyncio.run(
+        output = asyncio.run(
             asyncio.wait_for(recipe.main("Keep this.", str(tmp_path / "memory")), 120)
         )
-        check_written(tmp_path / "memory", told)
+        check_written(tmp_path / "memory", output)
     finally:
         server.shutdown()
     assert NOTE["content"] in fake.Model.bodies[-1][1]
@@ -162,12 +164,12 @@ def test_the_vercel_ai_sdk_uses_the_memory_over_mcp(tmp_path: Path) -> None:
     shutil.copy(SAMPLES / "vercel_ai.mjs", folder)
     (folder / "ask.mjs").write_text(ASK.replace("NOTE", json.dumps(json.dumps(NOTE))), "utf-8")
     server = [sys.executable, ["-m", "memoranda", "--home", str(tmp_path), "mcp"]]
-    done = subprocess.run(
+    process = subprocess.run(
         ["node", "ask.mjs", json.dumps(server)],
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
-    check_written(tmp_path, done.stdout)
+    assert process.returncode == 0, process.stderr
+    check_written(tmp_path, process.stdout)

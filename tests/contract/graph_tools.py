@@ -57,7 +57,7 @@ class Nodes:
         )
 
     def names(self, tool: str, **arguments: Any) -> list[str]:
-        return [each["name"] for each in self(tool, **arguments)["entities"]]
+        return [found_entity["name"] for found_entity in self(tool, **arguments)["entities"]]
 
     def triples(self, tool: str, **arguments: Any) -> list[str]:
         return [
@@ -114,7 +114,7 @@ class GraphFile:
         return []
 
     def log(self) -> list[str]:
-        return [each.verb for each in self.memory.log()]
+        return [change.verb for change in self.memory.log()]
 
     def is_alone(self) -> bool:
         return [path.name for path in self.place.parent.iterdir()] == [self.place.name]
@@ -166,7 +166,7 @@ os._exit(7)
 written only `count` bytes of an append (`torn`). Status 7: it lived."""
 
 
-def die(kept: GraphFile, point: str, count: int, change: str = "append") -> int:
+def die(graph_file: GraphFile, point: str, count: int, change: str = "append") -> int:
     """The status of a process that dies there."""
-    given = [point, str(count), str(kept.place), str(kept.memory.home), change]
-    return run([sys.executable, "-c", DEADLY, *given], env=environment()).returncode
+    arguments = [point, str(count), str(graph_file.place), str(graph_file.memory.home), change]
+    return run([sys.executable, "-c", DEADLY, *arguments], env=environment()).returncode

@@ -32,9 +32,13 @@ def prepared(home: Path) -> Path:
     return home
 
 
-def notes_below(found: dict[str, Any]) -> dict[str, Any]:
+def notes_below(notes: dict[str, Any]) -> dict[str, Any]:
     """What was found in a home, without what tells people that it is a copy."""
-    return {name: each for name, each in found.items() if not in_database() or name != "README.txt"}
+    return {
+        name: content
+        for name, content in notes.items()
+        if not in_database() or name != "README.txt"
+    }
 
 
 def place_for(memory: MemorySession, name: str, folder: Path) -> Path:
@@ -51,9 +55,9 @@ def with_projects(home: Path, **folders: Path) -> dict[str, Any]:
         return {"projects": folders}
     with open_session(home, watch=False) as memory:
         for name, folder in folders.items():
-            own = memory.add_project(name, f"projects/{name}")[0].root
+            project_root = memory.add_project(name, f"projects/{name}")[0].root
             if folder.is_dir():
-                own.rmdir()
-                shutil.move(folder, own)
-            folder.symlink_to(own)
+                project_root.rmdir()
+                shutil.move(folder, project_root)
+            folder.symlink_to(project_root)
     return {}

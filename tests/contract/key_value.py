@@ -76,8 +76,8 @@ class KeyValue:
     def found(self, query: str, **arguments: Any) -> list[tuple[str, str]]:
         """(namespace, key) of what a search finds."""
         return [
-            (each["namespace"], each["key"])
-            for each in self.ok("search", query=query, **arguments)["results"]
+            (result["namespace"], result["key"])
+            for result in self.ok("search", query=query, **arguments)["results"]
         ]
 
     def as_agent(self, name: str) -> KeyValue:

@@ -30,9 +30,9 @@ class Server(ServerProcess):
         """Send a tool call without waiting; its id."""
         return self.send("tools/call", {"name": tool, "arguments": arguments})
 
-    def call(self, tool: str, arguments: object = None, **named: Any) -> dict[str, Any]:
+    def call(self, tool: str, arguments: object = None, **named_arguments: Any) -> dict[str, Any]:
         """The result of a tool call."""
-        return super().call(tool, named or arguments)
+        return super().call(tool, named_arguments or arguments)
 
     def data(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The structured content of a tool call that succeeds."""

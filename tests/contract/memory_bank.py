@@ -33,8 +33,8 @@ class Ground:
         self.folder = folder
         self.home = folder / "home"
         self.scratch = folder / "scratch"
-        for each in (self.home, self.scratch):
-            each.mkdir(parents=True)
+        for new_folder in (self.home, self.scratch):
+            new_folder.mkdir(parents=True)
         self.banks = prepared(self.home) / "banks"
 
     def repository(
@@ -65,14 +65,14 @@ class Ground:
 
     def run(self, case: dict[str, Any], call: Call) -> None:
         """All steps of a case, one after the other."""
-        known = self.outside()
+        files_outside = self.outside()
         for step in case["steps"]:
             if "tool" in step:
                 arguments = json.loads(json.dumps(step["args"]).replace("{TMP}", str(self.scratch)))
                 self.check(step, *call(step["tool"], arguments))
             elif "make_repo" in step:
                 self.repository(step["make_repo"], step["head"], step.get("sub", ""))
-                known = self.outside()
+                files_outside = self.outside()
             elif "make_dir" in step:
                 (self.scratch / step["make_dir"]).mkdir(parents=True)
             elif "write" in step:
@@ -82,7 +82,7 @@ class Ground:
                 (self.banks / step["remove"]).unlink()
             else:
                 assert step == {"outside_untouched": True}
-                assert self.outside() == known
+                assert self.outside() == files_outside
 
     def check(self, step: dict[str, Any], text: str, is_error: bool, structured: Any) -> None:
         """Compare a reply, and the file it should have left, with a step."""
@@ -103,18 +103,18 @@ class Ground:
         for part in step.get("text_lacks", ()):
             assert part not in text
         if "file" in step:
-            path, wanted = step["file"]
-            assert (self.banks / path).read_bytes() == wanted.encode()
+            path, expected = step["file"]
+            assert (self.banks / path).read_bytes() == expected.encode()
         if "file_has" in step:
-            path, wanted = step["file_has"]
-            assert wanted.encode() in (self.banks / path).read_bytes()
+            path, expected = step["file_has"]
+            assert expected.encode() in (self.banks / path).read_bytes()
 
 
-def is_same(wanted: str, found: Any) -> bool:
+def is_same(expected: str, actual: Any) -> bool:
     """Whether a text is the one wanted; `<TS>` is a time."""
-    if wanted == "<TS>":
-        return TIME.fullmatch(found) is not None
-    return found == wanted
+    if expected == "<TS>":
+        return TIME.fullmatch(actual) is not None
+    return actual == expected
 
 
 class Banks:
@@ -151,8 +151,8 @@ class Banks:
         self, text: str, file: str | None = None, kind: str = "project", id: str = "p", **more: Any
     ) -> dict[str, Any]:
         """The reply to an update."""
-        named = {"target_file": file} if file else {}
-        return self.ok("update", bank_type=kind, bank_id=id, content=text, **named, **more)
+        file_argument = {"target_file": file} if file else {}
+        return self.ok("update", bank_type=kind, bank_id=id, content=text, **file_argument, **more)
 
     def file(self, path: str) -> Path:
         """Where a file of the project `banks` lies."""

@@ -42,8 +42,8 @@ class Store:
             self._write(path, text.encode())
         for path, data in case.get("setup_files_b64", {}).items():
             self._write(path, base64.b64decode(data))
-        for path, made in case.get("setup_generated", {}).items():
-            text, count = made["repeat"]
+        for path, generated in case.get("setup_generated", {}).items():
+            text, count = generated["repeat"]
             self._write(path, (text * count).encode())
         for path in case.get("setup_dirs", []):
             self.place(path).mkdir(parents=True, exist_ok=True)
@@ -72,17 +72,21 @@ class Store:
         assert (self.outside / "secret.txt").read_text() == "the secret"
         if "expect_files" not in case:
             return
-        wanted = case["expect_files"]
-        found: dict[str, Path] = {}
+        expected = case["expect_files"]
+        actual: dict[str, Path] = {}
         for folder, folders, files in os.walk(self.root):
-            here = Path(folder)
-            for name in files + [each for each in folders if (here / each).is_symlink()]:
-                found[f"/memories/{(here / name).relative_to(self.root)}"] = here / name
-            if not files and not folders and here != self.root:
-                found[f"/memories/{here.relative_to(self.root)}"] = here
-        assert sorted(found) == sorted(wanted)
-        for path, want in wanted.items():
-            place = found[path]
+            folder_path = Path(folder)
+            for name in files + [
+                subfolder for subfolder in folders if (folder_path / subfolder).is_symlink()
+            ]:
+                actual[f"/memories/{(folder_path / name).relative_to(self.root)}"] = (
+                    folder_path / name
+                )
+            if not files and not folders and folder_path != self.root:
+                actual[f"/memories/{folder_path.relative_to(self.root)}"] = folder_path
+        assert sorted(actual) == sorted(expected)
+        for path, want in expected.items():
+            place = actual[path]
             if "symlink" in want:
                 assert place.is_symlink()
             elif "empty_dir" in want:
@@ -140,14 +144,14 @@ def check_silence(text: str, *places: Path) -> None:
 
 def shape(root: Path) -> dict[str, tuple[str, int, Any]]:
     """Everything below a folder: kind, mode, and bytes or link target."""
-    found: dict[str, tuple[str, int, Any]] = {}
+    shapes: dict[str, tuple[str, int, Any]] = {}
     for path in sorted(root.rglob("*")):
         mode = path.lstat().st_mode & 0o7777
         name = str(path.relative_to(root))
         if path.is_symlink():
-            found[name] = ("link", 0, os.readlink(path))
+            shapes[name] = ("link", 0, os.readlink(path))
         elif path.is_dir():
-            found[name] = ("folder", mode, None)
+            shapes[name] = ("folder", mode, None)
         else:
-            found[name] = ("file", mode, path.read_bytes())
-    return found
+            shapes[name] = ("file", mode, path.read_bytes())
+    return shapes

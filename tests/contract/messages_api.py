@@ -57,7 +57,7 @@ class MessagesApi:
 
     def results(self) -> list[list[list[Any]]]:
         """For each turn the [text, is_error] of its tool results, in the order of the calls."""
-        found = []
+        tool_results = []
         for turn, (_, _, body) in enumerate(self.requests[1:]):
             blocks = [
                 block for block in body["messages"][-1]["content"] if block["type"] == "tool_result"
@@ -65,10 +65,10 @@ class MessagesApi:
             assert [block["tool_use_id"] for block in blocks] == [
                 f"toolu_{turn}_{n}" for n in range(len(self.turns[turn]))
             ]
-            found.append(
+            tool_results.append(
                 [[_text(block["content"]), bool(block.get("is_error"))] for block in blocks]
             )
-        return found
+        return tool_results
 
     def __enter__(self) -> MessagesApi:
         self._thread = threading.Thread(

@@ -84,13 +84,13 @@ class Tools:
 
     def paged(self, tool: str, key: str, name: str, **arguments: Any) -> list[Any]:
         """One field of all entries of a list, page by page; each page follows from the one before."""
-        seen: list[Any] = []
+        rows_seen: list[Any] = []
         data = self(tool, page_size=100, **arguments)
         while True:
-            seen += [each[name] for each in data[key]]
+            rows_seen += [row[name] for row in data[key]]
             if not data["more"]:
-                assert len(seen) == data["total"]
-                return seen
+                assert len(rows_seen) == data["total"]
+                return rows_seen
             data = self(tool, page=data["page"] + 1, page_size=data["page_size"], **arguments)
 
 
@@ -104,7 +104,7 @@ def put(file: Path, text: str | bytes) -> Path:
 def seen(root: Path, but: Collection[str] = ()) -> dict[str, tuple[Any, ...]]:
     """Everything below a folder, itself included, but these folders: kind, mode, mtime, and bytes,
     link target or names held."""
-    found: dict[str, tuple[Any, ...]] = {}
+    shapes: dict[str, tuple[Any, ...]] = {}
     for place, folders, files in os.walk(root):
         folders[:] = [
             name for name in folders if os.path.relpath(os.path.join(place, name), root) not in but
@@ -112,12 +112,12 @@ def seen(root: Path, but: Collection[str] = ()) -> dict[str, tuple[Any, ...]]:
         for name in [".", *folders, *files]:
             path = os.path.normpath(os.path.join(place, name))
             status = os.lstat(path)
-            found[os.path.relpath(path, root)] = (
+            shapes[os.path.relpath(path, root)] = (
                 status.st_mode,
                 status.st_mtime_ns,
                 _held(path, status.st_mode),
             )
-    return found
+    return shapes
 
 
 def _held(path: str, mode: int) -> Any:

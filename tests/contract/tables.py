@@ -24,19 +24,23 @@ def pattern(expected: str, masks: Mapping[str, str]) -> str:
     return text
 
 
-def assert_has(found: Any, wanted: Any, is_same: Callable[[str, Any], bool], at: str = "$") -> None:
+def assert_has(
+    actual: Any, expected: Any, is_same: Callable[[str, Any], bool], at: str = "$"
+) -> None:
     """`found` holds all of `wanted`: objects may have more keys, lists have as many items;
     `is_same` compares texts.
     """
-    if isinstance(wanted, dict):
-        for key, value in wanted.items():
-            assert key in found, f"{at}.{key} is missing"
-            assert_has(found[key], value, is_same, f"{at}.{key}")
-    elif isinstance(wanted, list):
-        assert len(found) == len(wanted), f"{at}: {found}"
-        for index, value in enumerate(wanted):
-            assert_has(found[index], value, is_same, f"{at}[{index}]")
-    elif isinstance(wanted, str):
-        assert is_same(wanted, found), f"{at}: {found!r}, not {wanted!r}"
+    if isinstance(expected, dict):
+        for key, value in expected.items():
+            assert key in actual, f"{at}.{key} is missing"
+            assert_has(actual[key], value, is_same, f"{at}.{key}")
+    elif isinstance(expected, list):
+        assert len(actual) == len(expected), f"{at}: {actual}"
+        for index, value in enumerate(expected):
+            assert_has(actual[index], value, is_same, f"{at}[{index}]")
+    elif isinstance(expected, str):
+        assert is_same(expected, actual), f"{at}: {actual!r}, not {expected!r}"
     else:
-        assert [found, type(found)] == [wanted, type(wanted)], f"{at}: {found!r}, not {wanted!r}"
+        assert [actual, type(actual)] == [expected, type(expected)], (
+            f"{at}: {actual!r}, not {expected!r}"
+        )

@@ -73,8 +73,8 @@ class Tool:
         self.memory = open_session(home, watch=False)
         self.registry = faces.registry(["memory"], self.memory.settings)
 
-    def __call__(self, **given: Any) -> tuple[str, bool]:
-        reply = self.registry.call(self.memory, "memory", given)
+    def __call__(self, **arguments: Any) -> tuple[str, bool]:
+        reply = self.registry.call(self.memory, "memory", arguments)
         return reply.text, reply.is_error
 
 
@@ -192,7 +192,11 @@ def test_rename_moves_and_delete_removes_the_link_itself(linked, name):
     root, tool = linked
     path = f"/memories/{name}"
     before = seen(root.parent / "outside")
-    files = {path: what for path, what in shape(root).items() if what[0] == "file"}
+    files = {
+        path: shape_of_file
+        for path, shape_of_file in shape(root).items()
+        if shape_of_file[0] == "file"
+    }
     assert tool(command="rename", old_path=path, new_path="/memories/moved") == (
         f"Successfully renamed {path} to /memories/moved",
         False,
@@ -204,7 +208,11 @@ def test_rename_moves_and_delete_removes_the_link_itself(linked, name):
         False,
     )
     assert not os.path.lexists(root / "moved")
-    assert {path: what for path, what in shape(root).items() if what[0] == "file"} == files
+    assert {
+        path: shape_of_file
+        for path, shape_of_file in shape(root).items()
+        if shape_of_file[0] == "file"
+    } == files
     assert seen(root.parent / "outside") == before
 
 
@@ -248,13 +256,13 @@ def inputs(draw) -> dict[str, Any]:
     """A tool input with hostile paths and values of any kind."""
     prefix = draw(st.sampled_from(["/memories/", "memories/", "/memories", "/", ""]))
     paths = [prefix + "/".join(draw(NASTY)) for _ in range(3)]
-    given = dict(zip(("path", "old_path", "new_path"), paths, strict=True))
-    given["command"] = draw(
+    arguments = dict(zip(("path", "old_path", "new_path"), paths, strict=True))
+    arguments["command"] = draw(
         st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "undo"])
     )
     for name in ("file_text", "old_str", "new_str", "insert_line", "insert_text", "view_range"):
-        given[name] = draw(TEXTS)
-    return given
+        arguments[name] = draw(TEXTS)
+    return arguments
 
 
 @pytest.mark.promise("000a-12.9")
@@ -266,8 +274,8 @@ def test_no_input_leaks_or_changes_anything_outside(tmp_path):
     before = surroundings(tmp_path)
 
     @given(inputs())
-    def try_it(given):
-        text, failed = tool(**given)
+    def try_it(arguments):
+        text, failed = tool(**arguments)
         assert text
         check_silence(text, tmp_path)
         assert "the secret" not in text
@@ -289,8 +297,8 @@ def served(home: Path) -> Iterator[Call]:
     (home.parent / "user").mkdir()
     with OfficialClient(memory_mcp(home, "--tools", "memory"), home.parent / "user") as client:
 
-        def call(given: dict[str, Any], terminal: Any) -> tuple[str, bool]:
-            reply = client.call("memory", given)
+        def call(arguments: dict[str, Any], terminal: Any) -> tuple[str, bool]:
+            reply = client.call("memory", arguments)
             assert reply["structured"] == (
                 {"error": reply["text"], "is_error": True} if reply["is_error"] else None
             )
@@ -300,12 +308,12 @@ def served(home: Path) -> Iterator[Call]:
 
 
 @contextmanager
-def adapter(made: type, home: Path) -> Iterator[Call]:
-    tool = made(home)
+def adapter(tool_class: type, home: Path) -> Iterator[Call]:
+    tool = tool_class(home)
 
-    def call(given: dict[str, Any], terminal: Any) -> tuple[str, bool]:
+    def call(arguments: dict[str, Any], terminal: Any) -> tuple[str, bool]:
         try:
-            reply = tool.call(given)
+            reply = tool.call(arguments)
             return (asyncio.run(reply) if inspect.isawaitable(reply) else reply), False
         except ToolError as error:
             return error.content, True
@@ -316,8 +324,8 @@ def adapter(made: type, home: Path) -> Iterator[Call]:
 
 @contextmanager
 def command(home: Path) -> Iterator[Call]:
-    def call(given: dict[str, Any], terminal: Any) -> tuple[str, bool]:
-        ran = terminal("call", "memory", json.dumps(given), "--home", str(home), "--json")
+    def call(arguments: dict[str, Any], terminal: Any) -> tuple[str, bool]:
+        ran = terminal("call", "memory", json.dumps(arguments), "--home", str(home), "--json")
         assert ran.status == (1 if ran.json["is_error"] else 0)
         return ran.json["text"], ran.json["is_error"]
 
@@ -356,7 +364,8 @@ def carried(case: dict[str, Any], way: str) -> bool:
     """Whether this way can carry the case: the SDK knows only its own commands."""
     commands = [arguments(op).get("command") for op in case["ops"]]
     return "adapter" not in way or all(
-        isinstance(each, str) and each != "undo_edit" for each in commands
+        isinstance(carried_command, str) and carried_command != "undo_edit"
+        for carried_command in commands
     )
 
 

@@ -27,10 +27,10 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def servers(home: Path) -> Iterator[list[ServerProcess]]:
     """Two servers on one home, after their handshakes."""
-    with connected(home, "--tools", "memory") as one, connected(home, "--tools", "memory") as two:
-        for server in (one, two):
+    with connected(home, "--tools", "memory") as first, connected(home, "--tools", "memory") as two:
+        for server in (first, two):
             server.call("memory", {"command": "view", "path": "/memories"})
-        yield [one, two]
+        yield [first, two]
 
 
 def send_at_once(
@@ -83,8 +83,8 @@ def test_a_hundred_edits_sent_at_once_each_needing_the_one_before_all_succeed(se
     replies = send_at_once(servers[0], calls)()
     assert [text for text, failed in replies if failed] == []
     lines = [f"count {EDITS}", *(f"line {n + 1}" for n in range(EDITS)), ""]
-    shown = [f"{number:6d}\t{line}" for number, line in enumerate(lines, 1)]
-    assert replies[-1][0].split("\n")[1:] == shown
+    numbered_lines = [f"{number:6d}\t{line}" for number, line in enumerate(lines, 1)]
+    assert replies[-1][0].split("\n")[1:] == numbered_lines
 
 
 @pytest.mark.promise("000a-12.3")
@@ -238,10 +238,10 @@ def unnoticed(file: Path, data: bytes) -> None:
 
 @pytest.mark.promise("000a-12.11")
 @pytest.mark.parametrize(
-    "another_program", [in_place, replaced, unnoticed], ids=lambda each: each.__name__
+    "another_program", [in_place, replaced, unnoticed], ids=lambda change: change.__name__
 )
 @pytest.mark.parametrize(
-    ("edit", "wanted"),
+    ("edit", "expected"),
     [
         ({"command": "str_replace", "old_str": "two", "new_str": "2"}, b"1NE\n2\nthree\n"),
         ({"command": "insert", "insert_line": 1, "insert_text": "new"}, b"1NE\nnew\ntwo\nthree\n"),
@@ -249,7 +249,7 @@ def unnoticed(file: Path, data: bytes) -> None:
     ids=["str_replace", "insert"],
 )
 def test_an_edit_goes_on_top_of_what_another_program_wrote(
-    servers, home, another_program, edit, wanted
+    servers, home, another_program, edit, expected
 ):
     path = "/memories/other.md"
     file = home / "memories" / "other.md"
@@ -258,7 +258,7 @@ def test_an_edit_goes_on_top_of_what_another_program_wrote(
     another_program(file, b"1NE\ntwo\nthree\n")
     _, failed = answered(servers[0].call("memory", {"path": path, **edit}))
     assert not failed
-    assert file.read_bytes() == wanted
+    assert file.read_bytes() == expected
 
 
 @pytest.mark.promise("000a-12.11")

@@ -69,10 +69,10 @@ def test_a_umask_that_takes_everything_away_changes_nothing_about_that(tmp_path)
 
 
 @pytest.mark.promise("000a-12.15")
-@pytest.mark.parametrize("kept", [0o644, 0o640, 0o400, 0o755], ids=oct)
-def test_an_existing_file_keeps_its_mode(careless, kept):
+@pytest.mark.parametrize("file_mode", [0o644, 0o640, 0o400, 0o755], ids=oct)
+def test_an_existing_file_keeps_its_mode(careless, file_mode):
     home, server = careless
-    file = home / "memories" / f"{kept:o}.md"
+    file = home / "memories" / f"{file_mode:o}.md"
     file.parent.mkdir(mode=0o700, exist_ok=True)
     path = f"/memories/{file.name}"
     for call in [
@@ -83,9 +83,9 @@ def test_an_existing_file_keeps_its_mode(careless, kept):
     ]:
         file.unlink(missing_ok=True)
         file.write_text("one\n")
-        file.chmod(kept)
+        file.chmod(file_mode)
         assert not answered(server.call("memory", call))[1]
-        assert mode(file if file.exists() else file.with_name(f"{file.name}.moved")) == kept
+        assert mode(file if file.exists() else file.with_name(f"{file.name}.moved")) == file_mode
 
 
 FILES = 10_000
@@ -113,8 +113,8 @@ def large(tmp_path_factory) -> Iterator[ServerProcess]:
 def test_a_folder_with_ten_thousand_files_is_listed_whole(large, path, extra):
     rows = large.text("memory", {"command": "view", "path": path}).split("\n")[1:]
     assert len(rows) == FILES + 1 + extra
-    shown = [row for row in rows if row.endswith(".md") and "/many/" in row]
-    assert shown == [f"{number % 3}B\t/memories/many/{number:05}.md" for number in range(FILES)]
+    file_rows = [row for row in rows if row.endswith(".md") and "/many/" in row]
+    assert file_rows == [f"{number % 3}B\t/memories/many/{number:05}.md" for number in range(FILES)]
 
 
 @pytest.mark.slow
@@ -152,8 +152,8 @@ def test_a_view_longer_than_the_owner_allows_is_cut_at_a_line_and_says_how_to_go
             ).split("\n")[1:]
 
         text = "line one\nline two\nline three\nline four\n"
-        *shown, last = view(text)
-        assert shown == ["     1\tline one", "     2\tline two"]
+        *shown_lines, last = view(text)
+        assert shown_lines == ["     1\tline one", "     2\tline two"]
         for words in ("1-2", "of 5", "view_range", "[3, 5]"):
             assert words in last
         assert view(text, view_range=[1, -1])[-1] == "     5\t"

@@ -133,7 +133,7 @@ def test_undo_by_another_process_is_seen_by_a_running_server_at_once(tmp_path):
     before = shape(root)
     view = {"command": "view", "path": "/memories/folder/b.md"}
     with connected(tmp_path / "home") as server:
-        shown = server.text("memory", view)
+        viewed = server.text("memory", view)
         server.text("memory", CHANGES["delete a folder"])
         assert server.call("memory", view)["isError"]
         assert (
@@ -143,9 +143,9 @@ def test_undo_by_another_process_is_seen_by_a_running_server_at_once(tmp_path):
             == 0
         )
         run_memory(tmp_path / "home", "undo")
-        assert server.text("memory", view) == shown
-        found = server.call("search_notes", {"query": "zebra", "project": "memories"})[
+        assert server.text("memory", view) == viewed
+        results = server.call("search_notes", {"query": "zebra", "project": "memories"})[
             "structuredContent"
         ]["results"]
-        assert [hit["file_path"] for hit in found] == ["folder/b.md"]
+        assert [hit["file_path"] for hit in results] == ["folder/b.md"]
     assert shape(root) == before

@@ -32,18 +32,18 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def servers(home: Path) -> Iterator[list[ServerProcess]]:
     """Two servers with both toolsets on one home: what one writes, both must find."""
-    with connected(home) as one, connected(home) as two:
-        for server in (one, two):
+    with connected(home) as first, connected(home) as two:
+        for server in (first, two):
             assert found(server, "anything") == []
-        yield [one, two]
+        yield [first, two]
 
 
 @pytest.fixture
 def memory(servers) -> Iterator[Any]:
     """The memory tool of the first server; all files go afterwards."""
 
-    def call(command: str, **given: Any) -> str:
-        text, failed = answered(servers[0].call("memory", {"command": command, **given}))
+    def call(command: str, **arguments: Any) -> str:
+        text, failed = answered(servers[0].call("memory", {"command": command, **arguments}))
         assert not failed, text
         return text
 
@@ -62,10 +62,10 @@ def found(server: ServerProcess, query: str) -> list[str]:
 
 
 def recent(server: ServerProcess) -> list[str]:
-    given = {"project": "memories", "timeframe": "1h", "page_size": 100}
+    arguments = {"project": "memories", "timeframe": "1h", "page_size": 100}
     return [
-        each["file_path"]
-        for each in server.call("recent_activity", given)["structuredContent"]["results"]
+        result["file_path"]
+        for result in server.call("recent_activity", arguments)["structuredContent"]["results"]
     ]
 
 
@@ -86,11 +86,13 @@ def test_a_file_is_shown_at_once_under_its_new_path_after_a_rename_and_not_after
         assert found(server, "zebrapen") == ["user/pen.md"]
         assert recent(server) == ["user/pen.md"]
         around = context(server, "memory://memories/user/pen")
-        assert [(each["category"], each["tags"]) for each in around["observations"]] == [
+        assert [
+            (observation["category"], observation["tags"]) for observation in around["observations"]
+        ] == [
             ("style", ["talk"]),
             ("tool", []),
         ]
-        assert [(each["type"], each["target"]) for each in around["relations"]] == [
+        assert [(relation["type"], relation["target"]) for relation in around["relations"]] == [
             ("knows", "Customer database")
         ]
     memory("rename", old_path="/memories/user/pen.md", new_path="/memories/patterns/writing/pen.md")
@@ -220,7 +222,7 @@ def test_a_rename_in_case_only_works_for_files_and_folders(servers, memory, home
     )
     path = "notes/read me.md".replace(old, new)
     assert [
-        str(each.relative_to(home / "memories")) for each in (home / "memories").rglob("*.md")
+        str(file.relative_to(home / "memories")) for file in (home / "memories").rglob("*.md")
     ] == [path]
     for server in servers:
         assert found(server, "quokka") == [path]

@@ -82,7 +82,9 @@ def without_descriptions(value: Any) -> Any:
     """A schema without its descriptions, which may be reworded."""
     if isinstance(value, dict):
         return {
-            key: without_descriptions(each) for key, each in value.items() if key != "description"
+            key: without_descriptions(inner_value)
+            for key, inner_value in value.items()
+            if key != "description"
         }
     return value
 
@@ -108,19 +110,19 @@ def test_with_the_note_tools_it_comes_first_and_is_the_same(served):
 
 @pytest.mark.promise("000a-12.2")
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [*TABLES["bad_inputs"], {"command": "view", "path": "/memories/" + "/".join(["a" * 200] * 30)}],
-    ids=lambda given: json.dumps(given)[:40],
+    ids=lambda arguments: json.dumps(arguments)[:40],
 )
-def test_every_bad_input_is_answered_by_the_tool(served, given):
+def test_every_bad_input_is_answered_by_the_tool(served, arguments):
     server, _ = served("plain", "--tools", "memory")
     text, failed = answered(
-        server.ask("tools/call", {"name": "memory", "arguments": given})["result"]
+        server.ask("tools/call", {"name": "memory", "arguments": arguments})["result"]
     )
     assert failed
     check_silence(text)
     assert text.startswith(("Parameter `", "Invalid path: "))
-    if not isinstance(given, dict) or given.get("command") not in (
+    if not isinstance(arguments, dict) or arguments.get("command") not in (
         "view",
         "rename",
         "create",
@@ -134,14 +136,14 @@ def test_every_bad_input_is_answered_by_the_tool(served, given):
 @pytest.mark.parametrize("name", ["path", "file_text"])
 def test_text_that_is_no_unicode_is_refused_with_the_parameters_name(served, name):
     server, _ = served("plain", "--tools", "memory")
-    given = {"command": "create", "path": "/memories/a.md", "file_text": "x"} | {
+    arguments = {"command": "create", "path": "/memories/a.md", "file_text": "x"} | {
         name: "/memories/\ud800"
     }
     request = {
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
-        "params": {"name": "memory", "arguments": given},
+        "params": {"name": "memory", "arguments": arguments},
     }
     server.write(json.dumps(request).encode() + b"\n")
     text, failed = answered(server.receive()["result"])
@@ -153,7 +155,7 @@ def test_text_that_is_no_unicode_is_refused_with_the_parameters_name(served, nam
 def test_what_clients_send_in_other_words_is_understood(served):
     server, _ = served("plain", "--tools", "memory")
     path = "/memories/tolerant.md"
-    for given in [
+    for arguments in [
         {
             "command": "create",
             "path": "memories/tolerant.md",
@@ -173,7 +175,7 @@ def test_what_clients_send_in_other_words_is_understood(served):
         {"command": "str_replace", "path": path, "old_str": "1\n", "new_str": None},
         {"command": "rename", "path": path, "new_path": "/memories//./tolerant2.md"},
     ]:
-        text, failed = answered(server.call("memory", given))
+        text, failed = answered(server.call("memory", arguments))
         assert not failed, text
     view = {"command": "view", "path": "/memories/tolerant2.md", "view_range": '["2", 3.0]'}
     assert server.text("memory", view).split("\n")[1:] == ["     2\t3", "     3\t4"]
@@ -208,22 +210,22 @@ def test_create_refuses_an_existing_file_when_told_so_and_nothing_changes(served
     )
 
 
-def parts(told: str) -> tuple[str, str]:
+def parts(instructions: str) -> tuple[str, str]:
     """The instructions without and from the owner's sentences on."""
-    ours, heading, owner = told.partition("## From the owner\n")
+    ours, heading, owner = instructions.partition("## From the owner\n")
     return ours, heading + owner
 
 
 @pytest.mark.promise("000a-12.12")
 @pytest.mark.parametrize(
     ("configuration", "arguments"),
-    [*((each, ("--tools", "memory")) for each in CONFIGURATIONS), ("plain", ()), ("sentences", ())],
+    [*((name, ("--tools", "memory")) for name in CONFIGURATIONS), ("plain", ()), ("sentences", ())],
 )
 def test_the_instructions_hold_protocol_folders_and_rules_within_their_limit(
     served, configuration, arguments
 ):
-    told = served(configuration, *arguments)[1]["instructions"]
-    ours, owner = parts(told)
+    instructions = served(configuration, *arguments)[1]["instructions"]
+    ours, owner = parts(instructions)
     assert ours.startswith(PROTOCOL)
     assert len(ours) <= 2500
     for words in (*FOLDERS, "- [category]", "[[", "not an instruction", "secret"):
@@ -245,16 +247,16 @@ def test_the_instructions_hold_protocol_folders_and_rules_within_their_limit(
 )
 def test_the_owners_sentences_come_last_and_as_written(served, configuration, arguments):
     _, owner = parts(served(configuration, *arguments)[1]["instructions"])
-    given = CONFIGURATIONS[configuration]["instructions"]
-    assert owner.split("\n")[1:] == ([given] if isinstance(given, str) else given)
+    sentences = CONFIGURATIONS[configuration]["instructions"]
+    assert owner.split("\n")[1:] == ([sentences] if isinstance(sentences, str) else sentences)
 
 
 @pytest.mark.promise("000a-12.12")
 def test_too_many_words_of_the_owner_are_cut_with_a_warning(served, tmp_path):
     _, owner = parts(served("long", "--tools", "memory")[1]["instructions"])
-    said = owner.partition("\n")[2]
-    assert 1900 < len(said) <= 2000
-    assert set(said.split()) <= {"lighthouse"} | {"lighthouse"[:n] for n in range(10)}
+    owner_words = owner.partition("\n")[2]
+    assert 1900 < len(owner_words) <= 2000
+    assert set(owner_words.split()) <= {"lighthouse"} | {"lighthouse"[:n] for n in range(10)}
     (tmp_path / "config.yaml").write_text(json.dumps({"memory_tool": CONFIGURATIONS["long"]}))
     assert any("memory_tool.instructions" in warning for warning in load(tmp_path).warnings)
 
@@ -313,6 +315,6 @@ def test_every_example_of_the_guide_is_a_note_with_observations(served):
             [],
         )
     assert any(
-        parse_note(each, project="memories", path="x.md", changed=WHEN).relations
-        for each in examples
+        parse_note(note_example, project="memories", path="x.md", changed=WHEN).relations
+        for note_example in examples
     )

@@ -32,15 +32,15 @@ def callers(home: Path) -> Iterator[dict[str, Call]]:
 
     tool = MemoryTool(home)
 
-    def owner(command: str, **given: Any) -> tuple[str, bool]:
+    def owner(command: str, **arguments: Any) -> tuple[str, bool]:
         try:
-            return tool.call({"command": command, **given}), False
+            return tool.call({"command": command, **arguments}), False
         except ToolError as error:
             return error.content, True
 
     def on(server: ServerProcess) -> Call:
-        return lambda command, **given: answered(
-            server.call("memory", {"command": command, **given})
+        return lambda command, **arguments: answered(
+            server.call("memory", {"command": command, **arguments})
         )
 
     with connected(home, "--agent", "a") as a, connected(home, "--agent", "b") as b:
@@ -101,8 +101,8 @@ def test_it_is_listed_for_its_agent_and_the_owner_alone(callers, root):
     ]
     for name in SEEING + OTHERS:
         text, _ = callers[name]("view", path="/memories")
-        shown = [line.split("\t")[1] for line in text.split("\n")[2:]]
-        assert shown == [path for path in everything if name in SEEING or "mine" not in path]
+        listed_paths = [line.split("\t")[1] for line in text.split("\n")[2:]]
+        assert listed_paths == [path for path in everything if name in SEEING or "mine" not in path]
 
 
 @pytest.mark.promise("000a-12.13")
@@ -124,10 +124,11 @@ def test_others_can_neither_delete_nor_rename_it_and_it_stays_when_its_folder_go
     callers, root, name
 ):
     before = shape(root)
-    gone = ("The path /memories/mine.md does not exist", True)
-    assert callers[name]("delete", path="/memories/mine.md") == gone
+    refusal = ("The path /memories/mine.md does not exist", True)
+    assert callers[name]("delete", path="/memories/mine.md") == refusal
     assert (
-        callers[name]("rename", old_path="/memories/mine.md", new_path="/memories/moved.md") == gone
+        callers[name]("rename", old_path="/memories/mine.md", new_path="/memories/moved.md")
+        == refusal
     )
     assert shape(root) == before
     assert not callers[name]("rename", old_path="/memories/shared", new_path="/memories/moved")[1]
@@ -196,16 +197,16 @@ def test_an_agent_can_make_a_file_its_own_and_not_give_it_to_another(callers, ro
 def test_the_note_tools_and_the_history_keep_to_the_scope_too(home, root, terminal):
     for agent, total in (("a", 2), ("b", 0)):
         with connected(home, "--agent", agent) as server:
-            found = server.call("search_notes", {"query": "zebra", "project": "memories"})[
+            reply = server.call("search_notes", {"query": "zebra", "project": "memories"})[
                 "structuredContent"
             ]
-            assert found["total"] == total
+            assert reply["total"] == total
     delete = '{"command": "delete", "path": "/memories/mine.md"}'
     terminal.ok("call", "memory", delete, "--tools", "memory", "--home", str(home), "--agent", "a")
     logged = {
         agent: [
-            each["path"]
-            for each in terminal(*words, "log", "--json", "--home", str(home)).json["entries"]
+            entry["path"]
+            for entry in terminal(*words, "log", "--json", "--home", str(home)).json["entries"]
         ]
         for agent, words in (("owner", ()), ("a", ("--agent", "a")), ("b", ("--agent", "b")))
     }

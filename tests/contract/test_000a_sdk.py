@@ -46,7 +46,7 @@ def api(monkeypatch) -> Iterator[MessagesApi]:
 
 def request(client: Any, tool: Any) -> dict[str, Any]:
     """The arguments of a tool_runner that sends the whole conversation each turn."""
-    given = {
+    options = {
         "max_tokens": 100,
         "model": "claude-test",
         "messages": [{"role": "user", "content": "Remember."}],
@@ -55,7 +55,7 @@ def request(client: Any, tool: Any) -> dict[str, Any]:
         "max_iterations": 20,
     }
     threads = "thread" in inspect.signature(client.beta.messages.tool_runner).parameters
-    return given | ({"thread": False} if threads else {})
+    return options | ({"thread": False} if threads else {})
 
 
 def check_conversation(api: MessagesApi, last: Any, home: Path) -> None:
@@ -82,10 +82,10 @@ async def run_async(url: str, tool: Any) -> Any:
 
 
 @pytest.mark.promise("000a-12.14")
-@pytest.mark.parametrize("made", [MemoryTool, AsyncMemoryTool])
-def test_the_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_path, made):
-    tool = made(tmp_path / "home")
-    if made is AsyncMemoryTool:
+@pytest.mark.parametrize("tool_class", [MemoryTool, AsyncMemoryTool])
+def test_the_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_path, tool_class):
+    tool = tool_class(tmp_path / "home")
+    if tool_class is AsyncMemoryTool:
         last = asyncio.run(asyncio.wait_for(run_async(api.url, tool), SECONDS))
     else:
         with Anthropic(base_url=api.url, api_key="none", max_retries=0, timeout=SECONDS) as client:
@@ -96,12 +96,12 @@ def test_the_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_
 
 @pytest.mark.promise("000a-12.14")
 @pytest.mark.parametrize(
-    ("made", "base"),
+    ("tool_class", "base"),
     [(MemoryTool, BetaAbstractMemoryTool), (AsyncMemoryTool, BetaAsyncAbstractMemoryTool)],
 )
-def test_the_adapters_are_the_sdks_classes_and_keep_the_wire_entry(tmp_path, made, base):
-    plain = made(tmp_path / "home")
-    cached = made(tmp_path / "home", cache_control={"type": "ephemeral"})
+def test_the_adapters_are_the_sdks_classes_and_keep_the_wire_entry(tmp_path, tool_class, base):
+    plain = tool_class(tmp_path / "home")
+    cached = tool_class(tmp_path / "home", cache_control={"type": "ephemeral"})
     assert isinstance(plain, base)
     assert plain.name == "memory"
     assert plain.to_dict() == ENTRY
@@ -163,13 +163,13 @@ def test_nothing_but_the_sdks_error_leaves_the_six_methods(tmp_path):
 
 
 @pytest.mark.promise("000a-12.14")
-@pytest.mark.parametrize("made", [MemoryTool, AsyncMemoryTool])
-def test_a_folder_of_its_own_for_each_user_is_all_of_memories_to_them(tmp_path, made):
+@pytest.mark.parametrize("tool_class", [MemoryTool, AsyncMemoryTool])
+def test_a_folder_of_its_own_for_each_user_is_all_of_memories_to_them(tmp_path, tool_class):
     home = tmp_path / "home"
-    tools = {user: made(home, folder=f"users/{user}") for user in ("ann", "bob")}
+    tools = {user: tool_class(home, folder=f"users/{user}") for user in ("ann", "bob")}
 
-    def call(user: str, command: str, **given: Any) -> str:
-        reply = tools[user].call({"command": command, **given})
+    def call(user: str, command: str, **arguments: Any) -> str:
+        reply = tools[user].call({"command": command, **arguments})
         if inspect.isawaitable(reply):
             return asyncio.run(reply)
         return reply
@@ -209,7 +209,7 @@ def test_arguments_it_cannot_use_are_refused_when_it_is_made(tmp_path):
 
 @pytest.mark.promise("000a-12.7")
 @pytest.mark.parametrize(
-    ("configured", "given", "refused"),
+    ("configured", "allowed", "refused"),
     [
         ("overwrite", None, False),
         ("overwrite", "error", True),
@@ -218,12 +218,12 @@ def test_arguments_it_cannot_use_are_refused_when_it_is_made(tmp_path):
     ],
 )
 def test_create_existing_of_the_adapter_goes_before_the_configuration(
-    tmp_path, configured, given, refused
+    tmp_path, configured, allowed, refused
 ):
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text(f"memory_tool:\n  create_existing: {configured}\n")
-    tool = MemoryTool(home, create_existing=given)
+    tool = MemoryTool(home, create_existing=allowed)
     tool.call({"command": "create", "path": "/memories/a.md", "file_text": "1"})
     again = {"command": "create", "path": "/memories/a.md", "file_text": "2"}
     if refused:

@@ -54,7 +54,7 @@ CALLS = TABLES["calls"]
 FORMS = [(*call, "text") for call in CALLS] + [(*call, "json") for call in CALLS[::3]]
 
 
-@pytest.mark.parametrize(("tool", "arguments", "form"), FORMS, ids=lambda each: str(each)[:50])
+@pytest.mark.parametrize(("tool", "arguments", "form"), FORMS, ids=lambda value: str(value)[:50])
 def test_a_reply_is_bounded_in_text_and_in_data(
     crowd: Tools, tool: str, arguments: dict[str, Any], form: str
 ) -> None:

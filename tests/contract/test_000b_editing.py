@@ -39,7 +39,7 @@ def formed(text: str, form: str, whole: bool = True) -> bytes:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    ("operation", "arguments", "old", "new"), EDITS, ids=lambda each: str(each)[:30]
+    ("operation", "arguments", "old", "new"), EDITS, ids=lambda value: str(value)[:30]
 )
 def test_an_edit_changes_only_its_place(shared, form, operation, arguments, old, new):
     file = shared.put("Doc.md", formed(TEXT, form))
@@ -87,7 +87,7 @@ REFUSED = TABLES["refused"]
 
 
 @pytest.mark.parametrize(
-    ("operation", "arguments", "code"), REFUSED, ids=lambda each: str(each)[:30]
+    ("operation", "arguments", "code"), REFUSED, ids=lambda value: str(value)[:30]
 )
 def test_a_refused_edit_changes_nothing(
     shared: Tools, operation: str, arguments: dict, code: str
@@ -196,15 +196,15 @@ def test_bytes_outside_an_edit_stay_whatever_the_note(
         assert b"\r" not in after
 
 
-def shared_ends(one: bytes, other: bytes) -> tuple[int, int]:
+def shared_ends(first: bytes, second: bytes) -> tuple[int, int]:
     """How many bytes two texts share at their beginning, and at their end."""
     head = next(
-        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
+        (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        min(len(first), len(second)),
     )
     tail = next(
-        (n for n, (a, b) in enumerate(zip(one[::-1], other[::-1], strict=False)) if a != b),
-        min(len(one), len(other)),
+        (n for n, (a, b) in enumerate(zip(first[::-1], second[::-1], strict=False)) if a != b),
+        min(len(first), len(second)),
     )
     return head, tail
 

@@ -29,20 +29,20 @@ REFUSALS = TABLES["refusals"]
 
 def follow(tools: Tools, case: dict[str, Any]) -> None:
     """Do what the text of a refusal says."""
-    what, *words = case["then"]
+    kind, *words = case["then"]
     changed: dict[str, Any] = {}
-    if what == "call":
+    if kind == "call":
         tools(words[0], **words[1])
         return
-    if what == "again":
+    if kind == "again":
         changed = words[0]
-    elif what == "unlocked":
+    elif kind == "unlocked":
         file = tools.root() / "Locked.md"
         file.write_text(file.read_text().replace("locked: true\n", ""))
-    elif what == "reread":
+    elif kind == "reread":
         changed = {"expected_checksum": tools("read_note", identifier="notes/doc")["checksum"]}
     else:
-        assert what == "converted"
+        assert kind == "converted"
         file = tools.root() / "latin.md"
         file.write_bytes(file.read_bytes().decode("latin-1").encode())
     tools(case["tool"], **case["arguments"] | changed)
@@ -94,11 +94,11 @@ def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(
         "WORK": tmp_path / "around/work",
         "BASE": tmp_path / "around",
     }
-    given = re.sub(r"^[A-Z]+", lambda match: str(places[match[0]]), folder)
+    folder_given = re.sub(r"^[A-Z]+", lambda match: str(places[match[0]]), folder)
     text = desk.refused(
-        "create_memory_project", "project_refused", project_name="new", project_path=given
+        "create_memory_project", "project_refused", project_name="new", project_path=folder_given
     )
-    assert text.startswith(f"Cannot use {given} as a project: ")
+    assert text.startswith(f"Cannot use {folder_given} as a project: ")
     assert reason in text
     assert {project.name for project in desk.memory.projects} == {
         *desk.memory.settings.projects,
@@ -109,8 +109,8 @@ def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(
         "banks",
         "kv",
     }
-    made = desk("create_memory_project", project_name="new", project_path=str(user / "free"))
-    assert (made["action"], made["path"]) == ("created", str(user / "free"))
+    created = desk("create_memory_project", project_name="new", project_path=str(user / "free"))
+    assert (created["action"], created["path"]) == ("created", str(user / "free"))
 
 
 def test_names_of_projects_are_checked(desk: Tools, tmp_path: Path) -> None:
@@ -127,10 +127,10 @@ def test_names_of_projects_are_checked(desk: Tools, tmp_path: Path) -> None:
         desk.refused("create_memory_project", "exists", project_name=name, project_path=place)
     assert not (tmp_path / "new").exists()
     place = str(place_for(desk.memory, "My 笔记 v1.2_x-y", tmp_path / "new"))
-    made = desk("create_memory_project", project_name="My 笔记 v1.2_x-y", project_path=place)
+    created = desk("create_memory_project", project_name="My 笔记 v1.2_x-y", project_path=place)
     for _ in range(2):
         same = desk("create_memory_project", project_name="my 笔记 v1.2_x-y", project_path=place)
-        assert same == {**made, "action": "unchanged"}
+        assert same == {**created, "action": "unchanged"}
 
 
 def test_built_in_projects_stay_and_files_of_removed_ones_too(desk: Tools, tmp_path: Path) -> None:

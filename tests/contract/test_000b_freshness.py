@@ -83,11 +83,11 @@ def test_a_file_moved_keeps_its_links_under_the_new_path(vault: Vault) -> None:
     assert vault.shown() == {"a.md", "Later.md", "deep/er/c.md"}
     assert vault.found("banana") == {"Later.md"}
     (result,) = vault.tools("build_context", url="a.md", project="vault")["results"]
-    assert [each["permalink"] for each in result["relations"]] == ["vault/later"]
+    assert [relation["permalink"] for relation in result["relations"]] == ["vault/later"]
     os.rename(vault.root / "Later.md", vault.root / "Later.txt")
     assert vault.found("banana") == set()
     (result,) = vault.tools("build_context", url="a.md", project="vault")["results"]
-    assert [each["state"] for each in result["relations"]] == ["unwritten"]
+    assert [relation["state"] for relation in result["relations"]] == ["unwritten"]
 
 
 def test_files_that_change_places(vault: Vault) -> None:
@@ -217,13 +217,13 @@ def test_a_folder_the_disk_refuses_to_list_deletes_nothing(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", refusing(vault.root / "deep"))
-        with open_session(vault.tools.memory.home, projects={"vault": vault.root}) as other:
-            assert {info.path for info in other.list("project:vault")[0]} == {
+        with open_session(vault.tools.memory.home, projects={"vault": vault.root}) as other_memory:
+            assert {info.path for info in other_memory.list("project:vault")[0]} == {
                 "a.md",
                 "deep/b.md",
                 "deep/er/c.md",
             }
-            assert other.warnings
+            assert other_memory.warnings
     assert vault.found("cherry") == {"deep/er/c.md"}
 
 
@@ -247,14 +247,14 @@ def test_a_project_folder_that_goes_and_comes_back(vault: Vault) -> None:
     away = vault.root.with_name("away")
     os.rename(vault.root, away)
     reply = vault.tools.call("search_notes", query="cherry")
-    assert [each["file_path"] for each in reply.data["results"]] == ["deep/er/c.md"]
-    assert any("vault" in each for each in reply.data["warnings"])
+    assert [result["file_path"] for result in reply.data["results"]] == ["deep/er/c.md"]
+    assert any("vault" in warning for warning in reply.data["warnings"])
     assert "vault" in reply.text.rpartition("Warning: ")[2]
     assert vault.tools.call("read_note", identifier="nowhere at all").data["warnings"]
     put(away / "deep/er/c.md", "watermelon\n")
     os.rename(away, vault.root)
     reply = vault.tools.call("search_notes", query="watermelon")
-    assert [each["file_path"] for each in reply.data["results"]] == ["deep/er/c.md"]
+    assert [result["file_path"] for result in reply.data["results"]] == ["deep/er/c.md"]
     assert "warnings" not in reply.data
 
 
@@ -279,14 +279,14 @@ def test_a_real_other_process_in_step_with_our_calls(vault: Vault) -> None:
     program = [sys.executable, "-c", OTHER_PROGRAM, str(vault.root)]
     with subprocess.Popen(
         program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdin
-        assert other.stdout
+    ) as other_process:
+        assert other_process.stdin
+        assert other_process.stdout
 
         def tell(*words: str) -> None:
-            other.stdin.write("\t".join(words) + "\n")
-            other.stdin.flush()
-            assert other.stdout.readline() == "done\n"
+            other_process.stdin.write("\t".join(words) + "\n")
+            other_process.stdin.flush()
+            assert other_process.stdout.readline() == "done\n"
 
         for number in range(25):
             tell("write", f"w{number % 5}/n.md", f"turn{number}x")
@@ -295,7 +295,7 @@ def test_a_real_other_process_in_step_with_our_calls(vault: Vault) -> None:
             assert vault.found(f"turn{number}x") == {f"v{number}/n.md"}
             tell("delete", f"v{number}/n.md")
             assert vault.found(f"turn{number}x") == set()
-        other.stdin.close()
+        other_process.stdin.close()
 
 
 PATHS = st.builds(
@@ -377,13 +377,13 @@ class Vandal(RuleBasedStateMachine):
             self.unseen = False
             return
         infos, _ = self.memory.list(limit=0)
-        shown = {info.path: self.memory.text_of(info) for info in infos}
-        there = {
+        indexed = {info.path: self.memory.text_of(info) for info in infos}
+        on_disk = {
             str(path.relative_to(self.root)): path.read_text()
             for path in self.root.rglob("*.md")
             if not any(part.startswith(".") for part in path.relative_to(self.root).parts)
         }
-        assert shown == there
+        assert indexed == on_disk
 
 
 class VandalWithoutWatch(Vandal):

@@ -29,7 +29,7 @@ SOURCE = "from/Source.md"
 def relations(tools: Tools, source: str = SOURCE, project: str = "notes") -> list[dict[str, Any]]:
     """The relations a note has of its own, as build_context shows them."""
     (result,) = tools("build_context", url=source, project=project)["results"]
-    return [each for each in result["relations"] if each["direction"] == "out"]
+    return [relation for relation in result["relations"] if relation["direction"] == "out"]
 
 
 def leads(tools: Tools, target: str, source: str = SOURCE, project: str = "notes") -> str | None:
@@ -50,7 +50,9 @@ def state(tools: Tools, source: str = SOURCE) -> str:
 STEPS = TABLES["steps"]
 
 
-@pytest.mark.parametrize(("step", "target", "path", "text"), STEPS, ids=lambda each: str(each)[:24])
+@pytest.mark.parametrize(
+    ("step", "target", "path", "text"), STEPS, ids=lambda value: str(value)[:24]
+)
 def test_each_step_finds_its_note(
     emptied: Tools, step: int, target: str, path: str, text: str
 ) -> None:
@@ -93,23 +95,23 @@ def test_a_forward_reference_resolves_and_unresolves_without_its_source(tools: T
     )
     assert "[[Later Note]] (soon) (not written yet)" in tools.text("build_context", url=SOURCE)
     for _ in range(2):
-        made = tools("write_note", title="Later Note", content="here\n")
+        written = tools("write_note", title="Later Note", content="here\n")
         assert relations(tools) == [
-            {**waiting, "permalink": made["permalink"], "state": "resolved"}
+            {**waiting, "permalink": written["permalink"], "state": "resolved"}
         ]
-        (there,) = tools("build_context", url="Later Note")["results"]
-        assert [(each["direction"], each["target"]) for each in there["relations"]] == [
-            ("in", "Source")
-        ]
+        (note_found,) = tools("build_context", url="Later Note")["results"]
+        assert [
+            (relation["direction"], relation["target"]) for relation in note_found["relations"]
+        ] == [("in", "Source")]
         tools("move_note", identifier="Later Note", destination_path="elsewhere/deep/Later Note.md")
         assert state(tools) == "resolved"
         for old, new in (
             ("title: Later Note", "title: Renamed"),
-            (f"permalink: {made['permalink']}", "permalink: renamed"),
+            (f"permalink: {written['permalink']}", "permalink: renamed"),
         ):
             tools(
                 "edit_note",
-                identifier=made["permalink"],
+                identifier=written["permalink"],
                 operation="find_replace",
                 find_text=old,
                 content=new,
@@ -195,14 +197,14 @@ def test_a_link_in_a_note_the_caller_may_not_see_is_no_backlink(tools: Tools) ->
 
 
 def test_ids_in_the_links_of_memories_are_relations(tools: Tools) -> None:
-    one = tools(
+    first = tools(
         "write_note", title="one", content="the first", directory="inbox", project="categories"
     )
     two = tools(
         "write_note", title="two", content="the second", directory="inbox", project="categories"
     )
-    tools.memory.link(("categories", one["file_path"]), ("categories", two["file_path"]))
-    (relation,) = relations(tools, one["permalink"], "categories")
+    tools.memory.link(("categories", first["file_path"]), ("categories", two["file_path"]))
+    (relation,) = relations(tools, first["permalink"], "categories")
     assert (relation["type"], relation["permalink"], relation["state"]) == (
         "links_to",
         two["permalink"],
@@ -275,7 +277,7 @@ NOTES = st.lists(
     ),
     min_size=1,
     max_size=7,
-    unique_by=lambda each: (each.project, each.path.lower()),
+    unique_by=lambda note: (note.project, note.path.lower()),
 )
 TARGETS = st.one_of(
     st.sampled_from(NAMES),
@@ -311,27 +313,31 @@ def expected(notes: list[Given], permalinks: dict[Given, str], target: str) -> l
     home, _, name = target.rpartition("::")
     project = home.lower() or "notes"
     inside = [note for note in notes if note.project == project]
-    others = [note for note in notes if note.project != project and not home]
-    here = "b" if project == "notes" and not home else None
+    notes_elsewhere = [note for note in notes if note.project != project and not home]
+    folder_of_source = "b" if project == "notes" and not home else None
 
-    def matching(among: list[Given], level: int, wanted: str, names: Any) -> list[Given]:
-        form = forms(wanted)[level]
-        return [one for one in among if form in [forms(each)[level] for each in names(one)]]
+    def matching(among: list[Given], level: int, wanted_name: str, names: Any) -> list[Given]:
+        form = forms(wanted_name)[level]
+        return [
+            note
+            for note in among
+            if form in [forms(name_of_note)[level] for name_of_note in names(note)]
+        ]
 
-    def paths(one: Given) -> list[str]:
-        return [one.path, one.path[:-3]]
+    def paths(note: Given) -> list[str]:
+        return [note.path, note.path[:-3]]
 
-    def ends(one: Given) -> list[str]:
-        parts = one.path.split("/")
+    def ends(note: Given) -> list[str]:
+        parts = note.path.split("/")
         whole = ["/".join(parts[at:]) for at in range(len(parts))]
-        return whole + [each[:-3] for each in whole]
+        return whole + [path_end[:-3] for path_end in whole]
 
-    def addresses(one: Given) -> list[str]:
-        permalink = permalinks[one]
+    def addresses(note: Given) -> list[str]:
+        permalink = permalinks[note]
         return [
             permalink,
-            f"{one.project}/{permalink}",
-            permalink.removeprefix(f"{one.project}/"),
+            f"{note.project}/{permalink}",
+            permalink.removeprefix(f"{note.project}/"),
         ]
 
     if name.startswith(("./", "../")):
@@ -340,35 +346,37 @@ def expected(notes: list[Given], permalinks: dict[Given, str], target: str) -> l
         return next((step for step in steps if step), [])
 
     def beside(level: int) -> list[Given]:
-        if here is None:
+        if folder_of_source is None:
             return []
-        near = [one for one in inside if posixpath.dirname(one.path) == here]
-        by_title = matching(near, level, name, lambda one: one.titles) if "/" not in name else []
-        inner = [one for one in inside if one.path.startswith("b/")]
-        by_path = matching(inner, level, name, lambda one: [each[2:] for each in paths(one)])
+        near = [note for note in inside if posixpath.dirname(note.path) == folder_of_source]
+        by_title = matching(near, level, name, lambda note: note.titles) if "/" not in name else []
+        inner = [note for note in inside if note.path.startswith("b/")]
+        by_path = matching(
+            inner, level, name, lambda note: [path_of_note[2:] for path_of_note in paths(note)]
+        )
         return by_path or by_title
 
     for level in range(3):
         if level == 2:
             # Home comes first, but not by a name without its signs
-            found = matching(others, 0, name, addresses) or matching(
-                others, 0, name, lambda one: one.titles
+            matches = matching(notes_elsewhere, 0, name, addresses) or matching(
+                notes_elsewhere, 0, name, lambda note: note.titles
             )
-            if found:
-                return found
-        by_id = [one for one in inside if level == 0 and one.id == name]
+            if matches:
+                return matches
+        by_id = [note for note in inside if level == 0 and note.id == name]
         for step in (
             by_id,
             beside(level),
             matching(inside, level, name, paths),
             matching(inside, level, name, ends),
-            matching(inside, level, name, lambda one: one.titles),
+            matching(inside, level, name, lambda note: note.titles),
         ):
             if step:
                 return step
-        found = matching(inside, level, name, addresses)
-        if found:
-            return next((near for near in map(beside, range(2)) if near), found)
+        matches = matching(inside, level, name, addresses)
+        if matches:
+            return next((near for near in map(beside, range(2)) if near), matches)
     return []
 
 
@@ -380,23 +388,23 @@ def test_every_link_leads_where_the_steps_say(shared, notes, targets):
         shared.put(note.path, note.text, note.project)
     shared.put(PLACE, "".join(f"- [[{target}]]\n" for target in targets))
     source = Given("notes", PLACE, None, None, None, None)
-    if all(each.path != PLACE for each in notes):
-        every = [*notes, source]
+    if all(given_note.path != PLACE for given_note in notes):
+        possible_notes = [*notes, source]
     else:
-        every = notes
+        possible_notes = notes
     infos, _ = shared.memory.list(limit=0)
-    known = {(info.project, info.path): info.permalink for info in infos}
-    permalinks = {each: known[each.project, each.path] for each in every}
+    permalink_by_place = {(info.project, info.path): info.permalink for info in infos}
+    permalinks = {note: permalink_by_place[note.project, note.path] for note in possible_notes}
     (result,) = shared("build_context", url=PLACE, project="notes")["results"]
-    out = [each for each in result["relations"] if each["direction"] == "out"]
+    out = [relation for relation in result["relations"] if relation["direction"] == "out"]
     for target in targets:
-        wanted = expected(every, permalinks, target)
-        answer = ("ambiguous" if wanted else "unwritten", None)
-        if len(wanted) == 1:
-            answer = ("resolved", permalinks[wanted[0]])
-        found = [
-            (each["state"], each["permalink"])
-            for each in out
-            if each["target"] == target.rpartition("::")[2]
+        expected_notes = expected(possible_notes, permalinks, target)
+        answer = ("ambiguous" if expected_notes else "unwritten", None)
+        if len(expected_notes) == 1:
+            answer = ("resolved", permalinks[expected_notes[0]])
+        answers = [
+            (outgoing["state"], outgoing["permalink"])
+            for outgoing in out
+            if outgoing["target"] == target.rpartition("::")[2]
         ]
-        assert answer in found, (target, wanted)
+        assert answer in answers, (target, expected_notes)

@@ -52,19 +52,21 @@ def described(value: Any) -> Any:
     """A listing without the wording of its descriptions."""
     if isinstance(value, dict):
         return {
-            key: described(each)
-            for key, each in value.items()
-            if key != "description" or isinstance(each, dict)
+            key: described(inner_value)
+            for key, inner_value in value.items()
+            if key != "description" or isinstance(inner_value, dict)
         }
     if isinstance(value, list):
-        return [described(each) for each in value]
+        return [described(inner_value) for inner_value in value]
     return value
 
 
 @pytest.mark.promise("000b-12.1")
 def test_the_list_is_that_of_the_contract_and_short(server: Server) -> None:
     tools = server.ask("tools/list")["result"]["tools"]
-    assert [each["name"] for each in tools] == [each["name"] for each in LISTED["tools"]]
+    assert [listed_tool["name"] for listed_tool in tools] == [
+        listed_tool["name"] for listed_tool in LISTED["tools"]
+    ]
     for tool, expected in zip(tools, LISTED["tools"], strict=True):
         assert described(tool) == described(expected)
         assert tool["description"]
@@ -81,7 +83,7 @@ def prompt(server: Server, name: str, **arguments: str) -> str:
 
 @pytest.mark.promise("000b-12.17")
 def test_the_prompts_are_listed_with_their_arguments(server: Server) -> None:
-    listed = {each["name"]: each for each in server.ask("prompts/list")["result"]["prompts"]}
+    listed = {prompt["name"]: prompt for prompt in server.ask("prompts/list")["result"]["prompts"]}
     assert set(listed) == {"memory_guide", "continue_conversation", "search_knowledge_base"}
     arguments = {
         name: [
@@ -175,12 +177,12 @@ def test_the_template_is_listed_and_adds_no_resources(server: Server) -> None:
 
 @pytest.mark.promise("000b-12.17")
 def test_projects_and_paths_are_completed_by_their_beginnings(server: Server) -> None:
-    def complete(name: str, value: str, **others: str) -> dict[str, Any]:
+    def complete(name: str, value: str, **other_arguments: str) -> dict[str, Any]:
         reference = {"type": "ref/resource", "uri": "memory://{project}/{+path}"}
         params = {
             "ref": reference,
             "argument": {"name": name, "value": value},
-            "context": {"arguments": others},
+            "context": {"arguments": other_arguments},
         }
         return server.ask("completion/complete", params)["result"]["completion"]
 
@@ -193,10 +195,10 @@ def test_projects_and_paths_are_completed_by_their_beginnings(server: Server) ->
 
 @pytest.mark.promise("000b-12.17")
 def test_the_instructions_are_short(server: Server) -> None:
-    told = server.hello["instructions"]
-    assert "[category]" in told
-    assert "[[" in told
-    assert len(told) <= 4_000
+    instructions = server.hello["instructions"]
+    assert "[category]" in instructions
+    assert "[[" in instructions
+    assert len(instructions) <= 4_000
 
 
 @pytest.mark.folder_home(VAULT)
@@ -220,7 +222,7 @@ def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path:
     }
     put(folder / "config.json", json.dumps(config))
     put(folder / "memory.db", b"SQLite format 3\0")
-    before = [seen(each) for each in (main, work, folder)]
+    before = [seen(vault_folder) for vault_folder in (main, work, folder)]
     with Server(
         "--home",
         str(tmp_path / "home"),
@@ -228,13 +230,13 @@ def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path:
         "basic-memory",
         BASIC_MEMORY_CONFIG_DIR=str(folder),
     ) as server:
-        names = [each["name"] for each in server.ask("tools/list")["result"]["tools"]]
-        ours = [each["name"] for each in LISTED["tools"] if each["name"] != "memory"]
+        names = [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
+        ours = [tool["name"] for tool in LISTED["tools"] if tool["name"] != "memory"]
         assert names[: len(ours)] == ours
         as_json = {"output_format": "json"}
         rows = {
-            each["name"]: each
-            for each in server.data("list_memory_projects", **as_json)["projects"]
+            project["name"]: project
+            for project in server.data("list_memory_projects", **as_json)["projects"]
         }
         assert {name: row["path"] for name, row in rows.items()} == {
             "main": str(main),
@@ -257,9 +259,11 @@ def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path:
         )
         server.data("build_context", url="memory://main/*", depth=3)
         server.data("recent_activity", timeframe="30 days")
-        assert [seen(each) for each in (main, work, folder)] == before
-        made = server.data("write_note", title="New", content="by us\n", folder="ideas", **as_json)
-        assert (work / made["file_path"]).read_text().endswith("by us\n")
+        assert [seen(vault_folder) for vault_folder in (main, work, folder)] == before
+        written = server.data(
+            "write_note", title="New", content="by us\n", folder="ideas", **as_json
+        )
+        assert (work / written["file_path"]).read_text().endswith("by us\n")
         server.data("delete_note", identifier="work/ideas/new")
         refused = server.call("delete_project", project_name="main")
         assert refused["isError"]
@@ -269,5 +273,5 @@ def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path:
     assert (tmp_path / "home/config.yaml").exists() is False
     with Server("--home", str(tmp_path / "home")) as server:
         assert not {"main", "work"} & {
-            each["name"] for each in server.data("list_memory_projects")["projects"]
+            project["name"] for project in server.data("list_memory_projects")["projects"]
         }

@@ -19,9 +19,9 @@ def relations(tools: Tools, source: str) -> list[tuple[str, str, str | None]]:
     """The relations of a note: type, target and where each leads."""
     (result,) = tools("build_context", url=source, project="notes")["results"]
     return [
-        (each["type"], each["target"], each["permalink"])
-        for each in result["relations"]
-        if each["direction"] == OUT
+        (relation["type"], relation["target"], relation["permalink"])
+        for relation in result["relations"]
+        if relation["direction"] == OUT
     ]
 
 
@@ -64,7 +64,7 @@ def test_each_way_to_write_a_link_is_a_relation(emptied: Tools, text: str) -> No
     emptied.put("from/Source.md", f"{text}\n")
     assert relations(emptied, "from/Source") == [(*LINKS[text], "notes/from/target")]
     (back,) = emptied("build_context", url="from/Target")["results"]
-    assert [each["target"] for each in back["relations"]] == ["Source"]
+    assert [relation["target"] for relation in back["relations"]] == ["Source"]
 
 
 @pytest.mark.promise("amendments-4.1")
@@ -150,9 +150,9 @@ def test_a_move_updates_each_form_of_link_in_its_form(emptied: Tools, text: str,
     reply = tools(
         "move_note", identifier="Topics/Espresso.md", destination_path="Drinks/Strong Coffee"
     )
-    wanted = MOVES[text][0]
-    assert tools.file("from/Source.md").read_bytes() == f"before{end}{wanted}{end}after".encode()
-    assert reply.get("updated_links", []) == ([] if wanted == text else ["from/Source.md"])
+    expected = MOVES[text][0]
+    assert tools.file("from/Source.md").read_bytes() == f"before{end}{expected}{end}after".encode()
+    assert reply.get("updated_links", []) == ([] if expected == text else ["from/Source.md"])
     assert reply["broken_links"] == []
     tools.memory.undo()
     assert tools.snapshot() == before
@@ -164,8 +164,8 @@ def test_a_move_updates_links_in_headers(tools: Tools) -> None:
     head = "---\nup: \"[[Topics/Espresso]]\"\nalso:\n  - '[[Topics/Espresso|x]]'\n---\n"
     tools.put("Source.md", f"{head}text\n")
     tools("move_note", identifier="Topics/Espresso.md", destination_path="Drinks/Bob's")
-    wanted = "---\nup: \"[[Drinks/Bob's]]\"\nalso:\n  - '[[Drinks/Bob''s|x]]'\n---\ntext\n"
-    assert tools.file("Source.md").read_text() == wanted
+    expected = "---\nup: \"[[Drinks/Bob's]]\"\nalso:\n  - '[[Drinks/Bob''s|x]]'\n---\ntext\n"
+    assert tools.file("Source.md").read_text() == expected
     assert [relation[2] for relation in relations(tools, "Source")] == ["notes/drinks/bobs"] * 2
 
 
@@ -262,8 +262,8 @@ def test_the_memory_tool_renames_with_the_links(tools: Tools) -> None:
     ):
         memory(command="create", path=f"/memories/{path}", file_text=text)
     before = _memories(tools)
-    said = memory(command="rename", old_path="/memories/projects", new_path="/memories/work")
-    assert said == "Successfully renamed /memories/projects to /memories/work"
+    reply_text = memory(command="rename", old_path="/memories/projects", new_path="/memories/work")
+    assert reply_text == "Successfully renamed /memories/projects to /memories/work"
     assert _memories(tools) == {
         "work/plan.md": "[[work/tasks]] [[./tasks]]\n",
         "work/tasks.md": "none\n",
@@ -301,7 +301,7 @@ FORMS = ("[[{}]]", "[[{}.md]]", "[[{}|shown]]", "[x](<{}.md>)", "- rel [[{}]]", 
     PLACES,
 )
 def test_every_link_leads_where_it_led_after_any_move_and_undo_gives_every_byte_back(
-    shared: Tools, paths: list[str], by_path: Any, by_name: Any, which: int, target: str
+    shared: Tools, paths: list[str], by_path: Any, by_name: Any, moved_index: int, target: str
 ) -> None:
     shutil.rmtree(shared.root(), ignore_errors=True)
     lines: dict[str, list[str]] = {path: [] for path in paths}
@@ -311,7 +311,7 @@ def test_every_link_leads_where_it_led_after_any_move_and_undo_gives_every_byte_
         shared.put(f"{path}.md", f"id {number}\n" + "".join(f"{link}\n" for link in links))
     before = shared.snapshot()
     led = {path: _leads(shared, f"{path}.md") for path in paths}
-    moved = paths[which % len(paths)]
+    moved = paths[moved_index % len(paths)]
     reply = shared.call("move_note", identifier=f"{moved}.md", destination_path=f"{target}.md")
     if reply.is_error:
         assert target.casefold() in map(str.casefold, paths)
@@ -321,8 +321,12 @@ def test_every_link_leads_where_it_led_after_any_move_and_undo_gives_every_byte_
         now = _leads(shared, f"{places[path]}.md")
         if places[path] + ".md" in reply.data["broken_links"]:
             continue
-        for one, other in zip(led[path], now, strict=True):
-            assert one is None or one == other, (path, before, shared.snapshot())
+        for target_before, target_now in zip(led[path], now, strict=True):
+            assert target_before is None or target_before == target_now, (
+                path,
+                before,
+                shared.snapshot(),
+            )
     shared.memory.undo()
     assert shared.snapshot() == before
 
@@ -345,4 +349,4 @@ def test_link_to_a_note_of_the_root_keeps_it_when_one_of_its_name_comes_beside(
     source = emptied.put("sub/Source.md", "[[Ideas]] and [[Ideas#Part|shown]]\n")
     emptied("move_note", identifier="far/Ideas.md", destination_path="sub/Ideas.md")
     assert source.read_text() == "[[/Ideas]] and [[/Ideas#Part|shown]]\n"
-    assert {each[2] for each in relations(emptied, "sub/Source")} == {"notes/ideas"}
+    assert {link[2] for link in relations(emptied, "sub/Source")} == {"notes/ideas"}

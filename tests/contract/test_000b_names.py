@@ -83,10 +83,10 @@ def test_titles_that_differ_in_any_character_are_different_notes(
         for name in (read["permalink"], read["file_path"], f"notes/{read['file_path']}"):
             assert tools("read_note", identifier=name)["file_path"] == files[title], name
         address = f"memory://notes/{quote(read['file_path'], safe='')}"
-        shown = resource_result(tools.memory, tools.registry.templates, address)
-        assert f"The text of note {number}." in shown["contents"][0]["text"]
-        found = tools("build_context", url=title)["results"][0]["primary_result"]
-        assert found["file_path"] == files[title]
+        resource = resource_result(tools.memory, tools.registry.templates, address)
+        assert f"The text of note {number}." in resource["contents"][0]["text"]
+        primary = tools("build_context", url=title)["results"][0]["primary_result"]
+        assert primary["file_path"] == files[title]
     assert len(permalinks) == len(titles)
 
 
@@ -98,7 +98,9 @@ def test_a_link_leads_to_the_note_of_that_very_title(emptied: Tools, titles: lis
     for title, path in files.items():
         tools.put("from/Source.md", f"see [[{title}]]\n")
         (result,) = tools("build_context", url="from/Source")["results"]
-        (relation,) = [each for each in result["relations"] if each["direction"] == "out"]
+        (relation,) = [
+            outgoing for outgoing in result["relations"] if outgoing["direction"] == "out"
+        ]
         permalink = tools("read_note", identifier=path)["permalink"]
         assert relation["permalink"] == permalink, title
 
@@ -147,7 +149,7 @@ def test_what_is_missing_is_suggested_by_a_name_that_reaches_it(tools: Tools) ->
 def test_a_name_is_taken_as_a_listing_shows_it(tools: Tools) -> None:
     tools.put("with\ttab.md", "tabbed")
     tools.put(unicodedata.normalize("NFD", "Größe.md"), "size")
-    names = [each["title"] for each in tools("list_directory")["entries"]]
+    names = [entry["title"] for entry in tools("list_directory")["entries"]]
     assert tools("read_note", identifier="with tab")["content"] == "tabbed"
     assert tools("read_note", identifier="Größe")["content"] == "size"
     for name in names:
@@ -315,7 +317,9 @@ def test_the_own_folder_comes_first_then_the_end_of_a_path_then_the_project(tool
     for (source, target), path in cases.items():
         tools.put(source, f"[[{target}]]\n")
         (result,) = tools("build_context", url=source)["results"]
-        (relation,) = [each for each in result["relations"] if each["direction"] == "out"]
+        (relation,) = [
+            outgoing for outgoing in result["relations"] if outgoing["direction"] == "out"
+        ]
         permalink = path and tools("read_note", identifier=path)["permalink"]
         assert relation["permalink"] == permalink, (source, target)
         tools.file(source).unlink()
@@ -328,12 +332,12 @@ def test_two_colons_name_a_project_only_where_there_is_one(tools: Tools) -> None
     tools.put("a.md", "deep", "memories")
     tools.put("from.md", "[[std::vector]] [[memories::a]] [[std::map]]\n")
     (result,) = tools("build_context", url="from.md")["results"]
-    states = {each["target"]: each["permalink"] for each in result["relations"]}
+    states = {relation["target"]: relation["permalink"] for relation in result["relations"]}
     assert states["std::vector"] == tools("read_note", identifier="std::vector")["permalink"]
     assert states["a"] == "memories/a"
     assert states["std::map"] is None
     (result,) = tools("build_context", url="std::vector")["results"]
-    assert [each["target"] for each in result["relations"]] == ["from"]
+    assert [relation["target"] for relation in result["relations"]] == ["from"]
 
 
 def test_equal_slugs_are_numbered_in_the_order_of_writing(tools: Tools) -> None:

@@ -67,8 +67,8 @@ def vault(shared: Tools) -> Tools:
 def everything(tools: Tools) -> dict[str, Any]:
     """All files and folders but our own database; what a folder holds, not when that last changed."""
     return {
-        name: (mode, held if isinstance(held, list) else (changed, held))
-        for name, (mode, changed, held) in seen(tools.memory.home.parent).items()
+        name: (mode, content if isinstance(content, list) else (changed, content))
+        for name, (mode, changed, content) in seen(tools.memory.home.parent).items()
         if not name.startswith("home/.memoranda") and name != "home"
     }
 
@@ -85,9 +85,9 @@ def test_no_parameter_takes_a_path_that_leads_out_or_through_a_link(
     vault: Tools, path: str
 ) -> None:
     before = everything(vault)
-    for tool, name, others in PLACES:
+    for tool, name, other_arguments in PLACES:
         for way in ways(path, name):
-            reply = vault.call(tool, **others | {name: way})
+            reply = vault.call(tool, **other_arguments | {name: way})
             assert reply.is_error, (tool, way, reply.text)
             assert reply.data["code"] in REFUSALS, reply.text
             for words in (
@@ -100,10 +100,10 @@ def test_no_parameter_takes_a_path_that_leads_out_or_through_a_link(
     assert everything(vault) == before
 
 
-@pytest.mark.parametrize("path", [each for each in OUT if each[0] not in "%~"])
+@pytest.mark.parametrize("path", [way_out for way_out in OUT if way_out[0] not in "%~"])
 def test_a_path_that_climbs_or_is_absolute_is_refused_as_outside(vault: Tools, path: str) -> None:
-    for tool, name, others in PLACES[:2]:
-        text = vault.refused(tool, "outside", **others, **{name: path})
+    for tool, name, other_arguments in PLACES[:2]:
+        text = vault.refused(tool, "outside", **other_arguments, **{name: path})
         assert (
             text
             == f'Path must stay inside project notes: "{flat(path)}". Use a relative path without "..".'

@@ -38,7 +38,7 @@ def test_of_equal_permalinks_the_later_paths_are_numbered_in_whatever_order_they
     tools: Tools,
 ) -> None:
     paths = ["A B.md", "A-B.md", "a b.md", "a-b.md"]
-    wanted = dict(
+    expected = dict(
         zip(paths, ["notes/a-b", "notes/a-b-1", "notes/a-b-2", "notes/a-b-3"], strict=True)
     )
     for order in itertools.permutations(paths):
@@ -47,12 +47,12 @@ def test_of_equal_permalinks_the_later_paths_are_numbered_in_whatever_order_they
             # Each is indexed by itself
             tools("list_directory")
         entries = tools("list_directory")["entries"]
-        assert {entry["path"]: entry["permalink"] for entry in entries} == wanted
-        for path, permalink in wanted.items():
+        assert {entry["path"]: entry["permalink"] for entry in entries} == expected
+        for path, permalink in expected.items():
             assert tools("read_note", identifier=permalink)["content"] == path
         for path in order[1:]:
             (tools.root() / path).unlink()
-        assert [each["permalink"] for each in tools("list_directory")["entries"]] == ["notes/a-b"]
+        assert [entry["permalink"] for entry in tools("list_directory")["entries"]] == ["notes/a-b"]
         (tools.root() / order[0]).unlink()
 
 
@@ -73,7 +73,7 @@ def test_two_files_with_one_permalink_are_both_listed_and_the_address_is_ambiguo
 ) -> None:
     for name in ("one", "two"):
         tools.put(f"{name}.md", "---\npermalink: My/Place\n---\n")
-    assert [each["permalink"] for each in tools("list_directory")["entries"]] == [
+    assert [entry["permalink"] for entry in tools("list_directory")["entries"]] == [
         "My/Place",
         "My/Place",
     ]
@@ -102,8 +102,8 @@ def test_a_star_matches_within_permalinks_verbatim_first(tools: Tools) -> None:
 
     def paths(url: str, **more: object) -> set[str]:
         return {
-            each["file_path"]
-            for each in tools.paged("build_context", "results", "primary_result", url=url, **more)
+            result["file_path"]
+            for result in tools.paged("build_context", "results", "primary_result", url=url, **more)
         }
 
     assert paths("memory://specs/*") == {"specs/One.md", "specs/deep/Two.md"}

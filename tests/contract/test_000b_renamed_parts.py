@@ -37,8 +37,8 @@ def test_links_follow_a_renamed_heading(tools: Tools, link: str, expected: str |
     data = rename(tools, "## Brewing", "## Making it")
     assert source.read_bytes().decode() == f"one\r\n{expected or link}\r\nlast"
     assert data.get("updated_links", []) == (["sub/Source.md"] if expected else [])
-    own = tools.file("Coffee.md").read_text()
-    assert "[[#Making it]] and [here](#Making%20it) `[[#Brewing]]`" in own
+    own_text = tools.file("Coffee.md").read_text()
+    assert "[[#Making it]] and [here](#Making%20it) `[[#Brewing]]`" in own_text
     tools.memory.undo()
     assert tools.snapshot() == before
 

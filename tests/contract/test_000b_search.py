@@ -80,9 +80,11 @@ class Shelf:
 
     def grep(self, pattern: str) -> set[str]:
         """The notes in which the pattern occurs, without case; a path counts too."""
-        wanted = re.compile(pattern, re.IGNORECASE)
+        matcher = re.compile(pattern, re.IGNORECASE)
         return {
-            path for path, text in self.texts.items() if wanted.search(text) or wanted.search(path)
+            path
+            for path, text in self.texts.items()
+            if matcher.search(text) or matcher.search(path)
         }
 
     def forms(self, word: str) -> set[str]:
@@ -114,10 +116,10 @@ def test_words_are_found_as_grep_finds_their_beginnings(shelf: Shelf) -> None:
 
 def test_whole_words_come_before_longer_ones(shelf: Shelf) -> None:
     whole = shelf.grep(r"\bcandle\b")
-    every = shelf.tools.paged("search_notes", "results", "file_path", query="candle")
-    assert set(every) == shelf.grep(r"\bcandle")
-    assert whole != set(every)
-    assert set(every[: len(whole)]) == whole
+    all_paths = shelf.tools.paged("search_notes", "results", "file_path", query="candle")
+    assert set(all_paths) == shelf.grep(r"\bcandle")
+    assert whole != set(all_paths)
+    assert set(all_paths[: len(whole)]) == whole
 
 
 def test_bare_words_must_all_be_there(shelf: Shelf) -> None:
@@ -127,9 +129,9 @@ def test_bare_words_must_all_be_there(shelf: Shelf) -> None:
         pair = chance.sample(words, 2)
         assert path in shelf.tools.found(" ".join(pair))
         first, second = pair
-        found = shelf.found(" ".join(pair))
-        assert shelf.grep(rf"\b{first}") & shelf.grep(rf"\b{second}") <= found, pair
-        assert found <= shelf.forms(first) & shelf.forms(second), pair
+        paths = shelf.found(" ".join(pair))
+        assert shelf.grep(rf"\b{first}") & shelf.grep(rf"\b{second}") <= paths, pair
+        assert paths <= shelf.forms(first) & shelf.forms(second), pair
 
 
 def test_a_phrase_is_found_where_its_words_stand_together(shelf: Shelf) -> None:
@@ -168,14 +170,14 @@ def test_a_word_after_a_hundred_thousand_characters(shelf: Shelf) -> None:
 
 
 def test_operators_combine_as_they_say(shelf: Shelf) -> None:
-    one = shelf.grep(r"\blantern")
+    with_lantern = shelf.grep(r"\blantern")
     two = shelf.grep(r"\bglacier")
-    assert one - two
-    assert one & two
-    assert shelf.tools.found("lantern OR glacier") == one | two
-    assert shelf.tools.found("lantern AND glacier") == one & two
-    assert shelf.tools.found("lantern NOT glacier") == one - shelf.grep(r"\bglacier\b")
-    assert shelf.tools.found("lantern and glacier") == one & two & shelf.grep(r"\band")
+    assert with_lantern - two
+    assert with_lantern & two
+    assert shelf.tools.found("lantern OR glacier") == with_lantern | two
+    assert shelf.tools.found("lantern AND glacier") == with_lantern & two
+    assert shelf.tools.found("lantern NOT glacier") == with_lantern - shelf.grep(r"\bglacier\b")
+    assert shelf.tools.found("lantern and glacier") == with_lantern & two & shelf.grep(r"\band")
 
 
 def test_snippets_are_cut_from_the_file_and_short(shelf: Shelf) -> None:
@@ -198,7 +200,7 @@ def test_the_same_question_gives_the_same_page_and_pages_join_without_gap(shelf:
                 assert data == shelf.tools("search_notes", query=query, page=number, page_size=size)
                 assert data["total"] == len(whole)
                 assert data["more"] == (number * size < len(whole))
-                pages += [each["permalink"] for each in data["results"]]
+                pages += [result["permalink"] for result in data["results"]]
             assert pages == whole[: len(pages)]
         data = shelf.tools("search_notes", query=query, page=10_000)
         assert (data["results"], data["total"], data["more"]) == ([], len(whole), False)
@@ -292,7 +294,9 @@ FILTERED = FILTERS["filtered"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"), FILTERED, ids=[str(given)[:60] for given, _ in FILTERED]
+    ("arguments", "expected"),
+    FILTERED,
+    ids=[str(filter_given)[:60] for filter_given, _ in FILTERED],
 )
 def test_filters_keep_just_what_passes(
     labelled: Tools, arguments: dict[str, Any], expected: set[str]

@@ -44,11 +44,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def servers(home: Path) -> Iterator[list[Server]]:
     """Two servers of one home, each for another agent; every test has notes of its own."""
     with (
-        Server("--home", str(home), "--agent", "one") as one,
+        Server("--home", str(home), "--agent", "one") as first,
         Server("--home", str(home), "--agent", "two") as two,
     ):
-        yield [one, two]
-        assert [server.close() for server in (one, two)] == [0, 0]
+        yield [first, two]
+        assert [server.close() for server in (first, two)] == [0, 0]
 
 
 def index_of(home: Path, query: str) -> list[tuple[Any, ...]]:
@@ -94,17 +94,17 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
     written = both(servers, creations)
     edited = both(servers, edits)
     assert not [
-        each
+        answer
         for results in (written, edited)
         for result in results
-        for each in result
-        if each["isError"]
+        for answer in result
+        if answer["isError"]
     ]
     files = {f"shared/{path}": data for path, data in texts(home / "notes/shared").items()}
     acknowledged = {
-        each["structuredContent"]["file_path"]: each["structuredContent"]["checksum"]
-        for own in edited
-        for each in own
+        answer["structuredContent"]["file_path"]: answer["structuredContent"]["checksum"]
+        for answers_of_server in edited
+        for answer in answers_of_server
     }
     assert {
         path: hashlib.sha256(data).hexdigest()[:8] for path, data in files.items()
@@ -119,12 +119,17 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
         len({permalink for _, permalink, _ in rows}) == len({id for _, _, id in rows}) == 2 * COUNT
     )
     for server in servers:
-        found = server.data("search_notes", categories=["more"], page_size=100)
-        assert found["total"] == 2 * COUNT
+        reply = server.data("search_notes", categories=["more"], page_size=100)
+        assert reply["total"] == 2 * COUNT
         (context,) = server.data("build_context", url="notes/shared/note-a-7")["results"]
-        facts = [(each["category"], each["content"]) for each in context["observations"]]
+        facts = [
+            (observation["category"], observation["content"])
+            for observation in context["observations"]
+        ]
         assert facts == [("fact", "by a 7 #t"), ("more", "a 7")]
-        links = sorted((each["direction"], each["target"]) for each in context["relations"])
+        links = sorted(
+            (relation["direction"], relation["target"]) for relation in context["relations"]
+        )
         assert links == [("in", "Note a 6"), ("out", "Note a 8")]
     links = "select count(*), count(distinct note || target) from link where target like 'Note %'"
     assert index_of(home, links) == [(2 * COUNT, 2 * COUNT)]
@@ -145,7 +150,9 @@ def test_two_servers_edit_the_same_note(home: Path, servers: list[Server]) -> No
         [("edit_note", shared | {"content": f"- [{who}] {n}\n"}) for n in range(50)] for who in "ab"
     ]
     edited = both(servers, calls)
-    assert not [each for own in edited for each in own if each["isError"]]
+    assert not [
+        answer for answers_of_server in edited for answer in answers_of_server if answer["isError"]
+    ]
     lines = (home / "notes/Shared.md").read_text().splitlines()
     for who in "ab":
         assert [line for line in lines if line.startswith(f"- [{who}]")] == [
@@ -159,8 +166,8 @@ def test_of_two_servers_that_write_the_same_new_note_one_wins(
     calls = [
         [("write_note", {"title": f"Race {n}", "content": who}) for n in range(40)] for who in "ab"
     ]
-    one, two = both(servers, calls)
-    for number, (a, b) in enumerate(zip(one, two, strict=True)):
+    first_answers, two = both(servers, calls)
+    for number, (a, b) in enumerate(zip(first_answers, two, strict=True)):
         assert a["isError"] != b["isError"]
         loser, winner = (a, "b") if a["isError"] else (b, "a")
         assert loser["structuredContent"]["code"] == "exists"
@@ -168,10 +175,10 @@ def test_of_two_servers_that_write_the_same_new_note_one_wins(
 
 
 def test_a_checksum_of_before_the_other_servers_edit_is_a_conflict(servers: list[Server]) -> None:
-    one, two = servers
-    read = one.data("write_note", title="Guarded", content="start\n")["checksum"]
+    first, two = servers
+    read = first.data("write_note", title="Guarded", content="start\n")["checksum"]
     two.data("edit_note", identifier="Guarded", operation="append", content="two\n")
-    late = one.call(
+    late = first.call(
         "edit_note",
         identifier="Guarded",
         operation="append",
@@ -179,8 +186,8 @@ def test_a_checksum_of_before_the_other_servers_edit_is_a_conflict(servers: list
         expected_checksum=read,
     )
     assert late["structuredContent"]["code"] == "conflict"
-    now = one.data("read_note", identifier="Guarded")["checksum"]
-    one.data(
+    now = first.data("read_note", identifier="Guarded")["checksum"]
+    first.data(
         "edit_note",
         identifier="Guarded",
         operation="append",

@@ -82,18 +82,18 @@ def answers(home: Path, harm: Callable[[Tools], None], watch: bool, agent: str |
     with open_session(home, clock=lambda: NOW, watch=watch) as memory:
         tools = Tools(memory.as_caller(agent, "mcp"))
         memory.sync()
-        found = []
+        replies = []
         for step, (tool, arguments) in enumerate(SCRIPT, 1):
             harm(tools)
-            found.append(masked(tools.call(tool, **arguments), home))
+            replies.append(masked(tools.call(tool, **arguments), home))
             settle(home, step)
         for step in range(len(SCRIPT) + 1, len(SCRIPT) + 4):
             harm(tools)
             memory.undo()
             settle(home, step)
         harm(tools)
-        found.append(masked(tools.call("search_notes", query="apples"), home))
-        return found
+        replies.append(masked(tools.call("search_notes", query="apples"), home))
+        return replies
 
 
 @pytest.fixture(scope="module")
@@ -117,10 +117,10 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, li
 def test_no_answer_changes(
     tmp_path: Path, undisturbed, harm, watch: bool, agent: str | None
 ) -> None:
-    for call, one, answer in zip(
+    for call, usual_answer, answer in zip(
         [*SCRIPT, "the end"],
         undisturbed[agent],
         answers(tmp_path / "home", harm, watch, agent),
         strict=True,
     ):
-        assert answer == one, call
+        assert answer == usual_answer, call

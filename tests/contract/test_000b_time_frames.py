@@ -104,7 +104,7 @@ def test_every_form_of_time_frame_begins_at_its_moment_exactly(
         touch(emptied.put(f"{name}.md"), moment)
     data = emptied("recent_activity", timeframe=frame)
     assert data["since"] == since.strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert [each["file_path"] for each in data["results"]] == ["late.md", "in.md"]
+    assert [result["file_path"] for result in data["results"]] == ["late.md", "in.md"]
     hits = emptied.found("", after_date=frame)
     assert hits == {"late.md", "in.md"}
 
@@ -130,7 +130,7 @@ def test_recent_activity_of_two_hours_is_exactly_what_was_touched_within_7200_se
         touch(emptied.put(f"{age:06}.md"), NOW - timedelta(seconds=age))
     touch(emptied.put("just out.md"), NOW - timedelta(seconds=7201), nanoseconds=999_999_999)
     data = emptied("recent_activity", timeframe="2h", page_size=100)
-    assert [each["file_path"] for each in data["results"]] == [
+    assert [result["file_path"] for result in data["results"]] == [
         f"{age:06}.md" for age in ages if age <= 7200
     ]
     assert data["total"] == 6
@@ -164,5 +164,5 @@ def test_recent_notes_are_newest_first_over_all_projects_and_equal_times_by_perm
         "notes/b",
     ]
     assert [
-        each["file_path"] for each in emptied("recent_activity", project="Memories")["results"]
+        result["file_path"] for result in emptied("recent_activity", project="Memories")["results"]
     ] == ["d.md", "a.md"]

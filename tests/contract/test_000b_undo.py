@@ -45,39 +45,41 @@ def answers(tools: Tools) -> list[object]:
     listed = tools("list_directory", project="vault", depth=10, page_size=200)["entries"]
     (context,) = tools("build_context", url="vault/team/weekly-rhythm", depth=2)["results"]
     return [
-        [(each["path"], each.get("permalink"), each.get("notes")) for each in listed],
+        [(entry["path"], entry.get("permalink"), entry.get("notes")) for entry in listed],
         sorted(tools.found("review", project="vault")),
         sorted(
-            (each["direction"], each["type"], each["target"], each["permalink"])
-            for each in context["relations"]
+            (relation["direction"], relation["type"], relation["target"], relation["permalink"])
+            for relation in context["relations"]
         ),
     ]
 
 
 def file_modes(root: Path) -> dict[str, int]:
-    return {name: mode for name, (mode, _, held) in seen(root).items() if isinstance(held, bytes)}
+    return {
+        name: mode for name, (mode, _, content) in seen(root).items() if isinstance(content, bytes)
+    }
 
 
 def test_a_deleted_folder_comes_back_with_every_byte_and_mode(vault: Tools) -> None:
     root, before = vault.root("vault"), texts(vault.root("vault"))
     modes = file_modes(root)
-    said = answers(vault)
+    answers_before = answers(vault)
     deleted = vault("delete_note", identifier="team", is_directory=True, project="vault")
     assert (
         deleted["notes"] == len(deleted["paths"]) == len(list((SAMPLES / "team").rglob("*.md"))) + 4
     )
-    left = {"team/picture.png", "team/sub/.hidden"}
-    assert {name for name in texts(root) if name.startswith("team/")} == left
+    remaining = {"team/picture.png", "team/sub/.hidden"}
+    assert {name for name in texts(root) if name.startswith("team/")} == remaining
     assert vault.found("review", project="vault").isdisjoint(deleted["paths"])
-    assert vault("list_directory", project="vault", page_size=200)["entries"] != said[0]
+    assert vault("list_directory", project="vault", page_size=200)["entries"] != answers_before[0]
     vault.memory.undo()
     assert texts(root) == before
     assert file_modes(root) == modes
-    assert answers(vault) == said
+    assert answers(vault) == answers_before
 
 
 def test_a_moved_folder_comes_back_as_it_was(vault: Tools) -> None:
-    root, before, said = vault.root("vault"), seen(vault.root("vault")), answers(vault)
+    root, before, answers_before = vault.root("vault"), seen(vault.root("vault")), answers(vault)
     moved = vault(
         "move_note",
         identifier="team",
@@ -95,9 +97,9 @@ def test_a_moved_folder_comes_back_as_it_was(vault: Tools) -> None:
         for name, data in now.items()
         if name.startswith("archive/")
     } == {
-        name.removeprefix("team/"): held[2]
-        for name, held in before.items()
-        if name.startswith("team/") and isinstance(held[2], bytes)
+        name.removeprefix("team/"): file_state[2]
+        for name, file_state in before.items()
+        if name.startswith("team/") and isinstance(file_state[2], bytes)
     }
     assert (
         vault("read_note", identifier="vault/archive/2026/people/weekly-rhythm")["title"]
@@ -108,7 +110,7 @@ def test_a_moved_folder_comes_back_as_it_was(vault: Tools) -> None:
     for folder in (".", "archive", "archive/2026"):
         before.pop(folder, None), after.pop(folder, None)
     assert after == before
-    assert answers(vault) == said
+    assert answers(vault) == answers_before
 
 
 def test_several_changes_are_undone_one_after_the_other(vault: Tools) -> None:

@@ -103,7 +103,7 @@ def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(
             for name in ODD
             if name.lower().endswith((".md", ".markdown")) and not NO_NOTE.match(name)
         ]
-        expected = {*odd, *(str(each.relative_to(SAMPLES)) for each in SAMPLES.rglob("*.md"))}
+        expected = {*odd, *(str(sample.relative_to(SAMPLES)) for sample in SAMPLES.rglob("*.md"))}
         assert expected <= set(notes)
         assert len(notes) == len(expected) + 60
         for tool, arguments in CALLS:

@@ -110,7 +110,7 @@ def test_attachments_are_listed_and_described_and_never_searched(vault: Tools, r
     for word in ("canvasword", "scanword", "baseword", "drawword"):
         assert paths(vault, word) == set()
     listed = vault("list_directory", dir_name="/", project=PROJECT, depth=3)
-    kinds = {each["path"]: each["type"] for each in listed["attachments"]}
+    kinds = {attachment["path"]: attachment["type"] for attachment in listed["attachments"]}
     assert kinds == {
         "Files/Scan 1.pdf": "PDF document",
         "Plan.canvas": "Obsidian canvas",
@@ -132,7 +132,7 @@ def test_a_drawing_is_listed_in_its_folder_whatever_its_case(vault: Tools, root:
     put(root / "Board.Excalidraw.md", "---\nexcalidraw-plugin: parsed\n---\nboardword\n")
     for depth in (1, 2):
         listed = vault("list_directory", dir_name="/", project=PROJECT, depth=depth)
-        assert "Board.Excalidraw.md" in {each["path"] for each in listed["attachments"]}
+        assert "Board.Excalidraw.md" in {attachment["path"] for attachment in listed["attachments"]}
 
 
 @pytest.mark.promise("issue-vault")
@@ -140,12 +140,12 @@ def test_attachments_of_a_large_folder_are_told_page_by_page(vault: Tools, root:
     names = [f"picture {number:02}.png" for number in range(45)]
     for name in names:
         put(root / name, b"\x89PNG")
-    seen = []
+    paths = []
     for page in (1, 2, 3):
         data = vault("list_directory", dir_name="/", project=PROJECT, page=page)
         assert data["attachments_total"] == 45
-        seen += [each["path"] for each in data["attachments"]]
-    assert seen == names
+        paths += [attachment["path"] for attachment in data["attachments"]]
+    assert paths == names
     some = vault("list_directory", dir_name="/", project=PROJECT, file_name_glob="*1.png")
     assert some["attachments_total"] == 5
 
@@ -154,7 +154,7 @@ def test_attachments_of_a_large_folder_are_told_page_by_page(vault: Tools, root:
 def test_link_to_an_attachment_is_no_missing_note(vault: Tools, root: Path) -> None:
     put(root / "Plan.canvas", "{}")
     (result,) = vault("build_context", url="Home", project=PROJECT)["results"]
-    states = {each["target"]: each["state"] for each in result["relations"]}
+    states = {relation["target"]: relation["state"] for relation in result["relations"]}
     assert states["Plan.canvas"] == "attachment"
     assert states["Lost"] == "unwritten"
 

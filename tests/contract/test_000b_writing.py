@@ -20,19 +20,23 @@ pytestmark = pytest.mark.promise("000b-12.10")
 TITLES = TABLES["titles"]
 
 
-@pytest.mark.parametrize(("title", "name"), TITLES.items(), ids=lambda each: ascii(each)[:24])
+@pytest.mark.parametrize(("title", "name"), TITLES.items(), ids=lambda title: ascii(title)[:24])
 def test_a_title_makes_a_file_name_and_is_kept_itself(
     emptied: Tools, title: str, name: str | None
 ) -> None:
     tools = emptied
-    made = tools("write_note", title=title, content="text\n", directory="in")
-    assert "/" not in made["file_path"].removeprefix("in/")
+    written_note = tools("write_note", title=title, content="text\n", directory="in")
+    assert "/" not in written_note["file_path"].removeprefix("in/")
     if name is not None:
-        assert made["file_path"] == f"in/{name}"
-    assert len(made["file_path"].removeprefix("in/").removesuffix(".md").encode()) <= 200
-    assert list(texts(tools.root())) == [made["file_path"]]
-    assert made["title"] == title.strip()
-    for name in (made["permalink"], made["file_path"], f"memory://{made['permalink']}"):
+        assert written_note["file_path"] == f"in/{name}"
+    assert len(written_note["file_path"].removeprefix("in/").removesuffix(".md").encode()) <= 200
+    assert list(texts(tools.root())) == [written_note["file_path"]]
+    assert written_note["title"] == title.strip()
+    for name in (
+        written_note["permalink"],
+        written_note["file_path"],
+        f"memory://{written_note['permalink']}",
+    ):
         read = tools("read_note", identifier=name)
         assert (read["title"], read["frontmatter"]["title"]) == (title.strip(), title.strip())
     tools.memory.reindex()
@@ -41,14 +45,17 @@ def test_a_title_makes_a_file_name_and_is_kept_itself(
 
 
 def test_names_that_differ_in_case_only_are_one_note(tools: Tools) -> None:
-    made = tools("write_note", title="Readme", content="one")
+    first = tools("write_note", title="Readme", content="one")
     for title in ("README", "readme", "Read Me"):
         reply = tools.call("write_note", title=title, content="two")
         assert (reply.is_error, reply.data.get("code")) == (
             (True, "exists") if title != "Read Me" else (False, None)
         )
     replaced = tools("write_note", title="README", content="three", overwrite=True)
-    assert (replaced["file_path"], replaced["permalink"]) == (made["file_path"], made["permalink"])
+    assert (replaced["file_path"], replaced["permalink"]) == (
+        first["file_path"],
+        first["permalink"],
+    )
     assert sorted(texts(tools.root())) == ["Read Me.md", "Readme.md"]
 
 
@@ -60,7 +67,7 @@ def test_an_overwrite_keeps_id_permalink_written_time_and_the_keys_it_does_not_n
         "tags: [a]\nstatus: open\n---\n"
     )
     file = tools.put("deep/Doc.md", f"{head}old text\n")
-    made = tools(
+    overwritten = tools(
         "write_note",
         title="Doc",
         content="new text\n",
@@ -68,7 +75,11 @@ def test_an_overwrite_keeps_id_permalink_written_time_and_the_keys_it_does_not_n
         overwrite=True,
         tags=["b"],
     )
-    assert (made["action"], made["permalink"], made["tags"]) == ("updated", "Own/Place", ["b"])
+    assert (overwritten["action"], overwritten["permalink"], overwritten["tags"]) == (
+        "updated",
+        "Own/Place",
+        ["b"],
+    )
     header = yaml.load(file.read_text().split("---\n")[1], yaml.BaseLoader)
     assert header == {
         "title": "Doc",
@@ -87,7 +98,7 @@ def test_an_overwrite_keeps_id_permalink_written_time_and_the_keys_it_does_not_n
 
 
 def test_a_checksum_is_compared_before_an_overwrite(tools: Tools) -> None:
-    made = tools("write_note", title="Doc", content="one\n")
+    written_note = tools("write_note", title="Doc", content="one\n")
     before = texts(tools.root())
     tools.refused(
         "write_note",
@@ -103,12 +114,12 @@ def test_a_checksum_is_compared_before_an_overwrite(tools: Tools) -> None:
         title="Doc",
         content="two\n",
         overwrite=True,
-        expected_checksum=made["checksum"],
+        expected_checksum=written_note["checksum"],
     )
 
 
 def test_the_frontmatter_comes_in_its_order_and_tags_as_a_list(tools: Tools) -> None:
-    made = tools(
+    written_note = tools(
         "write_note",
         title="Doc",
         content="text",
@@ -122,7 +133,7 @@ def test_the_frontmatter_comes_in_its_order_and_tags_as_a_list(tools: Tools) -> 
         r"created_at: '?\S+Z'?\nz: 1\nk: v\n---\n\n?text\n",
         text,
     ), text
-    assert made["type"] == "spec"
+    assert written_note["type"] == "spec"
     tools("write_note", title="Bare", content="text")
     assert "tags" not in (tools.root() / "Bare.md").read_text()
 
@@ -153,13 +164,13 @@ VALUES = TABLES["values"]
 def written(value: Any) -> Any:
     """A value as its frontmatter is shown: numbers in the form they have there."""
     if isinstance(value, list):
-        return [written(each) for each in value]
+        return [written(element) for element in value]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
     return value
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda each: ascii(each)[:20])
+@pytest.mark.parametrize("value", VALUES, ids=lambda value_of_case: ascii(value_of_case)[:20])
 def test_a_value_comes_back_as_it_was_given(emptied: Tools, value: Any) -> None:
     tools = emptied
     tools("write_note", title="Doc", content="body\n", metadata={"key": value})
@@ -215,13 +226,13 @@ def test_text_that_is_no_unicode_is_refused_by_every_tool(tools: Tools, bad: str
     for tool in tools.registry.tools.values():
         for name, schema in tool.schema["properties"].items():
             if tool.name != "memory" and schema.get("type") == "string" and "enum" not in schema:
-                others = dict.fromkeys(tool.schema.get("required", ()), "x") | {
+                required = dict.fromkeys(tool.schema.get("required", ()), "x") | {
                     "operation": "append"
                 }
-                given = {
-                    each: value
-                    for each, value in others.items()
-                    if each in tool.schema["properties"]
+                arguments = {
+                    argument: value
+                    for argument, value in required.items()
+                    if argument in tool.schema["properties"]
                 }
-                assert f"`{name}`" in tools.refused(tool.name, "invalid", **given | {name: bad})
+                assert f"`{name}`" in tools.refused(tool.name, "invalid", **arguments | {name: bad})
     assert texts(tools.root()) == {}

@@ -56,19 +56,21 @@ def home(terminal: Any) -> Path:
 def memories(terminal: Any) -> dict[str, dict[str, Any]]:
     ran = terminal("list", "--limit", "0", "--json")
     assert ran.status == 0
-    return {each["path"]: each for each in ran.json["memories"]}
+    return {memory["path"]: memory for memory in ran.json["memories"]}
 
 
 def files(home: Path) -> dict[str, Any]:
     return {
-        name: held for name, held in seen(home / "categories").items() if isinstance(held[2], bytes)
+        name: content
+        for name, content in seen(home / "categories").items()
+        if isinstance(content[2], bytes)
     }
 
 
 def test_each_file_is_listed_or_reported(terminal: Any, home: Path) -> None:
     before = files(home)
     ran = terminal("list", "--limit", "0", "--json")
-    assert {each["path"] for each in ran.json["memories"]} == set(LISTED)
+    assert {memory["path"] for memory in ran.json["memories"]} == set(LISTED)
     assert ran.err == f"warning: {len(REPORTED)} unreadable file, run memory doctor\n"
     findings = terminal("doctor", "--json").json["findings"]
     assert set(REPORTED) <= {
@@ -82,9 +84,9 @@ def test_each_file_is_listed_or_reported(terminal: Any, home: Path) -> None:
 
 
 def test_what_a_file_does_not_say_comes_from_its_place(terminal: Any, home: Path) -> None:
-    found = memories(terminal)
-    bare = found["categories/knowledge/bare.md"]
-    boxed = found["categories/inbox/bare.md"]
+    by_path = memories(terminal)
+    bare = by_path["categories/knowledge/bare.md"]
+    boxed = by_path["categories/inbox/bare.md"]
     assert (bare["phase"], bare["category"], bare["scope"], bare["source"], bare["content"]) == (
         "organized",
         "knowledge",
@@ -94,35 +96,37 @@ def test_what_a_file_does_not_say_comes_from_its_place(terminal: Any, home: Path
     )
     assert (boxed["phase"], boxed["category"]) == ("inbox", "inbox")
     assert bare["created_at"] == "2026-04-24T03:06:40Z"
-    assert found["categories/habits/moved.md"]["category"] == "habits"
-    assert found["categories/lessons/wrong values.md"]["content"] == "wrong values"
-    assert found["categories/lessons/crlf.md"]["content"] == "windows line\r"
-    assert found["categories/lessons/no end.md"]["content"] == "---\ntitle: never closed\nonly text"
-    assert len({each["id"] for each in found.values()}) == len(LISTED)
-    assert memories(terminal) == found
+    assert by_path["categories/habits/moved.md"]["category"] == "habits"
+    assert by_path["categories/lessons/wrong values.md"]["content"] == "wrong values"
+    assert by_path["categories/lessons/crlf.md"]["content"] == "windows line\r"
+    assert (
+        by_path["categories/lessons/no end.md"]["content"] == "---\ntitle: never closed\nonly text"
+    )
+    assert len({memory["id"] for memory in by_path.values()}) == len(LISTED)
+    assert memories(terminal) == by_path
 
 
 def test_a_hand_made_file_is_changed_only_where_asked(terminal: Any, home: Path) -> None:
     before = files(home)
-    found = memories(terminal)
+    by_path = memories(terminal)
     for path in (
         "categories/skills/unknown keys.md",
         "categories/lessons/crlf.md",
         "categories/knowledge/bare.md",
         "categories/soul/x.md",
     ):
-        ref = found[path]["id"]
+        ref = by_path[path]["id"]
         assert terminal("tag", ref, "--add", "new").status == 0
         text = (home / path).read_bytes()
         body = LISTED[path].encode()
         assert text.endswith(body.split(b"---")[-1].lstrip(b"\r\n") if b"---" in body else body)
-        shown = terminal("read", ref, "--json").json["memory"]
-        assert "new" in shown["tags"]
-        assert shown["id"] == ref
+        document = terminal("read", ref, "--json").json["memory"]
+        assert "new" in document["tags"]
+        assert document["id"] == ref
     assert (
         b"mine: {a: 1}\n# a comment\n" in (home / "categories/skills/unknown keys.md").read_bytes()
     )
-    changed = {name for name, held in files(home).items() if before.get(name) != held}
+    changed = {name for name, content in files(home).items() if before.get(name) != content}
     assert changed == {
         "skills/unknown keys.md",
         "lessons/crlf.md",
@@ -133,8 +137,8 @@ def test_a_hand_made_file_is_changed_only_where_asked(terminal: Any, home: Path)
 
 def test_no_command_overwrites_or_deletes_what_it_cannot_read(terminal: Any, home: Path) -> None:
     broken = {
-        name: held
-        for name, held in files(home).items()
+        name: content
+        for name, content in files(home).items()
         if f"categories/{name}" in {**REPORTED, **IGNORED}
     }
     for argv in (
@@ -150,7 +154,7 @@ def test_no_command_overwrites_or_deletes_what_it_cannot_read(terminal: Any, hom
         terminal(*argv)
         now = files(home)
         assert {name: now.get(name) for name in broken if ".tmp-" not in name} == {
-            name: held for name, held in broken.items() if ".tmp-" not in name
+            name: content for name, content in broken.items() if ".tmp-" not in name
         }, argv
 
 
@@ -167,8 +171,8 @@ def test_a_memory_moved_to_another_category_by_hand_keeps_its_id_and_place(termi
     (file,) = (terminal.home / "categories/skills").iterdir()
     (terminal.home / "categories/habits").mkdir()
     os.rename(file, terminal.home / "categories/habits/short.md")
-    shown = terminal("read", ref, "--json").json["memory"]
-    assert (shown["category"], shown["path"]) == ("habits", "categories/habits/short.md")
+    document = terminal("read", ref, "--json").json["memory"]
+    assert (document["category"], document["path"]) == ("habits", "categories/habits/short.md")
     terminal.ok("tag", ref, "--add", "t")
     assert (terminal.home / "categories/habits/short.md").exists()
     assert not file.exists()

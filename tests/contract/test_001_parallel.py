@@ -84,7 +84,7 @@ def workers(home: Path) -> Iterator[list[Worker]]:
     """Four processes, two of which learn of changes from the system."""
     with ExitStack() as stack:
         started = [stack.enter_context(Worker(home, watch)) for watch in (True, True, False, False)]
-        assert [each.done() for each in started] == ["ready"] * 4
+        assert [worker.done() for worker in started] == ["ready"] * 4
         yield started
 
 
@@ -130,15 +130,15 @@ def test_four_times_fifty_reads_of_one_memory_count_two_hundred(
 
 @pytest.mark.slow
 def test_forty_links_to_one_memory_are_forty_links(home: Path, workers: list[Worker]) -> None:
-    hub, *others = written(home, "hub", *(f"spoke {n}" for n in range(40)))
+    hub, *spokes = written(home, "hub", *(f"spoke {n}" for n in range(40)))
     work(
         workers,
         [
             (
                 "link",
                 [
-                    f"{hub},{each}" if n % 2 else f"{each},{hub}"
-                    for n, each in enumerate(others[part::4])
+                    f"{hub},{spoke}" if n % 2 else f"{spoke},{hub}"
+                    for n, spoke in enumerate(spokes[part::4])
                 ],
             )
             for part in range(4)
@@ -146,11 +146,13 @@ def test_forty_links_to_one_memory_are_forty_links(home: Path, workers: list[Wor
     )
     with open_session(home, watch=False) as memory:
         note = memory.read(hub)
-        assert sorted(note.links) == sorted(others)
+        assert sorted(note.links) == sorted(spokes)
         assert len(note.links) == 40
-        assert all(list(memory.read(each).links) == [hub] for each in others)
-        assert {info.id for info in memory.backlinks(hub)} == set(others)
-    work(workers, [("unlink", [f"{hub},{each}" for each in others[part::4]]) for part in range(4)])
+        assert all(list(memory.read(spoke).links) == [hub] for spoke in spokes)
+        assert {info.id for info in memory.backlinks(hub)} == set(spokes)
+    work(
+        workers, [("unlink", [f"{hub},{spoke}" for spoke in spokes[part::4]]) for part in range(4)]
+    )
     with open_session(home, watch=False) as memory:
         assert list(memory.read(hub).links) == []
 
@@ -195,10 +197,10 @@ def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[W
         for command in commands:
             out, errors = command.communicate(timeout=SECONDS)
             assert (command.returncode, errors) == (0, b""), out
-        found = server.data("search_notes", query='"shared by all"', project="categories")[
-            "results"
-        ][0]
-        assert found["tags"] == ["command"]
+        hit = server.data("search_notes", query='"shared by all"', project="categories")["results"][
+            0
+        ]
+        assert hit["tags"] == ["command"]
     with open_session(home, watch=False) as memory:
         assert memory.memory_id(ref).access_count == 4 * 10 + 10 + 2
         assert memory.stats().projects["categories"] == before + 10 + 1

@@ -101,9 +101,7 @@ def test_any_content_comes_back(memory, content: str, tags: list[str]) -> None:
     assert file.read_bytes().endswith(b"\n---\n" + content.encode() + b"\n")
     tagged = memory.tag(note, add=["x"])
     assert tagged.content == content
-    assert [each for each in tagged.tags if each != "x"] == [
-        each for each in note.tags if each != "x"
-    ]
+    assert [tag for tag in tagged.tags if tag != "x"] == [tag for tag in note.tags if tag != "x"]
     memory.delete(note)
     assert not file.exists()
 
@@ -116,15 +114,19 @@ def test_a_tree_of_the_reference_program_is_read_with_nothing_lost(terminal: Any
         put(terminal.home / path, text)
     before = texts(terminal.home)
     listed = {
-        each["content"]: each
-        for each in json.loads(terminal.ok("list", "--json", "--limit", "0"))["memories"]
+        memory["content"]: memory
+        for memory in json.loads(terminal.ok("list", "--json", "--limit", "0"))["memories"]
     }
-    known = listed["known thing"]
+    known_thing = listed["known thing"]
     boxed = listed["boxed thing"]
-    assert (known["phase"], known["category"]) == ("organized", "knowledge")
+    assert (known_thing["phase"], known_thing["category"]) == ("organized", "knowledge")
     assert (boxed["phase"], boxed["category"]) == ("inbox", "inbox")
-    assert (known["tags"], known["source"], known["access_count"]) == (["go", "cli"], "claude", 3)
-    assert known["created_at"].startswith("2026-05-07T02:00:00.123456")
+    assert (known_thing["tags"], known_thing["source"], known_thing["access_count"]) == (
+        ["go", "cli"],
+        "claude",
+        3,
+    )
+    assert known_thing["created_at"].startswith("2026-05-07T02:00:00.123456")
     assert {"short thing", "skilled thing"} <= set(listed)
     assert (listed["short thing"]["phase"], listed["skilled thing"]["phase"]) == (
         "inbox",

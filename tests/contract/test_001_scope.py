@@ -126,19 +126,19 @@ def masked(text: str, home: Path) -> str:
         (r"text-[0-9a-f]{8}\.md", "FILE"),
     ):
         text = re.sub(pattern, mask, text)
-    known: dict[str, str] = {}
+    names: dict[str, str] = {}
     new = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", text)
-    for each in new:
-        if each not in (MINE, OPEN, THEIRS, THEIRS_TOO, THEIR_REMINDER, MY_REMINDER):
-            known.setdefault(each, f"ID{len(known)}")
-    for each, name in known.items():
-        text = text.replace(each, name).replace(each[:8], name)
+    for memory_id in new:
+        if memory_id not in (MINE, OPEN, THEIRS, THEIRS_TOO, THEIR_REMINDER, MY_REMINDER):
+            names.setdefault(memory_id, f"ID{len(names)}")
+    for memory_id, name in names.items():
+        text = text.replace(memory_id, name).replace(memory_id[:8], name)
     return text
 
 
-def same(homes: tuple[Path, Path], run: Callable[[Path], str], what: object) -> None:
+def same(homes: tuple[Path, Path], run: Callable[[Path], str], case: object) -> None:
     with_theirs, without = (masked(run(home), home) for home in homes)
-    assert with_theirs == without, what
+    assert with_theirs == without, case
 
 
 def kept(home: Path) -> None:
@@ -195,7 +195,7 @@ def test_prompts_resources_and_completions_are_the_same(homes: tuple[Path, Path]
     def run(home: Path) -> str:
         with open_session(home, agent="x", watch=False) as memory:
             tools = Tools(memory)
-            said = []
+            texts = []
             for prompt, words in product(
                 tools.registry.prompts.values(), ("secret", "shared words")
             ):
@@ -203,11 +203,11 @@ def test_prompts_resources_and_completions_are_the_same(homes: tuple[Path, Path]
                     names = ("topic", "query")
                 else:
                     names = ("topic",)
-                said.append(prompt.render(memory, dict.fromkeys(names, words)))
+                texts.append(prompt.render(memory, dict.fromkeys(names, words)))
             (template,) = tools.registry.templates
             for prefix, project in product(("", "pri", "sec"), ("notes", "memories")):
-                said.append(str(template.complete(memory, "path", prefix, {"project": project})))
-            return "\n".join(said)
+                texts.append(str(template.complete(memory, "path", prefix, {"project": project})))
+            return "\n".join(texts)
 
     same(homes, run, "prompts")
 
@@ -216,26 +216,28 @@ def test_every_verb_of_the_python_api_is_the_same(homes: tuple[Path, Path]) -> N
     def run(home: Path) -> str:
         with open_session(home, agent="x", watch=False) as memory:
             infos, total = memory.list(Query(order="path"), limit=0)
-            said: list[object] = [
+            answers: list[object] = [
                 [info.path for info in infos],
                 total,
                 memory.stats(),
                 permalinks(memory, ""),
             ]
-            said += [
+            answers += [
                 memory.context_for("shared secret words"),
                 memory.list(Query(after=memory.since("99y")))[1],
                 memory.log(),
             ]
-            said += [hit.note.path for hit in memory.search("shared OR secret", limit=50)]
+            answers += [hit.note.path for hit in memory.search("shared OR secret", limit=50)]
             for info in infos:
-                said += [
-                    (each.target, each.state, each.note and each.note.path)
-                    for each in memory.outgoing(info)
+                answers += [
+                    (edge.target, edge.state, edge.note and edge.note.path)
+                    for edge in memory.outgoing(info)
                 ]
-                said += [info.path, *(backlink.path for backlink in memory.backlinks(info))]
-                said += [each.note.path for each in memory.context(info, depth=3).reached]
-            return "\n".join(map(repr, said))
+                answers += [info.path, *(backlink.path for backlink in memory.backlinks(info))]
+                answers += [
+                    reached_note.note.path for reached_note in memory.context(info, depth=3).reached
+                ]
+            return "\n".join(map(repr, answers))
 
     same(homes, run, "python")
 

@@ -24,8 +24,8 @@ STRINGS = TABLES["strings"]
 def outside(folder: Path) -> dict[str, Any]:
     """Everything in the user's folder but the home's private part."""
     return {
-        name: (mode, held)
-        for name, (mode, _, held) in seen(folder).items()
+        name: (mode, content)
+        for name, (mode, _, content) in seen(folder).items()
         if ".memoranda" not in name
     }
 

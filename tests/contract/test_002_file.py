@@ -61,18 +61,18 @@ def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(
         + "\n"
     )
     file.write_text(f"{line}torn\n")
-    said = "memory.jsonl line 2: not JSON, kept and ignored"
+    bad_line = "memory.jsonl line 2: not JSON, kept and ignored"
     with serving(tmp_path, file) as server:
-        for tool, given in (
+        for tool, arguments in (
             ("read_graph", {}),
             ("search_nodes", {"query": "ada"}),
             ("open_nodes", {"names": ["Ada"]}),
         ):
-            result = server.call(f"memory_{tool}", **given)
-            assert result["_meta"] == {"memoranda/warnings": [said]}
+            result = server.call(f"memory_{tool}", **arguments)
+            assert result["_meta"] == {"memoranda/warnings": [bad_line]}
             assert result["structuredContent"]["entities"] == [entity("Ada", kind="p")]
-        with file.open("a") as other:
-            other.write(
+        with file.open("a") as appended:
+            appended.write(
                 json.dumps({"type": "relation", "from": "Ada", "to": "x", "relationType": "y"})
                 + "\n"
             )
@@ -83,7 +83,7 @@ def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(
         assert file.read_text().startswith(line.replace("[]", '["z"]') + "torn\n")
         assert server.close() == 0
         # It was loaded twice
-        assert server.errors().splitlines() == [said, said]
+        assert server.errors().splitlines() == [bad_line, bad_line]
 
 
 @pytest.mark.folder_home(FILE)
@@ -118,8 +118,8 @@ def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_
         assert told(server, "create_entities", entities=[entity("Ada")]) == []
         assert told(server, "delete_entities", entityNames=["x"]) == []
         assert file.stat() == before or file.stat().st_mtime_ns == before.st_mtime_ns
-        with file.open("a") as other:
-            other.write('{"type":"entity","name":"Bob","entityType":"","observations":[]}\n')
+        with file.open("a") as appended:
+            appended.write('{"type":"entity","name":"Bob","entityType":"","observations":[]}\n')
         assert told(server, "read_graph", limit=0) == [RESOURCES[0]]
         (content,) = server.ask("resources/read", {"uri": RESOURCES[0]})["result"]["contents"]
         assert json.loads(content["text"]) == parsed(file)
@@ -154,33 +154,37 @@ def test_we_and_a_server_that_rewrites_the_whole_file_take_turns(
             )
         graph = server.data("memory_read_graph")
     assert graph == parsed(file)
-    names = [each["name"] for each in graph["entities"]]
+    names = [entity["name"] for entity in graph["entities"]]
     assert names == [f"{who} {number}" for number in range(5) for who in ("ours", "theirs")]
-    assert [each["observations"] for each in graph["entities"]] == [
-        each for n in range(5) for each in ([], [str(n)])
+    assert [entity["observations"] for entity in graph["entities"]] == [
+        entity for n in range(5) for entity in ([], [str(n)])
     ]
     assert len(graph["relations"]) == 5
 
 
 @pytest.mark.promise("002-14.13")
 @pytest.mark.parametrize(
-    ("arguments", "env", "there", "place"),
+    ("arguments", "env", "graph_file", "place"),
     [
-        pytest.param(*each, marks=() if each[-1] is None else pytest.mark.folder_home(FILE))
-        for each in TABLES["places"]
+        pytest.param(
+            *row_of_table, marks=() if row_of_table[-1] is None else pytest.mark.folder_home(FILE)
+        )
+        for row_of_table in TABLES["places"]
     ],
 )
-def test_where_the_graph_file_is_looked_for(tmp_path, monkeypatch, arguments, env, there, place):
+def test_where_the_graph_file_is_looked_for(
+    tmp_path, monkeypatch, arguments, env, graph_file, place
+):
     home = tmp_path / "home"
     user = tmp_path / "user"
     work = tmp_path / "work"
     for folder in (home, user, work):
         folder.mkdir()
-    if there == "config":
+    if graph_file == "config":
         (home / "config.yaml").write_text("graph:\n  file: ~configured\n")
-    elif there:
-        (work / there).parent.mkdir()
-        (work / there).touch(0o600)
+    elif graph_file:
+        (work / graph_file).parent.mkdir()
+        (work / graph_file).touch(0o600)
     monkeypatch.chdir(work)
     for name in ("MEMORY_FILE_PATH", "THOUGHTBOX_MEMORY_PATH"):
         monkeypatch.delenv(name, raising=False)
@@ -242,15 +246,15 @@ def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_p
             answers(server, 50)
         with start("c") as third:
             totals = [
-                each.data("memory_read_graph", limit=0)["totalEntities"]
-                for each in (first, second, third)
+                reading_server.data("memory_read_graph", limit=0)["totalEntities"]
+                for reading_server in (first, second, third)
             ]
         assert totals == [201] * 3
         (hub,) = second.data("memory_open_nodes", names=["a0"])["entities"]
         for letter, _ in both:
-            assert [each for each in hub["observations"] if each[0] == letter] == [
-                f"{letter}{n}" for n in range(50)
-            ]
+            assert [
+                observation for observation in hub["observations"] if observation[0] == letter
+            ] == [f"{letter}{n}" for n in range(50)]
         for number in range(5):
             first.data(
                 "memory_add_observations",
@@ -313,7 +317,7 @@ def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_
     places = [file] if kind == "file" else []
     with open_session(home, watch=False) as memory:
         Nodes(memory, **({"open_graph": opener(file)} if places else {})).entity("hub")
-    done: dict[str, set[int]] = {"made": set(), "noted": set(), "pid": set(), "dead": set()}
+    done_numbers: dict[str, set[int]] = {"made": set(), "noted": set(), "pid": set(), "dead": set()}
     program = [sys.executable, "-c", WRITER, str(home), *map(str, places)]
     env = environment(PYTHONPATH=os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")]))
     with subprocess.Popen(
@@ -325,29 +329,31 @@ def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_
             writer.stdin.write(f"{turn * 6 + 1}\n")
             writer.stdin.flush()
             pid = 0
-            left = chance.randrange(12)
-            what = ""
-            while what != "dead":
-                what, number = writer.stdout.readline().split()
-                done[what].add(int(number))
-                pid, left = (int(number), left) if what == "pid" else (pid, left - 1)
-                if left == 0:
+            calls_left = chance.randrange(12)
+            event = ""
+            while event != "dead":
+                event, number = writer.stdout.readline().split()
+                done_numbers[event].add(int(number))
+                pid, calls_left = (
+                    (int(number), calls_left) if event == "pid" else (pid, calls_left - 1)
+                )
+                if calls_left == 0:
                     # It was done already
                     with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
         writer.stdin.close()
-    assert len(done["noted"]) < 20 * 6
-    made = done["made"]
-    noted = {str(number) for number in done["noted"]}
+    assert len(done_numbers["noted"]) < 20 * 6
+    made_numbers = done_numbers["made"]
+    noted_numbers = {str(number) for number in done_numbers["noted"]}
     with serving(home, file) if places else serving_notes(home) as server:
-        first, *others = server.data("memory_read_graph")["entities"]
-    names = {each["name"] for each in others}
+        first, *other_entities = server.data("memory_read_graph")["entities"]
+    names = {entity["name"] for entity in other_entities}
     whole = {int(name.split()[0]) for name in names}
-    assert made <= whole
-    assert names == {f"{each} {part}" for each in whole for part in "abc"}
-    assert noted <= set(first["observations"])
+    assert made_numbers <= whole
+    assert names == {f"{number_made} {part}" for number_made in whole for part in "abc"}
+    assert noted_numbers <= set(first["observations"])
     if places:
-        assert parsed(file)["entities"] == [first, *others]
+        assert parsed(file)["entities"] == [first, *other_entities]
         assert is_alone(file)
     else:
         assert {place.name for place in (home / "graph").iterdir()} == {
@@ -371,8 +377,8 @@ def test_a_read_only_file_is_read_and_refuses_changes(tmp_path, file, monkeypatc
     with open_session(tmp_path / "home", watch=False) as memory:
         nodes = Nodes(memory, open_graph=opener(file))
         assert nodes.names("read_graph") == ["Ada"]
-        said = nodes.error("delete_entities", entityNames=["Ada"])
-        assert said == "Could not write memory.jsonl: permission denied. Nothing was changed."
+        refusal = nodes.error("delete_entities", entityNames=["Ada"])
+        assert refusal == "Could not write memory.jsonl: permission denied. Nothing was changed."
         assert nodes.names("read_graph") == ["Ada"]
     assert file.read_text() == line
 
@@ -399,15 +405,15 @@ def test_the_note_tools_of_the_server_find_read_and_walk_the_entities_of_the_fil
             in server.call("build_context", url="memory://memory/use-state")["content"][0]["text"]
         )
         assert "useState" in server.call("recent_activity")["content"][0]["text"]
-        with file.open("a") as other:
-            other.write(
+        with file.open("a") as appended:
+            appended.write(
                 '{"type":"entity","name":"Bob","entityType":"","observations":["plays chess"]}\n'
             )
         assert [
-            each["title"] for each in server.data("search_notes", query="chess")["results"]
+            result["title"] for result in server.data("search_notes", query="chess")["results"]
         ] == ["Bob"]
         before = file.read_bytes()
-        for tool, given in (
+        for tool, arguments in (
             (
                 "edit_note",
                 {"identifier": "memory/use-state", "operation": "append", "content": "x"},
@@ -416,12 +422,12 @@ def test_the_note_tools_of_the_server_find_read_and_walk_the_entities_of_the_fil
             ("delete_note", {"identifier": "memory/use-state"}),
             ("move_note", {"identifier": "memory/use-state", "destination_path": "x.md"}),
         ):
-            reply = server.call(tool, **given)
+            reply = server.call(tool, **arguments)
             assert reply["isError"], tool
             assert "graph tools" in reply["content"][0]["text"]
         assert file.read_bytes() == before
         ranked = server.data("memory_search_nodes", query="pair returns", ranked=True)
-        assert [each["name"] for each in ranked["entities"]] == ["useState"]
+        assert [entity["name"] for entity in ranked["entities"]] == ["useState"]
         server.data("memory_delete_entities", entityNames=["useState"])
         assert server.data("search_notes", query="pair")["total"] == 0
     program = [sys.executable, "-m", "memoranda", "undo"]

@@ -50,19 +50,19 @@ def serving(home: Path, *arguments: str, **env: str) -> Server:
 
 def answers(server: Server, count: int) -> dict[int, dict[str, Any]]:
     """The next `count` answers by their ids."""
-    found = [server.receive() for _ in range(count)]
-    return {each["id"]: each["result"] for each in found}
+    messages = [server.receive() for _ in range(count)]
+    return {message["id"]: message["result"] for message in messages}
 
 
 def told(server: Server, tool: str, **arguments: Any) -> list[str]:
     """The resources of which subscribers are told before the tool's answer."""
     number = server.begin(f"memory_{tool}", **arguments)
-    found = []
+    uris = []
     while "id" not in (message := server.receive()):
         assert message["method"] == "notifications/resources/updated"
-        found.append(message["params"]["uri"])
+        uris.append(message["params"]["uri"])
     assert message["id"] == number
-    return found
+    return uris
 
 
 @pytest.mark.promise("002-14.1")
@@ -92,17 +92,17 @@ def test_the_nine_tools_are_listed_as_published(tmp_path: Path) -> None:
 def test_the_example_of_the_contract_and_a_restart(tmp_path: Path) -> None:
     ada = entity("Ada", "likes tea", kind="person")
     with serving(tmp_path) as server:
-        made = server.data(
+        created = server.data(
             "memory_create_entities",
             entities=[
                 entity("Ada", "likes tea", "likes tea", kind="person"),
                 entity("Ada", kind="x"),
             ],
         )
-        assert made == {"entities": [ada]}
+        assert created == {"entities": [ada]}
         assert server.data("memory_create_entities", entities=[ada]) == {"entities": []}
         triples = [
-            relation(each) for each in ("Ada works_at Acme", "Ada is Ada", "Nobody knows Ada")
+            relation(words) for words in ("Ada works_at Acme", "Ada is Ada", "Nobody knows Ada")
         ]
         assert server.data("memory_create_relations", relations=[*triples, triples[0]]) == {
             "relations": triples
@@ -143,7 +143,8 @@ def test_each_resource_is_the_whole_graph_and_tells_its_subscribers_once(tmp_pat
         assert server.hello["capabilities"]["resources"]["subscribe"] is True
         listed = server.ask("resources/list")["result"]["resources"]
         assert [
-            (each["uri"], each["name"], each["title"], each["mimeType"]) for each in listed
+            (resource["uri"], resource["name"], resource["title"], resource["mimeType"])
+            for resource in listed
         ] == [
             (RESOURCES[0], "Knowledge Graph", "Knowledge Graph", "application/json"),
             (RESOURCES[1], "knowledge-graph", "Knowledge Graph", "application/json"),
@@ -215,17 +216,17 @@ def test_the_presets_have_their_names_and_texts(
         assert [tool["name"] for tool in tools] == [*NAMES]
         assert not any("project" in tool["inputSchema"]["properties"] for tool in tools)
         listed = server.ask("resources/list")["result"]["resources"]
-        assert [each["uri"] for each in listed] == [RESOURCES[1]]
+        assert [resource["uri"] for resource in listed] == [RESOURCES[1]]
         result = server.call("create_entities", entities=[entity("é")])
-        made = result["structuredContent"]["entities"]
-        assert result["content"][0]["text"] == json.dumps(made, ensure_ascii=False, indent=2)
+        entities = result["structuredContent"]["entities"]
+        assert result["content"][0]["text"] == json.dumps(entities, ensure_ascii=False, indent=2)
     with serving(tmp_path, "--as", "thoughtbox") as server:
         assert [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] == [
             f"memory_{n}" for n in NAMES
         ]
-        said = server.call("memory_read_graph")["content"][0]["text"]
+        text = server.call("memory_read_graph")["content"][0]["text"]
         # It has a file of its own
-        assert said.startswith("Cannot use" if in_database() else '{\n  "entities"')
+        assert text.startswith("Cannot use" if in_database() else '{\n  "entities"')
     with serving(tmp_path, "--tools", "memory,notes,graph") as server:
         assert "memory" in [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
         assert server.data("search_notes", query="é")["total"] == 1
@@ -258,9 +259,13 @@ def test_from_the_first_entity_to_an_undone_deletion(tmp_path: Path) -> None:
             ],
         )
         walked = server.data("memory_open_nodes", names=["useState"], depth=2, direction="out")
-        assert [each["name"] for each in walked["entities"]] == ["useState", "React Hooks", "React"]
+        assert [entity["name"] for entity in walked["entities"]] == [
+            "useState",
+            "React Hooks",
+            "React",
+        ]
         some = server.data("memory_open_nodes", names=["useState"], depth=1, relationTypes=["is_a"])
-        assert [each["name"] for each in some["entities"]] == ["useState", "React Hooks"]
+        assert [entity["name"] for entity in some["entities"]] == ["useState", "React Hooks"]
         totals = server.data("memory_read_graph", limit=0)
         assert (totals["totalEntities"], totals["totalRelations"]) == (3, 3)
         hits = server.data("search_notes", query="pair")
@@ -312,23 +317,25 @@ def test_no_reply_of_a_large_graph_exceeds_the_bound_and_its_pages_are_complete(
         )
         nodes.entity("hub", *(f"observation {i} " + "z" * 20 for i in range(3000)))
         nodes.relate(*(f"n{i} knows hub" for i in range(600)))
-        seen: list[str] = []
+        names: list[str] = []
         relations = 0
         cursor = {}
         while True:
             reply = nodes.reply("read_graph", cursor)
             assert len(reply.text) <= 80_000
-            seen += [each["name"] for each in reply.data["entities"]]
+            names += [entity["name"] for entity in reply.data["entities"]]
             relations += len(reply.data["relations"])
             if "nextCursor" not in reply.data:
                 break
             cursor = {"cursor": reply.data["nextCursor"]}
-        assert seen == [*(f"n{i}" for i in range(799)), "hub"]
+        assert names == [*(f"n{i}" for i in range(799)), "hub"]
         assert relations == 600
         read: list[str] = []
         while len(read) < 3000:
-            found = nodes("open_nodes", names=["hub"], observationOffset=len(read), direction="out")
-            read += found["entities"][0]["observations"]
+            reply_of_hub = nodes(
+                "open_nodes", names=["hub"], observationOffset=len(read), direction="out"
+            )
+            read += reply_of_hub["entities"][0]["observations"]
         assert len(set(read)) == 3000
         whole = nodes.like(reply_chars=0)("read_graph")
         assert (len(whole["entities"]), len(whole["relations"])) == (800, 600)
@@ -354,19 +361,21 @@ def test_a_graph_is_taken_in_once_and_comes_out_the_same(tmp_path: Path, termina
     file.write_text(
         "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
     )
-    said = "Imported 1 entities, 2 relations (2 lines skipped)\n"
+    summary = "Imported 1 entities, 2 relations (2 lines skipped)\n"
     first = terminal("graph", "import", str(file))
-    assert (first.status, first.out) == (0, said)
+    assert (first.status, first.out) == (0, summary)
     assert [line.split(":")[0] for line in first.err.splitlines()] == ["line 3", "line 6"]
     exported = terminal.ok("graph", "export")
-    assert terminal("graph", "import", str(file)).out == said.replace("Imported", "Nothing new in")
+    assert terminal("graph", "import", str(file)).out == summary.replace(
+        "Imported", "Nothing new in"
+    )
     assert terminal.ok("graph", "export") == exported
     assert len(terminal.ok("log").splitlines()) == 1
     assert '"observations":["a","b"]' in exported
     assert '\ncreatedAt: "2024-01-01"\n' in (terminal.home / "graph" / "React.md").read_text()
-    other = str(tmp_path / "other")
-    assert terminal("--home", other, "graph", "import", "-", stdin=exported).status == 0
-    assert terminal("--home", other, "graph", "export").out == exported
+    other_home = str(tmp_path / "other")
+    assert terminal("--home", other_home, "graph", "import", "-", stdin=exported).status == 0
+    assert terminal("--home", other_home, "graph", "export").out == exported
     place = tmp_path / "out.jsonl"
     assert terminal.ok("graph", "export", str(place)) == f"Exported 3 lines to {place}\n"
     assert place.read_text() == exported
@@ -414,10 +423,10 @@ def check(result: dict[str, Any], call: dict[str, Any]) -> None:
         assert content["text"] == data["message"]
     else:
         if call["tool"] in TEXT_KEYS:
-            said = data[TEXT_KEYS[call["tool"]]]
+            spoken = data[TEXT_KEYS[call["tool"]]]
         else:
-            said = data
-        assert content["text"] == json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+            spoken = data
+        assert content["text"] == json.dumps(spoken, ensure_ascii=False, separators=(",", ":"))
 
 
 def decoded(folder: Path) -> dict[str, Any]:
@@ -431,16 +440,16 @@ def decoded(folder: Path) -> dict[str, Any]:
                 EntityText(text),
             )
         )
-    notes.sort(key=lambda each: each[0].created)
+    notes.sort(key=lambda decoded_note: decoded_note[0].created)
     entities = [
         {"name": note.title, "entityType": note.type, "observations": text.observations}
         for note, text in notes
         if "placeholder" not in note.header
     ]
     relations = [
-        {"from": note.title, "to": each.target, "relationType": each.type}
+        {"from": note.title, "to": relation_of_note.target, "relationType": relation_of_note.type}
         for note, text in notes
-        for each in text.relations
+        for relation_of_note in text.relations
     ]
     return {"entities": entities, "relations": relations}
 
@@ -451,10 +460,10 @@ def parsed(file: Path) -> dict[str, Any]:
         rows = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line]
     else:
         rows = []
-    found: dict[str, list[Any]] = {"entity": [], "relation": []}
+    rows_by_type: dict[str, list[Any]] = {"entity": [], "relation": []}
     for row in rows:
-        found[row.pop("type")].append(row)
-    return {"entities": found["entity"], "relations": found["relation"]}
+        rows_by_type[row.pop("type")].append(row)
+    return {"entities": rows_by_type["entity"], "relations": rows_by_type["relation"]}
 
 
 def stored(home: Path, file: Path | None) -> dict[str, Any]:

@@ -65,14 +65,16 @@ def test_the_replies_have_the_keys_of_the_document_in_its_order(
     ]
     assert list(data["content"]) == data["bank_info"]["files"]
     assert list(data["custom_instructions"]) == ["directives", "prompts", "examples"]
-    assert [list(each) for each in data["custom_instructions"]["directives"]] == [
+    assert [list(directive) for directive in data["custom_instructions"]["directives"]] == [
         ["name", "priority", "when", "action"]
     ] * 4
-    assert [list(each) for each in data["custom_instructions"]["prompts"]] == [["id", "text"]] * 2
+    assert [list(prompt) for prompt in data["custom_instructions"]["prompts"]] == [
+        ["id", "text"]
+    ] * 2
     assert list(data["custom_instructions"]["examples"]) == ["trigger_patterns", "verification"]
     listed = banks.ok("list")
     assert list(listed) == ["global", "projects", "code"]
-    assert [list(each) for each in listed["code"]] == [["id", "last_used", "description"]]
+    assert [list(code_bank) for code_bank in listed["code"]] == [["id", "last_used", "description"]]
     assert TIME.fullmatch(listed["code"][0]["last_used"])
     keys = [
         "status",
@@ -168,9 +170,9 @@ def test_a_symlink_in_a_bank_is_no_target_and_no_bank(banks: Banks, ground: Grou
         target_file="new.md",
         content="x",
     )
-    shown = banks.ok("activate", bank_type="project", bank_id="p")
-    assert "the secret" not in json.dumps(shown)
-    assert [each["id"] for each in banks.ok("list")["projects"]] == ["p"]
+    activated = banks.ok("activate", bank_type="project", bank_id="p")
+    assert "the secret" not in json.dumps(activated)
+    assert [project["id"] for project in banks.ok("list")["projects"]] == ["p"]
     assert banks.state() == before
     assert ground.outside() == outside
 
@@ -184,8 +186,8 @@ def test_inserts_pass_over_decoys_and_keep_crlf(banks: Banks) -> None:
     banks.write(decoys, "doc/decisions.md", operation="replace")
     for text in ("one\n\nmore", "two\r\n"):
         banks.write(text, "doc/decisions.md", operation="insert", position="TARGET")
-    wanted = decoys + "\r\none\r\n\r\nmore\r\n\r\ntwo\r\n"
-    assert banks.file("projects/p/doc/decisions.md").read_bytes() == wanted.encode()
+    expected = decoys + "\r\none\r\n\r\nmore\r\n\r\ntwo\r\n"
+    assert banks.file("projects/p/doc/decisions.md").read_bytes() == expected.encode()
 
 
 @pytest.mark.promise("003-11.5")
@@ -229,8 +231,8 @@ def test_the_branch_is_read_anew_at_each_activation(banks: Banks, ground: Ground
     root = ground.repository("app", "ref: refs/heads/main")
 
     def told(**more: str) -> str:
-        given = {"bank_type": "code", "bank_id": "auto", "current_path": str(root), **more}
-        return banks.ok("activate", **given)["custom_instructions"]["prompts"][1]["text"]
+        arguments = {"bank_type": "code", "bank_id": "auto", "current_path": str(root), **more}
+        return banks.ok("activate", **arguments)["custom_instructions"]["prompts"][1]["text"]
 
     assert "\nThis repository is currently on branch: main\n" in told()
     (root / ".git" / "HEAD").write_text("ref: refs/heads/no/commit-yet\n")
@@ -254,7 +256,10 @@ def test_a_worktree_shares_the_bank_of_its_repository_but_has_its_own_branch(
     git(private, HEAD="ref: refs/heads/topic\n", commondir="../..\n", gitdir=f"{tree}/.git\n")
     git(tree, **{".git": f"gitdir: {private}\n", "src__a.py": ""})
     second = banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(tree / "src"))
-    assert [each["bank_info"]["id"] for each in (first, second)] == ["main_repo", "main_repo"]
+    assert [activated["bank_info"]["id"] for activated in (first, second)] == [
+        "main_repo",
+        "main_repo",
+    ]
     text = second["custom_instructions"]["prompts"][1]["text"]
     assert 'the repository "Main Repo"' in text
     assert "on branch: topic" in text
@@ -269,42 +274,42 @@ def test_two_repositories_of_one_name_get_two_banks_and_keep_them(
             "bank_info"
         ]["id"]
 
-    one = ground.repository("a/app")
+    first = ground.repository("a/app")
     two = ground.repository("b/app")
-    assert id_at(one) == "app"
-    other = id_at(two)
-    assert other.startswith("app-")
-    assert len(other) == len("app-") + 6
-    assert [id_at(one), id_at(two), id_at(one)] == ["app", other, "app"]
+    assert id_at(first) == "app"
+    second_id = id_at(two)
+    assert second_id.startswith("app-")
+    assert len(second_id) == len("app-") + 6
+    assert [id_at(first), id_at(two), id_at(first)] == ["app", second_id, "app"]
     cloned = "https://user:secret@example.org/lib.git"
     assert id_at(ground.repository("c/lib", origin=cloned)) == "lib"
     assert id_at(ground.repository("d/lib", origin=cloned)) == "lib"
     assert "secret" not in banks.file("code/lib/.bank.json").read_text()
     record = json.loads(banks.file("code/app/.bank.json").read_text())
     assert list(record) == ["name", "description", "created_at", "repo"]
-    assert record["repo"] == {"path": str(one), "origin": None}
+    assert record["repo"] == {"path": str(first), "origin": None}
 
 
 @pytest.mark.promise("003-11.7")
 def test_listing_and_a_second_activation_change_no_file(banks: Banks, ground: Ground) -> None:
     root = ground.repository("app")
-    given = [
+    activations = [
         {"bank_type": "global", "bank_id": "auto"},
         {"bank_type": "project", "bank_id": "auto", "project_name": "P"},
         {"bank_type": "code", "bank_id": "auto", "current_path": str(root)},
     ]
-    for each in given:
-        banks.ok("activate", **each)
+    for arguments in activations:
+        banks.ok("activate", **arguments)
     banks.file("code/app/doc/design.md").unlink()
     before = banks.state()
     changes = len(banks.memory.log(limit=0))
-    for each in given:
-        banks.ok("activate", **each)
+    for arguments in activations:
+        banks.ok("activate", **arguments)
         banks.ok("list")
     assert banks.state() == before
     assert len(banks.memory.log(limit=0)) == changes
-    shown = banks.ok("activate", **given[2])["bank_info"]["files"]
-    assert shown == [
+    files = banks.ok("activate", **activations[2])["bank_info"]["files"]
+    assert files == [
         "readme.md",
         "doc/architecture.md",
         "doc/api.md",
@@ -365,18 +370,18 @@ def test_the_dump_is_there_in_debug_mode_only(ground: Ground) -> None:
         loud.write("We decided to use 数据库")
         data = json.loads(dump.read_text())
         assert list(data) == ["cache", "metrics", "processing_path", "error_history"]
-        shown = loud.ok("activate", bank_type="project", bank_id="p")
-        assert data["cache"] == shown["content"]
-        assert list(data["cache"]) == shown["bank_info"]["files"]
+        activated = loud.ok("activate", bank_type="project", bank_id="p")
+        assert data["cache"] == activated["content"]
+        assert list(data["cache"]) == activated["bank_info"]["files"]
         assert list(data["metrics"]) == ["total_tokens", "bank_tokens", "timestamp"]
         assert (
             data["metrics"]["total_tokens"]
-            == shown["bank_info"]["cache_info"]["approximate_tokens"]
+            == activated["bank_info"]["cache_info"]["approximate_tokens"]
         )
         assert list(data["metrics"]["bank_tokens"]) == list(data["cache"])
         assert TIME.fullmatch(data["metrics"]["timestamp"])
         assert data["processing_path"] == {"llm": 0, "rule-based": 1}
-        assert [list(each) for each in data["error_history"]] == [
+        assert [list(error) for error in data["error_history"]] == [
             ["timestamp", "description", "severity"]
         ]
         loud.write("y", "readme.md")
@@ -416,17 +421,17 @@ def test_every_case(case: dict[str, Any], way: str, ground: Ground) -> None:
             tools = faces.registry(["bank"], memory.settings)
 
             def reply(tool: str, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
-                said = tools.call(memory, tool, arguments)
-                return said.text, said.is_error, said.data
+                tool_reply = tools.call(memory, tool, arguments)
+                return tool_reply.text, tool_reply.is_error, tool_reply.data
 
             ground.run(case, reply)
         return
     with Server("--tools", "bank", "--home", str(ground.home), MEMORY_BANK_DEBUG="1") as server:
 
         def result(tool: str, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
-            said = server.call(tool, arguments)
-            (content,) = said["content"]
-            return content["text"], said["isError"], said["structuredContent"]
+            result_of_call = server.call(tool, arguments)
+            (content,) = result_of_call["content"]
+            return content["text"], result_of_call["isError"], result_of_call["structuredContent"]
 
         ground.run(case, result)
         assert server.close() == 0
@@ -449,15 +454,15 @@ def test_two_servers_with_forty_appends_each_leave_eighty_blocks(
 ) -> None:
     root = tmp_path / "root"
     root.mkdir()
-    one, two = (
+    first, two = (
         Server("--as", "memory-bank", "--home", str(tmp_path / home), MEMORY_BANK_ROOT=str(root))
         for home in homes
     )
-    with one, two:
+    with first, two:
         for number in range(APPENDS):
-            append(one, f"one {number}")
+            append(first, f"one {number}")
             append(two, f"two {number}")
-        for server in (one, two):
+        for server in (first, two):
             assert not any(server.receive()["result"]["isError"] for _ in range(APPENDS))
     text = (root / "projects/p/notes/ideas.md").read_text()
     for name in ("one", "two"):
@@ -486,7 +491,7 @@ def test_stdout_holds_json_rpc_only_with_debug_logging_on(ground: Ground) -> Non
         assert "instructions" not in server.hello
         assert list(server.hello["capabilities"]) == ["tools"]
         listed = server.ask("tools/list")["result"]["tools"]
-        assert [each["name"] for each in listed] == ["activate", "list", "update"]
+        assert [tool_listed["name"] for tool_listed in listed] == ["activate", "list", "update"]
         server.call("activate", bank_type="global", bank_id="auto")
         server.call("update", bank_type="global", bank_id="auto", content="the user likes to test")
         assert server.close() == 0

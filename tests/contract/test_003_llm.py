@@ -57,14 +57,14 @@ def test_a_good_answer_is_followed(banks: Banks, model: LanguageModel) -> None:
     )
     assert data["previous_errors"] == []
     assert banks.file("projects/p/notes/ideas.md").read_text().endswith(f"\n\n# Idea\n\n{TEXT}\n")
-    ((path, headers, asked),) = model.asked
+    ((path, headers, request),) = model.asked
     assert path == "/v1/chat/completions"
     assert headers["Authorization"] == "Bearer the-key"
-    assert (asked["model"], asked["temperature"]) == ("small", 0)
-    assert asked["messages"][1] == {"role": "user", "content": TEXT}
+    assert (request["model"], request["temperature"]) == ("small", 0)
+    assert request["messages"][1] == {"role": "user", "content": TEXT}
     assert (
         "- notes/ideas.md: Brainstorming, Future Possibilities, Innovations"
-        in asked["messages"][0]["content"]
+        in request["messages"][0]["content"]
     )
 
 
@@ -143,8 +143,10 @@ def check_rules(banks: Banks, data: dict[str, Any], failures: int) -> None:
     """The text went where the rules put it, and the failure is told."""
     assert (data["updated_file"], data["category"]) == ("doc/decisions.md", "architecture")
     assert (data["confidence"], data["processing_method"]) == (0.9, "rule-based")
-    assert [each["description"] for each in data["previous_errors"]] == [FAILED] * failures
-    assert {each["severity"] for each in data["previous_errors"]} <= {"warning"}
+    assert [previous_error["description"] for previous_error in data["previous_errors"]] == [
+        FAILED
+    ] * failures
+    assert {previous_error["severity"] for previous_error in data["previous_errors"]} <= {"warning"}
     assert banks.file("projects/p/doc/decisions.md").read_text().endswith(f"\n\n{TEXT}\n")
 
 

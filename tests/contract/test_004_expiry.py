@@ -195,7 +195,10 @@ def test_every_changing_call_removes_up_to_a_hundred_expired_ones(entries, clock
     clock.later(60)
 
     def expired() -> int:
-        return sum(each["expired_entries"] for each in entries.ok("list_namespaces")["namespaces"])
+        return sum(
+            namespace["expired_entries"]
+            for namespace in entries.ok("list_namespaces")["namespaces"]
+        )
 
     assert expired() == 230
     entries.remember("k", "v")

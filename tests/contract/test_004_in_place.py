@@ -65,7 +65,7 @@ def test_every_case_of_the_tools_holds_for_json_files_too(case, tmp_path, clock)
         entries = Folder(memory, tmp_path / "kept")
         play(
             case,
-            lambda tool, given: entries.call(tool.removeprefix("memory_"), **given),
+            lambda tool, arguments: entries.call(tool.removeprefix("memory_"), **arguments),
             clock.later,
         )
 
@@ -89,9 +89,11 @@ def test_a_new_entry_has_the_form_of_that_server(entries):
 
 
 def test_entries_of_that_server_are_read_and_its_fields_survive(entries):
-    told = {**ALICE, "importance": [1, {"a": None}]}
-    other = {**ALICE, "key": "later", "expires_at": 1893456000.5}
-    entries.put("default.json", json.dumps([told, other], indent=2) + "\n").chmod(0o640)
+    strange_entry = {**ALICE, "importance": [1, {"a": None}]}
+    later_entry = {**ALICE, "key": "later", "expires_at": 1893456000.5}
+    entries.put("default.json", json.dumps([strange_entry, later_entry], indent=2) + "\n").chmod(
+        0o640
+    )
     fields = entries.ok("recall", key="name")
     assert (fields["value"], fields["created_at"], fields["access_count"]) == (
         "Zoë",
@@ -100,7 +102,7 @@ def test_entries_of_that_server_are_read_and_its_fields_survive(entries):
     )
     assert entries.ok("recall", key="later")["expires_at"] == "2030-01-01T00:00:00.500Z"
     entries.remember("new", "n")
-    assert entries.rows("default.json")[:2] == [told, other]
+    assert entries.rows("default.json")[:2] == [strange_entry, later_entry]
     entries.remember("name", "Ann")
     moved = entries.rows("default.json")
     assert [row["key"] for row in moved] == ["later", "new", "name"]
@@ -108,7 +110,7 @@ def test_entries_of_that_server_are_read_and_its_fields_survive(entries):
         **moved[2],
         "value": "Ann",
         "access_count": 0,
-        "importance": told["importance"],
+        "importance": strange_entry["importance"],
     }
     assert entries.file("default.json").read_bytes().endswith(b"]\n")
     assert entries.file("default.json").stat().st_mode & 0o777 == 0o640
@@ -134,8 +136,8 @@ def test_namespaces_that_share_a_file_stay_apart(entries):
     assert [entries.value("k", name) for name in NAMES_APART] == [
         f"in {name}" for name in NAMES_APART
     ]
-    shown = [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]]
-    assert shown == sorted(NAMES_APART)
+    listed = [namespace["namespace"] for namespace in entries.ok("list_namespaces")["namespaces"]]
+    assert listed == sorted(NAMES_APART)
     assert [row.get("namespace") for row in entries.rows("a_b.json")] == ["a/b", "a b", None]
     assert [row.get("namespace") for row in entries.rows("_meta_.json")] == ["_meta", None]
     assert json.loads(entries.file("_meta.json").read_text()) == {
@@ -153,9 +155,9 @@ def test_namespaces_that_share_a_file_stay_apart(entries):
 def test_a_namespace_field_that_means_another_file_is_only_a_field(entries):
     entries.put("default.json", json.dumps([{**ALICE, "namespace": "elsewhere"}]))
     assert entries.value("name") == "Zoë"
-    assert [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]] == [
-        "default"
-    ]
+    assert [
+        namespace["namespace"] for namespace in entries.ok("list_namespaces")["namespaces"]
+    ] == ["default"]
 
 
 BROKEN = {
@@ -180,16 +182,18 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 def test_a_file_that_is_no_array_of_entries_is_never_written(entries, data):
     file = entries.put("default.json", "")
     file.write_bytes(data)
-    for tool, given in CALLS:
+    for tool, arguments in CALLS:
         assert (
-            entries.refused(tool, **given)
+            entries.refused(tool, **arguments)
             == "Namespace 'default' cannot be read; run memory doctor"
         )
-    for tool, given in (("search", {"query": "a"}), ("list_namespaces", {}), ("stats", {})):
-        assert entries.ok(tool, **given)["unreadable"] == "default"
+    for tool, arguments in (("search", {"query": "a"}), ("list_namespaces", {}), ("stats", {})):
+        assert entries.ok(tool, **arguments)["unreadable"] == "default"
     entries.remember("k", "v", "sound")
-    assert [each["key"] for each in entries.ok("search", query="k")["results"]] == ["k"]
-    assert [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]] == ["sound"]
+    assert [result["key"] for result in entries.ok("search", query="k")["results"]] == ["k"]
+    assert [
+        namespace["namespace"] for namespace in entries.ok("list_namespaces")["namespaces"]
+    ] == ["sound"]
     entries.place.close()
     assert file.read_bytes() == data
     assert sorted(entries.files()) == ["_meta.json", "default.json", "sound.json"]
@@ -200,9 +204,9 @@ def test_what_is_no_file_is_not_touched(entries, kind):
     entries.root.mkdir()
     place = entries.file("default.json")
     place.mkdir() if kind == "folder" else os.mkfifo(place)
-    for tool, given in CALLS:
+    for tool, arguments in CALLS:
         assert (
-            entries.refused(tool, **given)
+            entries.refused(tool, **arguments)
             == "Namespace 'default' cannot be read; run memory doctor"
         )
     assert [path.name for path in entries.root.iterdir()] == ["default.json"]
@@ -306,9 +310,10 @@ def test_a_full_disk_is_said_and_leaves_everything_as_it_was(entries, monkeypatc
     monkeypatch.setattr(locked_file.files, "write_file", full)
     for namespace in ("default", "new"):
         problem = f"Could not write {namespace}.json: the disk is full. Nothing was changed."
-        given = {"key": "k", "value": "w", "namespace": namespace}
+        arguments = {"key": "k", "value": "w", "namespace": namespace}
         assert (
-            entries.refused("remember", **given) == f"Internal error in memory_remember: {problem}"
+            entries.refused("remember", **arguments)
+            == f"Internal error in memory_remember: {problem}"
         )
     assert entries.files() == before
 

@@ -100,8 +100,8 @@ def entries(tmp_path: Path) -> Iterator[KeyValue]:
 def test_a_hard_value_comes_back_exactly(entries, name):
     entries.remember("k", VALUES[name])
     assert entries.value("k") == VALUES[name]
-    _, kept = entries.file("default/k.md").read_bytes().split(b"access_count: 0\n---\n", 1)
-    assert kept == VALUES[name].encode() + b"\n"
+    _, stored = entries.file("default/k.md").read_bytes().split(b"access_count: 0\n---\n", 1)
+    assert stored == VALUES[name].encode() + b"\n"
 
 
 @pytest.mark.promise("004-9.3", "004-9.10")
@@ -115,7 +115,7 @@ def test_hard_keys_and_namespaces_are_all_different(entries, tmp_path):
     assert set(entries.found("key ", limit=1000, namespace="default")) == {
         ("default", name) for name in KEYS
     }
-    listed = [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]]
+    listed = [namespace["namespace"] for namespace in entries.ok("list_namespaces")["namespaces"]]
     assert listed == sorted([*KEYS, "default"])[: len(listed)]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home"]
     assert all(
@@ -180,15 +180,15 @@ def test_in_markdown_a_mark_follows_the_piece_shown(entries):
     text, _ = entries.call("recall", key="long")
     assert len(text) == LIMIT
     assert "世... [TRUNCATED at 25000 chars]\n**created_at:** " in text
-    shown = text.count("世")
+    shown_characters = text.count("世")
     assert text.endswith(
-        f"**truncated:** True\n**value_length:** 30000\n**offset:** 0\n**next_offset:** {shown}"
+        f"**truncated:** True\n**value_length:** 30000\n**offset:** 0\n**next_offset:** {shown_characters}"
     )
-    rest, _ = entries.call("recall", key="long", offset=shown)
-    assert rest.count("世") == 30_000 - shown
+    rest, _ = entries.call("recall", key="long", offset=shown_characters)
+    assert rest.count("世") == 30_000 - shown_characters
     assert "TRUNCATED" not in rest
     assert rest.endswith(
-        f"**truncated:** False\n**value_length:** 30000\n**offset:** {shown}\n**next_offset:** None"
+        f"**truncated:** False\n**value_length:** 30000\n**offset:** {shown_characters}\n**next_offset:** None"
     )
 
 
@@ -199,8 +199,8 @@ def test_names_that_fill_a_reply_leave_room_for_the_value(entries):
     stored = entries.ok("remember", key=key, value="🎉" * 200, namespace=namespace)
     assert stored["key"] == "🔑" * 470 + "... [TRUNCATED at 500 chars]"
     assert entries.value(key, namespace) == "🎉" * 200
-    (found,) = entries.ok("search", query="🎉")["results"]
-    assert found["key"].endswith("... [TRUNCATED at 100 chars]")
+    (result,) = entries.ok("search", query="🎉")["results"]
+    assert result["key"].endswith("... [TRUNCATED at 100 chars]")
     assert entries.ok("list_namespaces")["namespaces"][0]["namespace"] == namespace
     entries.ok("forget", key=key, namespace=namespace)
 
@@ -209,8 +209,8 @@ def state(root: Path) -> dict[Path, tuple[bytes, int, int]]:
     """Bytes, time and inode of every file."""
     files = {path: path.stat() for path in root.rglob("*.md")}
     return {
-        each: (each.read_bytes(), status.st_mtime_ns, status.st_ino)
-        for each, status in files.items()
+        file: (file.read_bytes(), status.st_mtime_ns, status.st_ino)
+        for file, status in files.items()
     }
 
 
@@ -288,7 +288,7 @@ def test_every_case_through_the_registry(case, tmp_path):
         entries = KeyValue(memory)
         play(
             case,
-            lambda tool, given: entries.call(tool.removeprefix("memory_"), **given),
+            lambda tool, arguments: entries.call(tool.removeprefix("memory_"), **arguments),
             clock.later,
         )
 
@@ -312,15 +312,17 @@ def server(tmp_path_factory):
 @pytest.mark.promise("004-9.1", "004-9.2")
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_every_case_over_mcp_stdio(case, server):
-    def call(tool: str, given: dict) -> tuple[str, bool]:
-        result = server.call(tool, given)
+    def call(tool: str, arguments: dict) -> tuple[str, bool]:
+        result = server.call(tool, arguments)
         assert set(result) == {"content", "isError"}
         (block,) = result["content"]
         assert set(block) == {"type", "text"}
         return block["text"], result["isError"]
 
-    for each in json.loads(call("memory_list_namespaces", {"format": "json"})[0])["namespaces"]:
-        call("memory_clear_namespace", {"namespace": each["namespace"]})
+    for namespace in json.loads(call("memory_list_namespaces", {"format": "json"})[0])[
+        "namespaces"
+    ]:
+        call("memory_clear_namespace", {"namespace": namespace["namespace"]})
     if any(step.get("tool") == "memory_search" for step in case["steps"]):
         at_the_start_of_a_second()
     play(case, call, time.sleep)
@@ -350,20 +352,20 @@ def test_agent_memory_is_a_server_of_that_name_with_exactly_these_tools(tmp_path
     with connected(tmp_path / "home", "--as", "agent-memory") as server:
         assert server.hello["serverInfo"] == {"name": "agent-memory", "version": __version__}
         assert server.hello["instructions"].count(". ") == 0
-        found = {tool["name"]: tool for tool in server.ask("tools/list")["result"]["tools"]}
-    assert list(found) == list(TOOLS)
+        tools_by_name = {tool["name"]: tool for tool in server.ask("tools/list")["result"]["tools"]}
+    assert list(tools_by_name) == list(TOOLS)
     for name, (arguments, hints) in TOOLS.items():
-        schema = found[name]["inputSchema"]
+        schema = tools_by_name[name]["inputSchema"]
         assert schema["additionalProperties"] is False
         required = schema.get("required", [])
-        shown = [
-            each
-            + ("*" if each in required else "")
+        parameters = [
+            parameter
+            + ("*" if parameter in required else "")
             + (":integer" if inner["type"] == "integer" else "")
-            for each, inner in schema["properties"].items()
+            for parameter, inner in schema["properties"].items()
         ]
-        assert ",".join(shown) == arguments
-        assert tuple(found[name]["annotations"][hint] for hint in HINTS) == hints
+        assert ",".join(parameters) == arguments
+        assert tuple(tools_by_name[name]["annotations"][hint] for hint in HINTS) == hints
         assert schema["properties"]["format"]["enum"] == ["markdown", "json"]
 
 

@@ -50,9 +50,9 @@ class Case:
     def filled(self, value: Any) -> Any:
         """`value` with `{NAME}` and `{NAME:8}` replaced, in every text of it."""
         if isinstance(value, dict):
-            return {key: self.filled(each) for key, each in value.items()}
+            return {key: self.filled(inner_value) for key, inner_value in value.items()}
         if isinstance(value, list):
-            return [self.filled(each) for each in value]
+            return [self.filled(element) for element in value]
         if not isinstance(value, str):
             return value
         for name, text in self.captured.items():
@@ -70,8 +70,10 @@ class Case:
             (self.scratch / path).parent.mkdir(parents=True, exist_ok=True)
             (self.scratch / path).write_bytes(text.encode())
         elif "same_files" in step:
-            one, other = (Path(each).read_bytes() for each in step["same_files"])
-            assert one == other
+            first_bytes, second_bytes = (
+                Path(file_path).read_bytes() for file_path in step["same_files"]
+            )
+            assert first_bytes == second_bytes
         else:
             self.home_file(step)
 
@@ -81,10 +83,10 @@ class Case:
                 path, expected = step[key]
                 text = (self.terminal.home / path).read_bytes().decode()
                 if key == "home_file":
-                    found = matches(expected, text)
+                    is_found = matches(expected, text)
                 else:
-                    found = expected in text
-                assert found != (key == "home_file_lacks"), text
+                    is_found = expected in text
+                assert is_found != (key == "home_file_lacks"), text
 
     def command(self, step: dict[str, Any]) -> None:
         ran = self.terminal(*step["argv"], stdin=step.get("stdin", ""))
@@ -100,9 +102,9 @@ class Case:
             if key in step:
                 assert_has(json.loads(ran.out), step[key], matches)
         for name, regex in step["capture"].items():
-            found = re.search(regex, ran.out)
-            assert found, (step, ran)
-            self.captured[name] = found.group(1)
+            match = re.search(regex, ran.out)
+            assert match, (step, ran)
+            self.captured[name] = match.group(1)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -68,7 +68,7 @@ def answers(faces: Faces) -> dict[str, Any]:
         "bank": faces.data("activate", **BANK)["content"],
         "memory": faces("memory", command="view", path="/memories/logbook.md")["text"],
         "found": {
-            each["permalink"] for each in faces.data("search_notes", query="heron")["results"]
+            result["permalink"] for result in faces.data("search_notes", query="heron")["results"]
         },
     }
 
@@ -106,9 +106,10 @@ def test_four_faces_write_one_search_finds_a_walk_passes_and_the_shell_takes_bac
     )
     kept()
 
-    found = faces.data("search_notes", query="heron")["results"]
+    results = faces.data("search_notes", query="heron")["results"]
     assert {
-        each["permalink"]: (each["project"], each["file_path"], each["title"]) for each in found
+        result["permalink"]: (result["project"], result["file_path"], result["title"])
+        for result in results
     } == {
         "kv/default/boat-colour": ("kv", "default/boat_colour.md", "boat_colour"),
         "graph/ada": ("graph", "Ada.md", "Ada"),
@@ -119,12 +120,16 @@ def test_four_faces_write_one_search_finds_a_walk_passes_and_the_shell_takes_bac
     for address in CHAIN:
         assert f"{address.partition('/')[0]}: {address})" in text
 
-    for here, there in pairwise(CHAIN):
-        (context,) = faces.data("build_context", url=f"memory://{here}", depth=1)["results"]
-        leading = {each["permalink"] for each in context["relations"] if each["direction"] == "out"}
-        assert there in leading
+    for link_source, link_target in pairwise(CHAIN):
+        (context,) = faces.data("build_context", url=f"memory://{link_source}", depth=1)["results"]
+        leading = {
+            relation["permalink"]
+            for relation in context["relations"]
+            if relation["direction"] == "out"
+        }
+        assert link_target in leading
     (context,) = faces.data("build_context", url=CHAIN[0], depth=3)["results"]
-    steps = {each["permalink"]: each["depth"] for each in context["related_results"]}
+    steps = {near_note["permalink"]: near_note["depth"] for near_note in context["related_results"]}
     assert steps == {CHAIN[1]: 1, CHAIN[2]: 2, "notes/plans/harbour-plan": 2, CHAIN[3]: 3}
 
     undone = []
@@ -138,7 +143,7 @@ def test_four_faces_write_one_search_finds_a_walk_passes_and_the_shell_takes_bac
         "graph/Ada.md",
         "kv/default/boat_colour.md",
     ]
-    assert [each.rpartition(" ")[2] for each in undone] == places
+    assert [line_undone.rpartition(" ")[2] for line_undone in undone] == places
     assert faces.data("search_notes", query="heron")["total"] == 0
     assert faces.data("read_note", identifier="Harbour plan")["title"] == "Harbour plan"
 
@@ -231,8 +236,8 @@ def outside(faces: Faces) -> dict[str, Any]:
     # Their times are those of the home's making
     changing = {"user", "."}
     return {
-        name: held
-        for name, held in whole.items()
+        name: content
+        for name, content in whole.items()
         if not name.startswith(inside) and name not in changing
     }
 
@@ -257,14 +262,14 @@ def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Fac
     faces.data("activate", **BANK)
     before = outside(faces)
     accepted: dict[str, set[str]] = {}
-    for what, call in PLACES.items():
+    for place, call in PLACES.items():
         for text in STRINGS:
             tool, arguments = call(text)
             reply = faces(tool, **arguments)
             assert not any(word in reply["text"] for word in ("Traceback", "outside heron"))
             if not reply["is_error"]:
-                accepted.setdefault(what, set()).add(text)
-        assert outside(faces) == before, what
+                accepted.setdefault(place, set()).add(text)
+        assert outside(faces) == before, place
 
     links = [path for path in faces.home.rglob("*") if path.is_symlink()]
     assert links == []
@@ -276,8 +281,8 @@ def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Fac
         "code",
     }
     assert (faces.home / ".memoranda" / "index.db").read_bytes().startswith(b"SQLite format 3")
-    found = faces.data("search_notes", query="outside heron", page_size=50)["results"]
-    assert not any("outside heron" in hit["snippet"] for hit in found)
+    results = faces.data("search_notes", query="outside heron", page_size=50)["results"]
+    assert not any("outside heron" in hit["snippet"] for hit in results)
 
     climbing = {
         "../../x",
@@ -291,9 +296,9 @@ def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Fac
     }
     # Below /memories these are names like others
     absolute = {"/etc/passwd", "~/.ssh/id"}
-    for what in ("memory path", "memory goal"):
-        assert accepted[what].isdisjoint(climbing), what
-    for what in (
+    for place in ("memory path", "memory goal"):
+        assert accepted[place].isdisjoint(climbing), place
+    for place in (
         "bank_id",
         "bank_id of update",
         "target_file",
@@ -303,11 +308,11 @@ def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Fac
         "directory",
         "destination",
     ):
-        assert accepted.get(what, set()).isdisjoint(climbing | absolute), what
+        assert accepted.get(place, set()).isdisjoint(climbing | absolute), place
     for text in accepted["key"]:
         assert faces("memory_recall", key=text)["is_error"] is False
     assert accepted["key"] >= climbing | {"/etc/passwd", "x\0y", "CON", "~/.ssh/id", "x" * 300}
     assert accepted["namespace"] == accepted["key"]
     assert accepted["entity"] == set(STRINGS)
     opened = faces.data("memory_open_nodes", names=STRINGS, observationLimit=1)
-    assert {each["name"] for each in opened["entities"]} == set(STRINGS)
+    assert {entity["name"] for entity in opened["entities"]} == set(STRINGS)

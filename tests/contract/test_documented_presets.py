@@ -46,9 +46,10 @@ IN_PLACE = {"server-memory": FILE, "thoughtbox": FILE, "memory-bank": BANK}
     "preset",
     [
         pytest.param(
-            each, marks=pytest.mark.folder_home(IN_PLACE[each]) if each in IN_PLACE else ()
+            preset_name,
+            marks=pytest.mark.folder_home(IN_PLACE[preset_name]) if preset_name in IN_PLACE else (),
         )
-        for each in FIRST
+        for preset_name in FIRST
     ],
 )
 def test_the_line_starts_a_server_that_looks_where_it_says(terminal: Any, preset: str) -> None:
@@ -58,7 +59,7 @@ def test_the_line_starts_a_server_that_looks_where_it_says(terminal: Any, preset
     assert command == "mcp"
     with Server(*arguments, "--home", str(terminal.home), **entry.get("env", {})) as server:
         assert FIRST[preset] in {
-            each["name"] for each in server.ask("tools/list")["result"]["tools"]
+            tool["name"] for tool in server.ask("tools/list")["result"]["tools"]
         }
         if preset == "memory-bank":
             server.call("activate", bank_type="global", bank_id="auto")

@@ -64,9 +64,11 @@ def test_the_shell_takes_back_what_a_server_wrote_into_another_programs_vault(
     (vault / "ideas").mkdir(parents=True)
     (vault / "ideas" / "Tea.md").write_text("# Tea\n\nGreen.\n")
     before = texts(vault)
-    known = Path(os.environ["HOME"]) / ".basic-memory" / "config.json"
-    known.parent.mkdir()
-    known.write_text(json.dumps({"projects": {"main": str(vault)}, "default_project": "main"}))
+    config_file = Path(os.environ["HOME"]) / ".basic-memory" / "config.json"
+    config_file.parent.mkdir()
+    config_file.write_text(
+        json.dumps({"projects": {"main": str(vault)}, "default_project": "main"})
+    )
     with Server("--as", "basic-memory", "--home", str(terminal.home)) as server:
         server.data("write_note", title="Boat", content="Blue.", directory="new/deep")
         server.data("edit_note", identifier="ideas/tea", operation="append", content="Or black.\n")
@@ -93,24 +95,26 @@ def test_two_files_of_one_name_are_not_taken_for_each_other(terminal: Any, bank:
     }
     terminal.ok("call", "activate", json.dumps({"bank_type": "global", "bank_id": "auto"}))
     terminal.ok("call", "update", json.dumps(update | {"bank_id": "default"}))
-    own = terminal.home / "banks" / CONTEXT
+    own_file = terminal.home / "banks" / CONTEXT
 
     def changes(ref: str) -> list[int]:
-        return [each["change"] for each in terminal("log", ref, "--json").json["entries"]]
+        return [entry["change"] for entry in terminal("log", ref, "--json").json["entries"]]
 
     assert changes(f"banks/{CONTEXT}") == [4, 3]
     assert changes(str(bank / CONTEXT)) == [2, 1]
     terminal.ok("undo", "2")
     assert "walks" not in (bank / CONTEXT).read_text()
-    assert "at home" in own.read_text()
+    assert "at home" in own_file.read_text()
     assert (
         terminal.ok("restore", str(bank / CONTEXT), "--change", "5")
         == f"Restored {bank / CONTEXT} from #5\n"
     )
     assert "walks" in (bank / CONTEXT).read_text()
-    assert "at home" in own.read_text()
+    assert "at home" in own_file.read_text()
     first = terminal("log", "--json").json["entries"]
-    assert [each.get("root") for each in first] == [str(bank)] * 2 + [None] * 2 + [str(bank)] * 2
+    assert [change_of_file.get("root") for change_of_file in first] == [str(bank)] * 2 + [
+        None
+    ] * 2 + [str(bank)] * 2
 
 
 def test_a_folder_that_is_gone_or_a_link_by_now_is_not_written_to(
@@ -165,12 +169,12 @@ def test_the_process_that_has_the_project_takes_back_changes_of_the_home_too(
 ) -> None:
     with open_session(terminal.home) as memory:
         memory.write(Draft("at home\n", project="banks", folder="global/default", title="Own"))
-        own = terminal.home / "banks/global/default/Own.md"
-        assert own.exists()
+        own_file = terminal.home / "banks/global/default/Own.md"
+        assert own_file.exists()
     with open_session(terminal.home, projects={"banks": bank}) as memory:
         memory.sync()
         memory.undo()
-        assert not own.exists()
+        assert not own_file.exists()
         assert memory.search("Sundays").total == 1
         memory.undo()
         assert memory.search("Sundays").total == 0

@@ -127,7 +127,7 @@ class Work:
 
     def set_pair(self, value: str) -> None:
         self.memory.write_many(
-            [Draft(value, project="notes", folder=f"pair/{value}", title=each) for each in "ab"]
+            [Draft(value, project="notes", folder=f"pair/{value}", title=title) for title in "ab"]
         )
         for old in self.home.glob("notes/pair/*"):
             if old.name != value:
@@ -320,9 +320,9 @@ class Home:
     def __init__(self, folder: Path, number: int):
         self.path = folder / f"home-{number}"
         self.in_place = number % 2 == 1
-        one = Work(self.path, self.in_place)
-        one.begin()
-        one.memory.close()
+        first_work = Work(self.path, self.in_place)
+        first_work.begin()
+        first_work.memory.close()
         self.may = {name[4:]: {"v1"} for name in PIECES if name.startswith("set_")}
         self.must: dict[str, set[str]] = {
             name[4:]: set() for name in PIECES if name.startswith("add_")
@@ -344,7 +344,7 @@ class Home:
                 traceback.print_exc()
                 os._exit(1)
         os.close(writer)
-        said = b""
+        output = b""
         end = None
         while end is None or time.monotonic() < end:
             ready, _, _ = select.select(
@@ -354,18 +354,18 @@ class Home:
                 block = os.read(reader, 1 << 16)
                 if not block:
                     break
-                said += block
+                output += block
                 end = end or time.monotonic() + chance.uniform(0, 0.3)
         os.kill(child, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         while block := os.read(reader, 1 << 16):
-            said += block
+            output += block
         os.close(reader)
         assert status == -signal.SIGKILL, f"the work failed on its own (seed {seed})"
-        return self._take_down(said.decode().splitlines())
+        return self._take_down(output.decode().splitlines())
 
     def _take_down(self, lines: list[str]) -> int:
-        done = 0
+        acknowledged = 0
         for line in lines:
             sign, piece, value = line.split()
             kind, name = piece.split("_")
@@ -373,54 +373,54 @@ class Home:
                 self.may[name] = {value} if sign == "=" else self.may[name] | {value}
             elif kind == "add" and sign == "=":
                 self.must[name].add(value)
-            done += sign == "="
-        return done
+            acknowledged += sign == "="
+        return acknowledged
 
     def check(self) -> None:
         """Open it as the next process does: everything acknowledged is there, and nothing is left
         behind.
         """
-        one = Work(self.path, self.in_place)
+        later_work = Work(self.path, self.in_place)
         try:
-            one.memory.sync()
+            later_work.memory.sync()
             # A file used in place is looked after when it is used
-            one.tool("memory_read_graph")
-            with one.memory.exclusive():
-                assert not one.memory.engine.ledger.unfinished()
-            held = one.cells()
+            later_work.tool("memory_read_graph")
+            with later_work.memory.exclusive():
+                assert not later_work.memory.engine.ledger.unfinished()
+            values_held = later_work.cells()
             for name, values in self.may.items():
-                found = held[name]
-                assert found <= values, (name, found, values)
-                assert found, name
+                values_found = values_held[name]
+                assert values_found <= values, (name, values_found, values)
+                assert values_found, name
                 if name != "pair":
-                    assert len(found) == 1, (name, found)
-                self.may[name] = found
+                    assert len(values_found) == 1, (name, values_found)
+                self.may[name] = values_found
             erased = [value.encode() for value in self.must["erased"]]
             for path in filter(Path.is_file, self.path.rglob("*")) if erased else ():
                 data = path.read_bytes()
                 assert not [value for value in erased if re.search(value + rb"(?![0-9])", data)], (
                     path
                 )
-            for name, wanted in self.must.items():
+            for name, required in self.must.items():
                 if name == "erased":
                     continue
-                assert wanted <= held[name], (name, wanted - held[name])
-            numbers = [change.number for change in one.memory.log(limit=0)]
+                assert required <= values_held[name], (name, required - values_held[name])
+            numbers = [change.number for change in later_work.memory.log(limit=0)]
             assert numbers == list(range(len(numbers), 0, -1)) or len(numbers) == len(set(numbers))
-            left = [
+            remains = [
                 path
                 for pattern in LEFT
                 for path in [*self.path.rglob(pattern), *self.path.parent.glob(pattern)]
             ]
-            assert not left, left
+            assert not remains, remains
             assert list(Layout(self.path).private.glob("redo-*")) == []
         finally:
-            one.memory.close()
+            later_work.memory.close()
 
     def check_index(self) -> None:
         """What the index says is what a new one says."""
-        one = Work(self.path, self.in_place)
-        with one.memory as memory:
+        later_work = Work(self.path, self.in_place)
+        with later_work.memory as memory:
             memory.sync()
             before = self._shown(memory)
             with memory.engine.guard:
@@ -436,7 +436,7 @@ class Home:
 
 def main(folder: Path, kills: int, seed: int) -> None:
     chance = random.Random(seed)
-    done = 0
+    acknowledged = 0
     home = None
     for number in range(kills):
         if number % KILLS_A_HOME == 0:
@@ -445,16 +445,17 @@ def main(folder: Path, kills: int, seed: int) -> None:
                 shutil.rmtree(home.path)
             home = Home(folder, number // KILLS_A_HOME)
         assert home is not None
-        done += home.kill_one(seed * 1_000_000 + number, chance)
+        acknowledged += home.kill_one(seed * 1_000_000 + number, chance)
         home.check()
         if number % 100 == 99:
             print(
-                f"{number + 1} kills, {done} acknowledged pieces of work, nothing lost", flush=True
+                f"{number + 1} kills, {acknowledged} acknowledged pieces of work, nothing lost",
+                flush=True,
             )
     assert home is not None
     home.check_index()
     print(
-        f"done: {kills} kills, {done} acknowledged pieces of work, nothing lost, nothing left behind"
+        f"done: {kills} kills, {acknowledged} acknowledged pieces of work, nothing lost, nothing left behind"
     )
 
 

@@ -126,10 +126,10 @@ def check(home: Path, writers: list[Writer]) -> None:
     with next_process(home) as memory:
         texts = {path.stem: path.read_text() for path in (home / "notes").glob("*.md")}
         for writer in writers:
-            found = value(texts.pop(f"cell {writer.number}", None))
-            assert writer.least <= found <= writer.sent, (
+            value_found = value(texts.pop(f"cell {writer.number}", None))
+            assert writer.least <= value_found <= writer.sent, (
                 writer.number,
-                found,
+                value_found,
                 writer.least,
                 writer.sent,
             )
@@ -137,10 +137,10 @@ def check(home: Path, writers: list[Writer]) -> None:
                 number for number in writer.made if f"new {writer.number}x{number}" not in texts
             ]
             assert missing == [], (writer.number, missing)
-            writer.least = found
+            writer.least = value_found
         for title, text in texts.items():
             assert title.endswith(f"x{value(text)}"), title
-        indexed = {each.path: each.etag for each in memory.list(limit=0)[0]}
+        indexed = {info.path: info.etag for info in memory.list(limit=0)[0]}
         assert indexed == {
             path.name: sha256(path.read_bytes()).hexdigest()
             for path in (home / "notes").glob("*.md")
@@ -171,7 +171,7 @@ def main(folder: Path, kills: int, seed: int) -> None:
     for number in range(kills):
         if number % KILLS_A_HOME == 0:
             home = folder / f"h{number // KILLS_A_HOME}"
-            writers = [Writer(each) for each in range(CLIENTS)]
+            writers = [Writer(client) for client in range(CLIENTS)]
             open_session(home, watch=False).close()
         before = sum(len(writer.made) for writer in writers)
         kill_one(home, writers, chance)

@@ -52,7 +52,7 @@ class Refusal:
 
 def run_refused(home: Path, script: str, refusal: Refusal) -> tuple[int, list[str]]:
     """(how many calls succeeded, the texts of the others)."""
-    done = 0
+    calls_done = 0
     failed = []
     with watched_disk(refusal.counted), open_session(home, watch=False) as memory:
         commands = MemoryCommands()
@@ -63,8 +63,8 @@ def run_refused(home: Path, script: str, refusal: Refusal) -> tuple[int, list[st
             if reply.is_error:
                 failed.append(reply.text)
                 break
-            done += 1
-    return done, failed
+            calls_done += 1
+    return calls_done, failed
 
 
 @pytest.mark.promise("issue-full-disk", "000a-12.8")
@@ -78,13 +78,13 @@ def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_
     assert counting.seen > 30
     for at in range(1, counting.seen + 1):
         home = fresh(tmp_path / f"at-{at}")
-        done, failed = run_refused(home, script, Refusal(at, code))
-        assert tree(home) == possible[done]
+        calls_done, failed = run_refused(home, script, Refusal(at, code))
+        assert tree(home) == possible[calls_done]
         assert all("Nothing was changed" in text or "changed" in text for text in failed)
         assert not any("Errno" in text or str(tmp_path) in text for text in failed)
         assert list(home.rglob(".tmp-*")) == []
         with next_process(home) as memory:
-            assert len(memory.log(limit=0)) == done
+            assert len(memory.log(limit=0)) == calls_done
         shutil.rmtree(home)
 
 
@@ -119,19 +119,19 @@ def test_the_index_may_be_deleted_or_damaged_between_any_two_calls(tmp_path):
 
         def answers():
             hits = memory.search("knows")
-            found = [(hit.note.permalink, hit.passage) for hit in hits]
+            passages = [(hit.note.permalink, hit.passage) for hit in hits]
             edges = [
                 (edge.type, edge.note.path) for edge in memory.outgoing(("memories", "folder/b.md"))
             ]
             return (
-                found,
+                passages,
                 edges,
                 [info.path for info in memory.list(Query(order="path"), limit=0)[0]],
             )
 
-        wanted = answers()
-        assert wanted[0]
-        assert wanted[1] == [("knows", "a.md")]
+        expected = answers()
+        assert expected[0]
+        assert expected[1] == [("knows", "a.md")]
         for harm in range(8):
             if harm % 4 == 0:
                 for path in index.parent.glob("index.db*"):
@@ -146,7 +146,7 @@ def test_the_index_may_be_deleted_or_damaged_between_any_two_calls(tmp_path):
                 memory.reindex()
             else:
                 index.write_bytes(index.read_bytes()[:5000])
-            assert answers() == wanted
+            assert answers() == expected
 
 
 @pytest.mark.promise("issue-odd-files", "001-17.17")

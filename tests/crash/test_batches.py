@@ -49,21 +49,21 @@ def prepared(home: Path) -> Path:
 
 def made(home: Path) -> set[str]:
     """The calls whose change is there as a whole. Fails when one is there in part."""
-    found = set()
+    names = set()
     for name, files in MADE.items():
-        there = {
+        is_there_by_part = {
             (home / path).exists() and text in (home / path).read_text()
             for path, text in files.items()
         }
-        assert len(there) == 1, name
-        found |= {name} if there == {True} else set()
+        assert len(is_there_by_part) == 1, name
+        names |= {name} if is_there_by_part == {True} else set()
     for path in (*home.glob("notes/*.md"), *home.glob("kv/**/*.md")):
         text = path.read_text()
         assert text.endswith("\n")
         assert ("new" in text or "after" in text) <= (
             "new " * 199 in text or "after " * 199 in text
         ), path
-    return found
+    return names
 
 
 def check(home: Path, acknowledged: set[str]) -> set[str]:
@@ -71,11 +71,11 @@ def check(home: Path, acknowledged: set[str]) -> set[str]:
     nothing left behind.
     """
     with next_process(home) as memory:
-        found = made(home)
-        assert acknowledged <= found, acknowledged - found
+        names = made(home)
+        assert acknowledged <= names, acknowledged - names
         log = memory.log(limit=0)
         assert [change.number for change in log] == list(range(len(log), 0, -1))
-        assert len(log) == 4 + len(found)
+        assert len(log) == 4 + len(names)
         infos, _ = memory.list(limit=0)
         on_disk = {
             str(path.relative_to(home))
@@ -83,7 +83,7 @@ def check(home: Path, acknowledged: set[str]) -> set[str]:
             for path in (home / top).rglob("*.md")
         }
         assert {f"{info.project}/{info.path}" for info in infos} == on_disk
-    return found
+    return names
 
 
 def succeed_at_once(memory: MemorySession, calls: dict[str, tuple[str, dict[str, Any]]]) -> None:
@@ -93,10 +93,10 @@ def succeed_at_once(memory: MemorySession, calls: dict[str, tuple[str, dict[str,
 
 
 def in_turn_before(
-    memory: MemorySession, work: Callable[[], Any], other: Callable[[], Any] = lambda: None
+    memory: MemorySession, work: Callable[[], Any], other_work: Callable[[], Any] = lambda: None
 ) -> None:
     """`work` as a call that may wait for others with its change, since `other` waits to come in after it."""
-    waiting = threading.Thread(target=lambda: memory.as_caller("a", "mcp").in_turn(other))
+    waiting = threading.Thread(target=lambda: memory.as_caller("a", "mcp").in_turn(other_work))
 
     def run() -> None:
         if waiting.ident is None:
@@ -114,7 +114,7 @@ def in_turn_before(
 def test_a_batch_killed_at_each_write_rename_and_sync_leaves_each_change_whole_or_not_at_all(
     tmp_path,
 ):
-    found = []
+    states_found = []
     with mortals(batches.__file__) as work:
         lines, total = work(prepared(tmp_path / "count"))
         assert sorted(lines) == sorted(CALLS)
@@ -122,9 +122,9 @@ def test_a_batch_killed_at_each_write_rename_and_sync_leaves_each_change_whole_o
         for die_at in range(1, total + 5):
             home = prepared(tmp_path / f"die-{die_at}")
             lines, _ = work(home, die_at)
-            found.append(check(home, {line for line in lines if line in CALLS}))
-    assert set() in found
-    assert set(CALLS) in found
+            states_found.append(check(home, {line for line in lines if line in CALLS}))
+    assert set() in states_found
+    assert set(CALLS) in states_found
 
 
 @pytest.mark.slow
@@ -152,14 +152,14 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
 ):
     with open_session(prepared(tmp_path / "home"), watch=watch) as memory:
         memory.sync()
-        done = []
+        steps = []
 
-        def noted(call, word):
+        def with_note(call, word):
             def noting(*args, **more):
                 if word == "link":
-                    done.append("link" if args[0].startswith(".tmp-") else "")
+                    steps.append("link" if args[0].startswith(".tmp-") else "")
                 else:
-                    done.append(word)
+                    steps.append(word)
                 return call(*args, **more)
 
             return noting
@@ -168,15 +168,15 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
         monkeypatch.setattr("memoranda.ledger.planned_change.MOST_SECONDS", SECONDS)
         monkeypatch.setattr("memoranda.ledger.file_sync.SECONDS", SECONDS)
         home = memory.engine.ledger
-        monkeypatch.setattr(home, "_record", noted(home._record, "commit"))
-        monkeypatch.setattr(execution, "exchange", noted(execution.exchange, "exchange"))
-        monkeypatch.setattr(execution, "write_file", noted(execution.write_file, "temp"))
-        monkeypatch.setattr(os, "link", noted(os.link, "link"))
-        monkeypatch.setattr(os, "fsync", noted(os.fsync, "sync"))
+        monkeypatch.setattr(home, "_record", with_note(home._record, "commit"))
+        monkeypatch.setattr(execution, "exchange", with_note(execution.exchange, "exchange"))
+        monkeypatch.setattr(execution, "write_file", with_note(execution.write_file, "temp"))
+        monkeypatch.setattr(os, "link", with_note(os.link, "link"))
+        monkeypatch.setattr(os, "fsync", with_note(os.fsync, "sync"))
         with at_once(memory, CALLS) as replies:
-            done.clear()
+            steps.clear()
         assert not any(reply is None or reply.is_error for reply in replies.values())
-        order = [word for word in done if word]
+        order = [word for word in steps if word]
     assert order.count("temp") == order.count("link") + order.count("exchange") == 6
     assert order.count("commit") == 1
     assert order.count("sync") == 0
@@ -276,12 +276,12 @@ def test_a_ledger_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_ot
 def test_what_waits_is_made_before_anybody_else_looks(tmp_path):
     with open_session(tmp_path / "home") as memory:
         memory.sync()
-        seen: list[tuple[bool, int]] = []
+        states: list[tuple[bool, int]] = []
         path = tmp_path / "home" / "notes" / "Waiting.md"
 
         def look() -> None:
             with memory.engine.guard:
-                seen.append((path.exists(), len(memory.log(limit=0))))
+                states.append((path.exists(), len(memory.log(limit=0))))
 
         def write() -> None:
             reader.start()
@@ -294,7 +294,7 @@ def test_what_waits_is_made_before_anybody_else_looks(tmp_path):
         reader = threading.Thread(target=look)
         in_turn_before(memory, write)
         reader.join(SECONDS)
-        assert seen == [(True, 2)]
+        assert states == [(True, 2)]
 
 
 @pytest.mark.promise("issue-batches")
@@ -321,9 +321,9 @@ def test_of_two_new_notes_with_one_title_one_is_told_that_the_other_is_there(tmp
         }
         with at_once(memory, calls) as replies:
             pass
-        made = [name for name, reply in replies.items() if reply and not reply.is_error]
-        assert len(made) == 1
-        assert (tmp_path / "home/notes/Same.md").read_text().rstrip().endswith(made[0])
+        created = [name for name, reply in replies.items() if reply and not reply.is_error]
+        assert len(created) == 1
+        assert (tmp_path / "home/notes/Same.md").read_text().rstrip().endswith(created[0])
 
 
 @pytest.mark.promise("issue-batches")
@@ -486,11 +486,11 @@ def test_two_processes_with_batches_keep_each_other_s_changes(tmp_path):
                 "ab",
             )
         )
-    assert [each.returncode for each in ran] == [0, 0], [each.stderr for each in ran]
+    assert [process.returncode for process in ran] == [0, 0], [process.stderr for process in ran]
     with open_session(home, watch=False) as memory:
-        said = [title for each in ran for title in each.stdout.splitlines()]
-        assert len(said) == 128
-        assert {path.stem for path in (home / "notes").glob("*.md")} == set(said)
+        titles = [title for process in ran for title in process.stdout.splitlines()]
+        assert len(titles) == 128
+        assert {path.stem for path in (home / "notes").glob("*.md")} == set(titles)
         assert [change.number for change in memory.log(limit=0)] == list(range(128, 0, -1))
 
 
@@ -498,15 +498,15 @@ def test_two_processes_with_batches_keep_each_other_s_changes(tmp_path):
 @pytest.mark.promise("issue-batches")
 def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp_path):
     home = tmp_path / "home"
-    kept: list[str] = []
+    acknowledged: list[str] = []
     with DaemonProcess(home, "--tools", "notes") as daemon:
         assert daemon.ready()
         begun = threading.Event()
 
         def write(number: int) -> None:
             with Client(home) as client:
-                for each in range(1000):
-                    params = {"title": f"{number}x{each}", "content": "text", "directory": ""}
+                for count in range(1000):
+                    params = {"title": f"{number}x{count}", "content": "text", "directory": ""}
                     try:
                         answer = client.ask(
                             "tools/call", params={"name": "write_note", "arguments": params}
@@ -515,7 +515,7 @@ def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp
                         return
                     if answer["result"]["is_error"]:
                         return
-                    kept.append(f"{number}x{each}")
+                    acknowledged.append(f"{number}x{count}")
                     begun.set()
 
         with ThreadPoolExecutor(8) as threads:
@@ -524,10 +524,10 @@ def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp
             assert begun.wait(SECONDS)
             status, _, error = daemon.stop()
     assert status == 0, error
-    assert kept
+    assert acknowledged
     with open_session(home, watch=False) as memory:
-        assert {path.stem for path in (home / "notes").glob("*.md")} >= set(kept)
-        assert len(memory.log(limit=0)) >= len(kept)
+        assert {path.stem for path in (home / "notes").glob("*.md")} >= set(acknowledged)
+        assert len(memory.log(limit=0)) >= len(acknowledged)
 
 
 @pytest.mark.promise("issue-batches")
@@ -540,9 +540,9 @@ def test_what_others_write_while_a_call_waits_for_the_lock_is_seen_by_it(tmp_pat
         ThreadPoolExecutor(1) as pool,
     ):
         registry = faces.registry(["notes"], memory.settings)
-        given = {"title": "Foo", "content": "after", "directory": "", "overwrite": True}
+        arguments = {"title": "Foo", "content": "after", "directory": "", "overwrite": True}
         with holder.exclusive():
-            call = pool.submit(registry.call, memory, "write_note", given)
+            call = pool.submit(registry.call, memory, "write_note", arguments)
             # Its first look, without the lock
             assert wait_for(lambda: memory.engine.freshness.is_swept)
             (tmp_path / "notes/By Hand.md").write_text("---\npermalink: notes/foo\n---\nbefore\n")

@@ -57,11 +57,11 @@ def make(home: Path) -> None:
 
 
 def holding(home: Path) -> list[str]:
-    every = [*home.rglob("*"), home.with_name(f"{home.name}.jsonl")]
+    paths_of_home = [*home.rglob("*"), home.with_name(f"{home.name}.jsonl")]
     return [
-        str(each)
-        for each in every
-        if each.is_file() and SECRET in each.read_text("utf-8", "replace").lower()
+        str(path)
+        for path in paths_of_home
+        if path.is_file() and SECRET in path.read_text("utf-8", "replace").lower()
     ]
 
 
@@ -89,15 +89,15 @@ def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began
             work(home, die_at)
             with open_session(home, watch=False) as memory:
                 memory.sync()
-                paths = {f"{each.project}/{each.path}" for each in memory.list(limit=0)[0]}
+                paths = {f"{info.project}/{info.path}" for info in memory.list(limit=0)[0]}
                 log = memory.log(limit=0)
-                said = [each for each in log if each.verb == "erase"]
+                erasures = [change for change in log if change.verb == "erase"]
                 if len(paths) == 1:
                     assert paths == {"notes/bystander.md"}
-                    assert [each.details for each in said] == [{"notes": 3}]
+                    assert [change.details for change in erasures] == [{"notes": 3}]
                     assert memory.undo(1).undoes == 1
                 else:
-                    assert (len(paths), said) == (4, [])
+                    assert (len(paths), erasures) == (4, [])
                     memory.erase("notes/plan.md", "lines/Zq4711vault.md", "kv/default/key")
                 begun.append(len(paths) == 1)
                 assert memory.engine.ledger.erasing() is None

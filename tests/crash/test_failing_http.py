@@ -71,10 +71,12 @@ def serve() -> None:
     """
     import ctypes
 
-    home, seen = sys.argv[1:]
+    home, count_file = sys.argv[1:]
     loaded = ctypes.CDLL(None)
     signal.signal(signal.SIGUSR1, lambda *_: loaded.failing_disk_start())
-    signal.signal(signal.SIGUSR2, lambda *_: Path(seen).write_text(str(loaded.failing_disk_seen())))
+    signal.signal(
+        signal.SIGUSR2, lambda *_: Path(count_file).write_text(str(loaded.failing_disk_seen()))
+    )
     options = ["--http", "127.0.0.1:0", "--tools", "memory,notes,graph,kv", "--interval", "1h"]
     sys.exit(cli.main(["serve", "--home", home, *options, "--log", os.devnull]))
 

@@ -45,13 +45,13 @@ def tree(home: Path) -> dict[str, str]:
 def states(tmp_path: Path, script: str) -> list[dict[str, str]]:
     """The tree after none, one, two … calls of the script, undisturbed."""
     home = fresh(tmp_path / "undisturbed")
-    found = [tree(home)]
+    trees = [tree(home)]
     with open_session(home, watch=False) as memory:
         commands = MemoryCommands()
         for arguments in SCRIPTS[script]:
             assert not commands.run(memory, arguments).is_error
-            found.append(tree(home))
-    return found
+            trees.append(tree(home))
+    return trees
 
 
 @contextmanager
@@ -72,17 +72,17 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
     and clean.
     """
     with next_process(home) as memory:
-        found = tree(home)
-        assert found in possible[acknowledged : acknowledged + 2]
+        tree_found = tree(home)
+        assert tree_found in possible[acknowledged : acknowledged + 2]
         infos, total = memory.list(Query(order="path"), limit=0)
         visible = [
-            path for path in found if not any(part.startswith(".") for part in path.split("/"))
+            path for path in tree_found if not any(part.startswith(".") for part in path.split("/"))
         ]
         assert sorted(info.path for info in infos) == sorted(visible)
         assert total == len(visible)
         numbers = [change.number for change in memory.log(limit=0)]
         assert numbers == sorted(set(numbers), reverse=True)
-        assert len(numbers) == possible.index(found)
+        assert len(numbers) == possible.index(tree_found)
 
 
 @pytest.mark.slow

@@ -76,23 +76,23 @@ def filled(home: Path, *, indexed: bool) -> Path:
 @pytest.mark.slow
 @pytest.mark.promise("issue-read-only-home")
 @pytest.mark.parametrize("indexed", [True, False])
-@pytest.mark.parametrize("what", ["full", "read-only"])
-def test_a_home_that_cannot_be_written_is_read_searched_and_listed(what, indexed):
+@pytest.mark.parametrize("place", ["full", "read-only"])
+def test_a_home_that_cannot_be_written_is_read_searched_and_listed(place, indexed):
     # Others may not enter pytest's own
     with TemporaryDirectory(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")) as folder:
-        _read_searched_and_listed(Path(folder), what, indexed)
+        _read_searched_and_listed(Path(folder), place, indexed)
 
 
-def _read_searched_and_listed(folder: Path, what: str, indexed: bool) -> None:
+def _read_searched_and_listed(folder: Path, place: str, indexed: bool) -> None:
     home = filled(folder / "home", indexed=indexed)
     scratch = filled(folder / "scratch", indexed=False)
     folder.chmod(0o755)
-    if what == "read-only":
+    if place == "read-only":
         for path in [home, *home.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
     before = {path: path.read_bytes() for path in home.rglob("*.md")}
     try:
-        command = [sys.executable, "-c", READS, str(home), str(scratch), what]
+        command = [sys.executable, "-c", READS, str(home), str(scratch), place]
         ran = subprocess.run(
             command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS
         )
@@ -178,20 +178,20 @@ def test_temp_files_of_dead_processes_go_with_the_next_start_and_no_others(tmp_p
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         dead = process.pid
     home = filled(tmp_path / "home", indexed=True)
-    left = [
+    remaining = [
         f".memory.md-{dead}-0123abcd",
         f".pending.bob.md-{dead}-0123abcd",
         f".config.yaml-{dead}",
     ]
-    left += [
+    remaining += [
         f".memoranda/.dream-report.json-{dead}-0123abcd",
     ]
     stays = [f".memory.md-{os.getpid()}-0123abcd", f".backup-{dead}", "notes/.memory.md-mine"]
-    for name in (*left, *stays):
+    for name in (*remaining, *stays):
         (home / name).write_text("x")
     with open_session(home) as memory:
         memory.write(Draft("x", title="x"))
-    assert [name for name in left if (home / name).exists()] == []
+    assert [name for name in remaining if (home / name).exists()] == []
     assert [name for name in stays if not (home / name).exists()] == []
 
 
@@ -211,7 +211,9 @@ def test_a_long_note_is_read_once_and_not_again_by_later_calls(tmp_path, monkeyp
     parsed = []
     parse = Engine.parse
     monkeypatch.setattr(
-        Engine, "parse", lambda self, *given: parsed.append(given[1]) or parse(self, *given)
+        Engine,
+        "parse",
+        lambda self, *arguments: parsed.append(arguments[1]) or parse(self, *arguments),
     )
     for _ in range(2):
         with open_session(home, watch=False) as memory:
@@ -296,9 +298,13 @@ def test_a_note_of_too_many_different_words_is_searched_up_to_them_and_says_so(
     with open_session(home, watch=False) as memory:
         assert memory.search("firstword").total == 3
         assert [hit.note.path for hit in memory.search("lastword")] == ["same/big.md"]
-        found = {each.path: each.text for each in doctor(memory) if each.code == "partly_read"}
-        assert sorted(found) == ["notes/han/big.md", "notes/hex/big.md"]
-        assert "are not searched. Split the note." in found["notes/han/big.md"]
+        texts_by_path = {
+            finding.path: finding.text
+            for finding in doctor(memory)
+            if finding.code == "partly_read"
+        }
+        assert sorted(texts_by_path) == ["notes/han/big.md", "notes/hex/big.md"]
+        assert "are not searched. Split the note." in texts_by_path["notes/han/big.md"]
         assert memory.read("notes/han/big", count=False).text.endswith("lastword of han\n")
         memory.edit("notes/han/big", Prepend("anotherword\n"))
         assert memory.search("anotherword").total == 1
@@ -311,10 +317,10 @@ def test_a_note_of_too_many_different_words_is_searched_up_to_them_and_says_so(
 
 @pytest.mark.promise("issue-long-texts")
 def test_a_graph_note_is_read_whole(tmp_path: Path) -> None:
-    said = "".join(f"- said {number}\n" for number in range(12_000))
+    observations = "".join(f"- said {number}\n" for number in range(12_000))
     _put(
         tmp_path / "home/graph/Ada.md",
-        f"---\ntitle: Ada\ntype: person\n---\n## Observations\n{said}",
+        f"---\ntitle: Ada\ntype: person\n---\n## Observations\n{observations}",
     )
     with open_session(tmp_path / "home", watch=False) as memory:
         assert len(memory.read("graph/Ada", count=False).observations) == 12_000

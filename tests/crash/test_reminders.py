@@ -66,8 +66,8 @@ def fresh(home: Path) -> Path:
 
 
 def memories(home: Path) -> dict[str, bytes]:
-    found = {path.name: path.read_bytes() for path in (home / "categories").rglob("*.md")}
-    return found | {"pending.md": (home / "pending.md").read_bytes()}
+    contents = {path.name: path.read_bytes() for path in (home / "categories").rglob("*.md")}
+    return contents | {"pending.md": (home / "pending.md").read_bytes()}
 
 
 @pytest.mark.slow
@@ -80,8 +80,8 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
         undisturbed = Path(shutil.copytree(start, tmp_path / "undisturbed"))
         _, total = work(undisturbed)
         assert total > 20
-        wanted = memories(undisturbed)
-        assert wanted["pending.md"].count(b"due 2026-05-07") == 3
+        expected = memories(undisturbed)
+        assert expected["pending.md"].count(b"due 2026-05-07") == 3
         for die_at in range(1, total + 1):
             home = Path(shutil.copytree(start, tmp_path / f"die-{die_at}"))
             work(home, die_at)
@@ -94,11 +94,11 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
             )
             with open_session(home, watch=False, clock=lambda: NOW) as memory:
                 reminders.notify(memory)
-                assert memories(home) == wanted
+                assert memories(home) == expected
                 fired = [
                     change.path for change in memory.log(limit=0) if change.verb == reminders.FIRE
                 ]
                 assert len(fired) == len(set(fired)) == 3
                 assert reminders.notify(memory).notified == ()
             assert len(pushed) == len(set(pushed))
-            assert memories(home) == wanted
+            assert memories(home) == expected

@@ -73,9 +73,9 @@ def on_this_machine(seconds: float) -> float:
 
 
 @contextmanager
-def stopped(home: Path, *what: str) -> Iterator[int]:
+def stopped(home: Path, *options: str) -> Iterator[int]:
     """A process that holds the lock of `home` and is stopped."""
-    command = [sys.executable, "-c", HOLDER, str(home), *what]
+    command = [sys.executable, "-c", HOLDER, str(home), *options]
     with subprocess.Popen(
         command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -111,13 +111,13 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def check(text: str, is_error: bool, wanted: str | None, pid: int) -> None:
-    if wanted is None:
+def check(text: str, is_error: bool, expected: str | None, pid: int) -> None:
+    if expected is None:
         assert is_error
         assert f"process {pid}" in text
         assert " since 20" in text
     else:
-        assert wanted in text, text
+        assert expected in text, text
         assert not is_error
 
 
@@ -127,13 +127,13 @@ def calls_in_process(home: Path, count: int, pid: int) -> list[float]:
         tools = faces.registry(["all"], memory.settings)
 
         def call(number: int) -> float:
-            name, arguments, wanted = CALLS[number % len(CALLS)]
+            name, arguments, expected = CALLS[number % len(CALLS)]
             begun = time.monotonic()
             reply = tools.call(memory, name, arguments)
             took = time.monotonic() - begun
             # The threads of one process wait for each other, too
             if "another call of this process" not in reply.text:
-                check(reply.text, reply.is_error, wanted, pid)
+                check(reply.text, reply.is_error, expected, pid)
             return took
 
         with ThreadPoolExecutor(8) as threads:
@@ -142,18 +142,18 @@ def calls_in_process(home: Path, count: int, pid: int) -> list[float]:
 
 def calls_of_server(home: Path, count: int, pid: int) -> list[float]:
     """`count` calls sent at once to one `memory mcp`; how long after that each was answered."""
-    own = home.parent / "own.yaml"
+    own_config = home.parent / "own.yaml"
     # A daemon serves no client that is configured otherwise
-    own.write_text("gate:\n  secrets: allow\n")
+    own_config.write_text("gate:\n  secrets: allow\n")
     with ServerProcess(
-        command=memory_mcp(home, "--config", str(own), "--tools", "all"), user=home.parent
+        command=memory_mcp(home, "--config", str(own_config), "--tools", "all"), user=home.parent
     ) as server:
         server.handshake()
         sent = {}
         begun = time.monotonic()
         for number in range(count):
-            name, arguments, wanted = CALLS[number % len(CALLS)]
-            sent[server.send("tools/call", {"name": name, "arguments": arguments})] = wanted
+            name, arguments, expected = CALLS[number % len(CALLS)]
+            sent[server.send("tools/call", {"name": name, "arguments": arguments})] = expected
         took = []
         for _ in range(count):
             answer = server.receive()
@@ -169,14 +169,14 @@ def calls_of_daemon(home: Path, count: int, pid: int) -> list[float]:
         daemon.ready()
 
         def call(number: int) -> float:
-            name, arguments, wanted = CALLS[number % len(CALLS)]
+            name, arguments, expected = CALLS[number % len(CALLS)]
             begun = time.monotonic()
             with Client(home) as client:
                 answer = client.ask(name, params=arguments)
             took = time.monotonic() - begun
             text = json.dumps(answer, ensure_ascii=False)
             if "another call of this process" not in text:
-                check(text, 'is_error": true' in text or "error" in answer, wanted, pid)
+                check(text, 'is_error": true' in text or "error" in answer, expected, pid)
             return took
 
         with ThreadPoolExecutor(8) as threads:
@@ -217,16 +217,16 @@ def test_all_calls_of_all_faces_beside_a_stopped_holder_are_answered_and_told_wh
         running = [
             threads.submit(way, home, share, pid) for way, share in zip(ways, shares, strict=True)
         ]
-        took = [seconds for each in running for seconds in each.result()]
+        took = [seconds for call_result in running for seconds in call_result.result()]
     assert len(took) == sum(shares)
     assert max(took) < on_this_machine(LONGEST)
 
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-stopped-holder")
-@pytest.mark.parametrize("what", [(), ("index",)])
-def test_beside_a_stopped_holder_changes_by_other_programs_are_found(home, what):
-    with stopped(home, *what) as pid, open_session(home) as memory:
+@pytest.mark.parametrize("options", [(), ("index",)])
+def test_beside_a_stopped_holder_changes_by_other_programs_are_found(home, options):
+    with stopped(home, *options) as pid, open_session(home) as memory:
         (home / "notes" / "late.md").write_text("a darkling thrush\n")
         assert [hit.note.path for hit in memory.search("darkling")] == ["late.md"]
         assert memory.read("late").text == "a darkling thrush\n"

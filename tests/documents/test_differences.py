@@ -27,8 +27,8 @@ def test_two_removed_notes_with_one_id_are_two_removals() -> None:
     text = "---\nid: 5a1f\n---\none\n"
     removed = [Revision(nothing, nothing, text, None) for _ in range(2)]
     assert joined_moves(removed) == removed
-    (moved, left) = joined_moves([*removed, Revision(nothing, nothing, None, text)])
-    assert {(revision.before, revision.after) for revision in (moved, left)} == {
+    (moved, remaining) = joined_moves([*removed, Revision(nothing, nothing, None, text)])
+    assert {(revision.before, revision.after) for revision in (moved, remaining)} == {
         (text, None),
         (text, text),
     }

@@ -31,8 +31,8 @@ def tea(memory: Any) -> Any:
 
 def test_memory_read_by_agent_tool_is_the_document_of_the_list(memory: Any, tea: Any) -> None:
     (listed,) = documents.notes(memory, memory.list(Query(), limit=0)[0])
-    told = json.loads(called(memory, "agent", "memory_list").text)
-    assert told == [listed]
+    listed_by_tool = json.loads(called(memory, "agent", "memory_list").text)
+    assert listed_by_tool == [listed]
     read = json.loads(called(memory, "agent", "memory_read", id=tea.id).text)
     assert read == listed | {"access_count": 1}
 
@@ -40,8 +40,8 @@ def test_memory_read_by_agent_tool_is_the_document_of_the_list(memory: Any, tea:
 def test_command_and_agent_tool_give_the_same_document(terminal: Any) -> None:
     identity = terminal.write("Anna likes tea", "--category", "preferences")
     listed = terminal("list", "--json").json["memories"]
-    given = terminal("call", "memory_list", "{}", "--tools", "agent", "--json").json
-    assert json.loads(given["text"]) == listed
+    reply = terminal("call", "memory_list", "{}", "--tools", "agent", "--json").json
+    assert json.loads(reply["text"]) == listed
     assert listed[0]["id"] == identity
 
 
@@ -57,8 +57,8 @@ def test_hit_of_note_tool_has_the_values_of_the_hit_document(memory: Any) -> Non
 
 def test_project_is_the_same_for_command_and_note_tool(terminal: Any) -> None:
     listed = terminal("project", "list", "--json").json["projects"]
-    told = terminal("call", "list_memory_projects", "{}", "--json").json["structured"]
-    assert told == {"projects": listed}
+    structured = terminal("call", "list_memory_projects", "{}", "--json").json["structured"]
+    assert structured == {"projects": listed}
     assert tuple(listed[0]) == documents.PROJECT_KEYS
 
 
@@ -71,12 +71,12 @@ def test_change_is_the_same_for_command_and_page(memory: Any, tea: Any) -> None:
 
 def test_link_to_what_an_agent_may_not_see_is_in_no_document(memory: Any) -> None:
     secret = memory.write(Draft("only mine", category="knowledge", scope="agent:claude"))
-    shown = memory.write(Draft("for all", category="knowledge"))
-    memory.link(shown.id, secret.id)
-    info = memory.memory_id(shown.id)
+    public_note = memory.write(Draft("for all", category="knowledge"))
+    memory.link(public_note.id, secret.id)
+    info = memory.memory_id(public_note.id)
     assert documents.notes(memory, [info]).rows[0]["links"] == [secret.id]
-    other = memory.as_caller("codex", "mcp")
-    assert documents.notes(other, [info]).rows[0]["links"] == []
+    other_agent = memory.as_caller("codex", "mcp")
+    assert documents.notes(other_agent, [info]).rows[0]["links"] == []
 
 
 @pytest.mark.parametrize(

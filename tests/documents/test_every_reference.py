@@ -126,8 +126,8 @@ async def test_note_is_named_in_every_way_on_the_page(faces: Faces) -> None:
     for kind in (note_of, memory_of):
         for number, reference in enumerate(REFERENCES.values()):
             note = kind(faces, number)
-            shown = await faces.api(f"/note?ref={reference(note).replace(' ', '%20')}")
-            assert shown["note"]["id"] == note.id
+            document = await faces.api(f"/note?ref={reference(note).replace(' ', '%20')}")
+            assert document["note"]["id"] == note.id
 
 
 def test_title_that_looks_like_project_and_name_means_its_own_note(faces: Faces) -> None:

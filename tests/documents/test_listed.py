@@ -15,7 +15,7 @@ ROWS = st.lists(st.text(max_size=40).map(lambda text: {"text": text}), max_size=
 def test_parts_followed_by_next_are_all_rows_once(
     rows: list[dict[str, str]], size: int, room: int
 ) -> None:
-    seen: list[dict[str, str]] = []
+    rows_seen: list[dict[str, str]] = []
     offset: int | None = 0
     while offset is not None and rows:
         part = Listed.part(rows[offset : offset + size], len(rows), offset)
@@ -24,9 +24,9 @@ def test_parts_followed_by_next_are_all_rows_once(
         assert fitted.total == len(rows)
         # One row is shown however long it is: the next part would never pass it
         assert len(fitted) == 1 or sum(lengths[: len(fitted)]) <= room
-        seen += fitted.rows
+        rows_seen += fitted.rows
         offset = fitted.next
-    assert seen == rows
+    assert rows_seen == rows
 
 
 @given(ROWS, st.integers(0, 5))

@@ -115,8 +115,8 @@ def test_a_text_is_kept_if_another_process_wrote_it_after_the_files_were_compare
         if not changes:
             return apply(freshness, source, changes, *args)
         monkeypatch.setattr(Freshness, "_apply", apply)
-        with open_session(memory.home, watch=False) as other:
-            other.edit("notes/Meeting.md", FindReplace("five", "six"))
+        with open_session(memory.home, watch=False) as second_session:
+            second_session.edit("notes/Meeting.md", FindReplace("five", "six"))
         file.write_text(file.read_text().replace("six", "seven"))
         return apply(freshness, source, changes, *args)
 

@@ -43,8 +43,8 @@ class Meanwhile:
         self.times += 1
         self._foresee(change)
         if self.always or self.times == 1:
-            with ThreadPoolExecutor(1) as others:
-                others.submit(self._work).result(timeout=SECONDS)
+            with ThreadPoolExecutor(1) as threads:
+                threads.submit(self._work).result(timeout=SECONDS)
 
 
 def test_another_caller_reads_and_writes_while_a_large_text_is_looked_at(

@@ -93,5 +93,5 @@ def test_files_of_an_agent_after_anything_are_where_they_were_last(
         for agent in AGENTS:
             places = {path for project, path, _ in made_by(memory.engine, agent)}
             assert notebook.of(agent) <= places
-            others = {path for path in notebook.makers if notebook.makers[path] != agent}
-            assert not places & others
+            other_places = {path for path in notebook.makers if notebook.makers[path] != agent}
+            assert not places & other_places

@@ -76,11 +76,11 @@ def test_restore_does_not_touch_a_note_that_became_private(memory):
     memory.edit("plan", Append("newer"))
     file = memory.home / "notes" / "plan.md"
     file.write_text("---\nscope: agent:y\n---\nsecret of y\n")
-    other = memory.as_caller("x")
+    other_agent = memory.as_caller("x")
     with pytest.raises(errors.MemorandaError):
-        other.restore("notes/plan.md")
+        other_agent.restore("notes/plan.md")
     assert "secret of y" in file.read_text()
-    for change in other.log(limit=0):
+    for change in other_agent.log(limit=0):
         for text in change.texts():
             assert text.old is None or b"secret" not in memory.engine.ledger.history.text(
                 text.old, ""
@@ -106,10 +106,10 @@ def test_restoring_an_entity_the_history_has_no_text_of_finds_nothing(tmp_path: 
 
 
 def test_the_error_of_a_restore_names_no_note_of_another_agent(memory):
-    made = memory.write(Draft("Salary negotiations", project="categories", scope="agent:y"))
-    memory.delete(made)
+    private_note = memory.write(Draft("Salary negotiations", project="categories", scope="agent:y"))
+    memory.delete(private_note)
     with pytest.raises(errors.MemorandaError) as caught:
-        memory.as_caller("x").restore(made.id[:8])
+        memory.as_caller("x").restore(private_note.id[:8])
     assert "salary" not in str(caught.value)
 
 
@@ -242,9 +242,9 @@ def test_what_stands_in_for_an_index_is_exchanged_at_a_look_at_the_disk_only(tmp
     (home / ".memoranda" / "index.db" / "in the way").mkdir(parents=True)
     monkeypatch.setattr(time, "monotonic", lambda: real() + ahead[0])
     with open_session(home, watch=False) as memory:
-        (found,) = memory.list(Query(projects=("notes",)), limit=0)[0]
+        (info,) = memory.list(Query(projects=("notes",)), limit=0)[0]
         ahead[0] += 60
-        assert "green tea" in memory.text_of(found)
+        assert "green tea" in memory.text_of(info)
         (home / ".memoranda" / "index.db" / "in the way").rmdir()
         (home / ".memoranda" / "index.db").rmdir()
         assert paths(memory) == ["Tea.md"]
@@ -299,7 +299,7 @@ def test_what_bars_an_undo_is_named_when_a_folder_above_was_moved(memory):
     assert moved.new_path == "g"
     with pytest.raises(errors.CannotUndo, match=r"changed later \(#3\)"):
         memory.undo(2)
-    assert [each.number for each in memory.log("notes/g/a.md")] == [3]
+    assert [change.number for change in memory.log("notes/g/a.md")] == [3]
 
 
 def test_after_closing_every_call_says_so_and_closing_again_is_harmless(tmp_path):
@@ -320,14 +320,14 @@ def test_after_closing_every_call_says_so_and_closing_again_is_harmless(tmp_path
 
 
 def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_path):
-    with open_session(tmp_path / "home") as one, open_session(tmp_path / "home") as two:
-        note(one, "a", "text")
+    with open_session(tmp_path / "home") as first, open_session(tmp_path / "home") as two:
+        note(first, "a", "text")
         assert two.search("text").total == 1
-        one.reindex()
-        note(one, "b", "text")
+        first.reindex()
+        note(first, "b", "text")
         assert two.search("text").total == 2
         note(two, "c", "text")
-        assert one.search("text").total == 3
+        assert first.search("text").total == 3
 
 
 def test_a_home_that_is_away_is_told_of_in_plain_words(memory, tmp_path: Path):
@@ -341,7 +341,9 @@ def test_a_home_that_is_away_is_told_of_in_plain_words(memory, tmp_path: Path):
 
 
 def test_the_doctor_names_notes_in_a_folder_nobody_may_look_into(memory, monkeypatch):
-    one = memory.write(Draft("likes coffee", project="categories", category="preferences"))
+    memory_of_test = memory.write(
+        Draft("likes coffee", project="categories", category="preferences")
+    )
     memory.write(Draft("likes tea", project="categories", category="preferences"))
     as_ever = os.open
 
@@ -351,12 +353,12 @@ def test_the_doctor_names_notes_in_a_folder_nobody_may_look_into(memory, monkeyp
         return as_ever(path, *args, **more)
 
     monkeypatch.setattr(os, "open", refusing)
-    found = [(each.level, each.code, each.text) for each in doctor.examine(memory)]
-    assert found == [("error", "unreadable", "permission denied; it is shown as it was")] * 2
+    findings = [(finding.level, finding.code, finding.text) for finding in doctor.examine(memory)]
+    assert findings == [("error", "unreadable", "permission denied; it is shown as it was")] * 2
     with pytest.raises(
-        errors.CannotRead, match=rf"Could not read {one.path}: permission denied\.$"
+        errors.CannotRead, match=rf"Could not read {memory_of_test.path}: permission denied\.$"
     ):
-        memory.read(one.id)
+        memory.read(memory_of_test.id)
 
 
 def test_the_first_of_many_notes_is_named_when_the_folder_of_their_project_is_missing(

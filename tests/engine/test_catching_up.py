@@ -121,9 +121,9 @@ def test_what_is_read_is_as_it_is_on_disk(opened: MemorySession) -> None:
     assert "another text" in opened.read("edited", project="vault").text
     assert "freshly" in opened.read("new/added.md", project="vault").text
     assert "freshly" in opened.read(("vault", "new/added.md")).text
-    for gone in ("removed", "gone/a"):
+    for missing_name in ("removed", "gone/a"):
         with pytest.raises(NotFound):
-            opened.read(gone, project="vault")
+            opened.read(missing_name, project="vault")
     assert opened.warnings != []
 
 

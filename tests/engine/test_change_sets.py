@@ -48,8 +48,8 @@ def test_all_changes_of_an_agent_go_back_byte_for_byte(memory: MemorySession, ro
     before = texts(root)
     work(memory.as_caller("claude", "mcp"))
     assert texts(root) != before
-    change, done = memory.undo_changes_of("claude")
-    assert len(done) == 5
+    change, undone = memory.undo_changes_of("claude")
+    assert len(undone) == 5
     assert texts(root) == before
     with pytest.raises(CannotUndo):
         memory.undo_changes_of("claude")
@@ -89,6 +89,6 @@ def test_only_changes_since_then_and_of_a_project_are_undone(
     clock.later(hours=3)
     claude.write(Draft("x", project="vault", title="Young"))
     claude.write(Draft("x", project="notes", title="Elsewhere"))
-    _, done = memory.undo_changes_of("claude", clock() - timedelta(hours=1), "vault")
-    assert [change.path for change in done] == ["Young.md"]
+    _, undone = memory.undo_changes_of("claude", clock() - timedelta(hours=1), "vault")
+    assert [change.path for change in undone] == ["Young.md"]
     assert (root / "Old.md").exists()

@@ -52,7 +52,8 @@ def read_facts() -> list[Fact]:
                 fact.ends = match[1]
             else:
                 fact.days = {
-                    day: int(which) for day, which in (part.split(" ") for part in line.split(", "))
+                    day: int(version)
+                    for day, version in (part.split(" ") for part in line.split(", "))
                 }
         facts.append(fact)
     return facts
@@ -81,8 +82,8 @@ def write_later_by_the_note_tool(memory, clock, fact: Fact) -> None:
     for number, (day, text) in enumerate(fact.versions, 1):
         title = f"Fact {fact.number} version {number}"
         more = {"valid_until": fact.ends} if fact.ends else {}
-        made = tools("write_note", title=title, content=text, valid_from=day, **older, **more)
-        older = {"supersedes": [made["permalink"]]}
+        written = tools("write_note", title=title, content=text, valid_from=day, **older, **more)
+        older = {"supersedes": [written["permalink"]]}
 
 
 def write_with_dates(memory, clock, fact: Fact) -> None:
@@ -111,13 +112,13 @@ def home(tmp_path_factory):
 
 def versions_found(fact: Fact, texts: list[str]) -> list[int]:
     """The numbers of the fact's versions among the texts, by rank."""
-    found = [
+    numbers = [
         number
         for text in texts
-        for number, (_, each) in enumerate(fact.versions, 1)
-        if each in text
+        for number, (_, version_text) in enumerate(fact.versions, 1)
+        if version_text in text
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(numbers))
 
 
 def python_answer(memory, question: str, day: str | None) -> list[str]:
@@ -127,8 +128,8 @@ def python_answer(memory, question: str, day: str | None) -> list[str]:
 
 def tool_answer(memory, question: str, day: str | None) -> list[str]:
     more = {} if day is None else {"as_of": day}
-    found = Tools(memory)("search_notes", query=question, page_size=SHOWN, **more)["results"]
-    return [each["snippet"] for each in found]
+    results = Tools(memory)("search_notes", query=question, page_size=SHOWN, **more)["results"]
+    return [result["snippet"] for result in results]
 
 
 def typed_answer(memory, question: str, day: str | None) -> list[str]:
@@ -184,17 +185,19 @@ def test_context_says_what_is_valid(home, fact: Fact) -> None:
 
 
 @pytest.mark.parametrize(
-    "fact", [each for each in FACTS if each.number % 3 == 0], ids=lambda fact: fact.question
+    "fact",
+    [numbered_fact for numbered_fact in FACTS if numbered_fact.number % 3 == 0],
+    ids=lambda fact: fact.question,
 )
 def test_smart_search_leaves_out_what_is_over(home, fact: Fact) -> None:
     words = fact.versions[-1][1]
-    best = [each.note for each in home.smart_search(words, top=0).best]
-    found = versions_found(fact, [home.text_of(each) for each in best])
+    best = [hit.note for hit in home.smart_search(words, top=0).best]
+    versions = versions_found(fact, [home.text_of(info) for info in best])
     # What is over is shown where nothing else answers, and says so
     if fact.ends:
-        assert not found or all(each.row in home.validity_marks(best) for each in best)
+        assert not versions or all(info.row in home.validity_marks(best) for info in best)
     else:
-        assert found == [len(fact.versions)]
+        assert versions == [len(fact.versions)]
 
 
 def test_as_of_means_the_end_of_the_day_month_or_year_it_names(home) -> None:

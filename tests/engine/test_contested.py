@@ -74,9 +74,9 @@ def test_session_start_tells_the_newer_preference_first(memory, clock):
     for text in ("My favorite editor is Vim", "My favorite editor is Helix"):
         memory.write(Draft(text, project="categories", category="preferences"))
         clock.later(days=1)
-    told = introduction(memory)
-    assert told.index("is Helix") < told.index("is Vim")
-    assert "newer: Helix" in told
+    told_text = introduction(memory)
+    assert told_text.index("is Helix") < told_text.index("is Vim")
+    assert "newer: Helix" in told_text
 
 
 def test_it_is_asked_once_and_both_true_ends_the_marks(memory, pair):

@@ -53,8 +53,8 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 def test_a_hit_comes_with_its_speaker_its_day_and_the_turns_that_hold_no_word(memory):
     context = memory.context("Why did the carburettor flood?", max_tokens=150)
     assert "2026-03-02" in context
-    said = [context.index(turn) for turn in TALK[:3]]
-    assert said == sorted(said)
+    positions = [context.index(turn) for turn in TALK[:3]]
+    assert positions == sorted(positions)
     assert len(context) <= 150 * 4
 
 

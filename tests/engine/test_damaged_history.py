@@ -109,13 +109,13 @@ def test_damage_is_named_and_mended_and_the_notes_are_whole(
 ) -> None:
     damage(home)
     with open_session(home, watch=False) as memory:
-        found = of_ledger(memory)
-        assert {finding.code for finding in found} == {DAMAGES[damage]}
-        assert all("#" in finding.text for finding in found), found
-        assert all(finding.fix for finding in found)
+        findings = of_ledger(memory)
+        assert {finding.code for finding in findings} == {DAMAGES[damage]}
+        assert all("#" in finding.text for finding in findings), findings
+        assert all(finding.fix for finding in findings)
         assert memory.read("notes/tea").text.endswith("third\n")
         assert memory.log(limit=0)
-        repair(memory, found)
+        repair(memory, findings)
         assert of_ledger(memory) == []
         memory.edit("notes/still", Rewrite("changed\n"))
         memory.undo()
@@ -144,9 +144,9 @@ def test_torn_pages_are_found_and_the_history_begins_again(home: Path, at: float
     data[begin : begin + 8192] = b"\xa5" * 8192
     place.write_bytes(data)
     with open_session(home, watch=False) as memory:
-        found = examine(memory)
-        assert {finding.code for finding in found} & {"damaged_ledger", "history_lost"}, found
-        repair(memory, [finding for finding in found if finding.fix])
+        findings = examine(memory)
+        assert {finding.code for finding in findings} & {"damaged_ledger", "history_lost"}, findings
+        repair(memory, [finding for finding in findings if finding.fix])
         assert of_ledger(memory) == []
         assert memory.read("notes/tea").text.endswith("third\n")
         memory.edit("notes/tea", Rewrite("fourth\n"))

@@ -129,8 +129,8 @@ def test_an_entry_with_a_time_to_live_leaves_no_value(
     entries.put("default", "token", "zq4711secret", ttl=60)
     entries.put("default", "name", "Ann")
     private = memory.engine.layout.private
-    held = b"".join(path.read_bytes() for path in private.glob("ledger.db*"))
-    assert b"zq4711secret" not in held
+    ledger_bytes = b"".join(path.read_bytes() for path in private.glob("ledger.db*"))
+    assert b"zq4711secret" not in ledger_bytes
     memory.undo(1)
     assert values(folder) == {"name": "Ann"}
     entries.put("default", "token", "zq4711secret", ttl=60)
@@ -159,11 +159,11 @@ def test_erasing_an_entry_leaves_nothing_of_it_in_the_history(
     entries.clear("default")
     memory.undo()
     for key in ("zq4711key", "zq4714gone"):
-        done = memory.erase(f"{folder}/default.json:{key}")
-        assert done.remains == ()
-    every = [path for path in tmp_path.rglob("*") if path.is_file()]
+        erasure = memory.erase(f"{folder}/default.json:{key}")
+        assert erasure.remains == ()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
     for word in (b"zq4711", b"zq4712", b"zq4713", b"zq4714", b"zq4715"):
-        assert [path for path in every if word in path.read_bytes()] == []
+        assert [path for path in files if word in path.read_bytes()] == []
     assert values(folder) == {"other": "stays here"}
     written = next(change for change in memory.log(limit=0) if change.path == "default.json:other")
     memory.undo(written.number)
@@ -202,15 +202,15 @@ def test_a_writer_that_dies_leaves_file_and_history_alike(
         entries.put("default", "name", "first")
         entries.put("default", "gone", "x")
     command = [sys.executable, "-c", KILLED, str(home), str(folder), event, str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ)
-    assert done.returncode in (0, 9), done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ)
+    assert process.returncode in (0, 9), process.stderr
     with open_session(home, watch=False) as memory:
-        made = [change.verb for change in memory.log(limit=0)][:-2]
+        verbs = [change.verb for change in memory.log(limit=0)][:-2]
         now = values(folder)
-        assert made in ([], ["overwrite"], ["delete", "overwrite"])
-        assert now.get("name") == ("second" if "overwrite" in made else "first")
-        assert ("gone" in now) == ("delete" not in made)
-        for _ in made:
+        assert verbs in ([], ["overwrite"], ["delete", "overwrite"])
+        assert now.get("name") == ("second" if "overwrite" in verbs else "first")
+        assert ("gone" in now) == ("delete" not in verbs)
+        for _ in verbs:
             memory.undo()
         assert values(folder) == {"name": "first", "gone": "x"}
 

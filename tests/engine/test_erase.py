@@ -54,13 +54,13 @@ class Place:
 
     def holding(self, *words: str) -> list[str]:
         """The files, everywhere, whose bytes or names hold one of the words."""
-        wanted = [word.encode() for word in words]
-        every = [path for path in self.root.rglob("*") if path.is_file() or path.is_dir()]
+        encoded_words = [word.encode() for word in words]
+        paths = [path for path in self.root.rglob("*") if path.is_file() or path.is_dir()]
         return [
             str(path.relative_to(self.root))
-            for path in every
-            if any(word in str(path.relative_to(self.root)).encode() for word in wanted)
-            or (path.is_file() and any(word in path.read_bytes() for word in wanted))
+            for path in paths
+            if any(word in str(path.relative_to(self.root)).encode() for word in encoded_words)
+            or (path.is_file() and any(word in path.read_bytes() for word in encoded_words))
         ]
 
 
@@ -104,12 +104,12 @@ def remember(memory: MemorySession, text: str, category: str | None = None, **mo
     return memory.write(Draft(text, project="categories", category=category, **more)).id
 
 
-def entity(memory: MemorySession, name: str, *said: str, project: str = "graph") -> str:
+def entity(memory: MemorySession, name: str, *observations: str, project: str = "graph") -> str:
     use(
         memory,
         "memory_create_entities",
         project=project,
-        entities=[{"name": name, "entityType": "thing", "observations": list(said)}],
+        entities=[{"name": name, "entityType": "thing", "observations": list(observations)}],
     )
     return f"{project}/{name}.md"
 
@@ -183,10 +183,10 @@ def upgraded(memory: MemorySession, secret: str) -> str:
 
 
 def merged(memory: MemorySession, secret: str) -> str:
-    one = remember(memory, f"one of {secret}", "skills")
-    other = remember(memory, f"other of {secret}", "habits")
-    Upkeep(memory).merge(memory.memory_id(one), memory.memory_id(other))
-    return other
+    first_id = remember(memory, f"one of {secret}", "skills")
+    second_id = remember(memory, f"other of {secret}", "habits")
+    Upkeep(memory).merge(memory.memory_id(first_id), memory.memory_id(second_id))
+    return second_id
 
 
 def deleted_memory(memory: MemorySession, secret: str) -> str:
@@ -362,13 +362,13 @@ def test_every_kind_of_secret_goes_with_all_its_versions(
     memory.sync()
     index = memory.index.identity
     for secret, ref in refs.items():
-        done = memory.erase(ref)
-        assert (len(done.notes), done.remains) == (1, ()), done
+        erasure = memory.erase(ref)
+        assert (len(erasure.notes), erasure.remains) == (1, ()), erasure
         assert place.holding(secret) == []
     # cleaned, not made anew
     assert memory.index.identity == index
     assert memory.read("notes/bystander.md").content == "stays as it is"
-    assert [each for each in examine(memory) if each.level != "warning"] == []
+    assert [finding for finding in examine(memory) if finding.level != "warning"] == []
 
 
 @pytest.mark.slow
@@ -391,36 +391,36 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(
         Pending(memory).refresh()
         dream.run(memory, 3)
         Embedding(memory).some(60, thorough=True)
-        done = memory.erase(*refs)
-        assert done.remains == ()
-        assert len(done.notes) >= len(refs)
+        erasure = memory.erase(*refs)
+        assert erasure.remains == ()
+        assert len(erasure.notes) >= len(refs)
     words = [*secrets, *(secret.upper() for secret in secrets)]
     data = b"\0".join(path.read_bytes() for path in place.root.rglob("*") if path.is_file())
     data += "\0".join(str(path) for path in place.root.rglob("*")).encode()
     assert [word for word in words if word.encode() in data] == []
-    known = terms(place.home / ".memoranda" / "index.db")
-    assert [word for word in (*secrets, "绝密", "vault") if word in known] == []
+    index_terms = terms(place.home / ".memoranda" / "index.db")
+    assert [word for word in (*secrets, "绝密", "vault") if word in index_terms] == []
     with place.open(model=small_models) as memory:
         # Whose templates stay
-        left = [each for each in memory.list(limit=0)[0] if each.project != "banks"]
-        assert [each.title for each in left] == ["bystander"]
+        remaining = [info for info in memory.list(limit=0)[0] if info.project != "banks"]
+        assert [info.title for info in remaining] == ["bystander"]
         assert Embedding(memory).counts().waiting == 0
-        assert [each.text for each in examine(memory) if "vectors" in each.text] == []
+        assert [finding.text for finding in examine(memory) if "vectors" in finding.text] == []
 
 
 def changes(memory: MemorySession) -> dict[int, str]:
-    return {each.number: each.verb for each in memory.log(limit=0)}
+    return {change.number: change.verb for change in memory.log(limit=0)}
 
 
 def test_a_copy_that_the_ledger_left_in_a_free_page_goes(memory: MemorySession) -> None:
     note = memory.write(Draft("the safe opens with 7731-zebra", project="notes", title="Safe"))
     ledger = memory.home / ".memoranda" / "ledger.db"
-    with closing(sqlite3.connect(ledger, isolation_level=None)) as other:
-        other.execute("pragma secure_delete = off")
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as connection:
+        connection.execute("pragma secure_delete = off")
         filler = "the safe opens with 7731-zebra " * 200
-        other.execute("insert into day_calls values (?, ?, ?)", (filler, "2026-01-01", 1))
-        other.execute("delete from day_calls where who = ?", (filler,))
-        other.execute("pragma wal_checkpoint(truncate)")
+        connection.execute("insert into day_calls values (?, ?, ?)", (filler, "2026-01-01", 1))
+        connection.execute("delete from day_calls where who = ?", (filler,))
+        connection.execute("pragma wal_checkpoint(truncate)")
     assert b"7731-zebra" in ledger.read_bytes()
     erased = memory.erase(note.id)
     assert erased.remains == ()
@@ -447,9 +447,9 @@ def test_what_is_locked_or_unknown_is_refused_and_nothing_goes(
 
 
 def test_undo_and_log_say_what_was_erased_and_go_on_with_the_rest(memory: MemorySession) -> None:
-    other = note(memory, "other", "first")
+    other_note = note(memory, "other", "first")
     ref = note(memory, "plan", "text")
-    memory.edit(other, StrReplace("first", "second"))
+    memory.edit(other_note, StrReplace("first", "second"))
     memory.erase(ref)
     assert changes(memory) == {5: "erase", 3: "edit", 1: "write"}
     assert changes(memory.as_caller("bob")) == {3: "edit", 1: "write"}
@@ -459,7 +459,7 @@ def test_undo_and_log_say_what_was_erased_and_go_on_with_the_rest(memory: Memory
     with pytest.raises(CannotUndo, match="cannot undo #2: what it changed was erased"):
         memory.undo(2)
     memory.undo(3)
-    assert memory.read(other).content == "first"
+    assert memory.read(other_note).content == "first"
 
 
 def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(
@@ -469,15 +469,15 @@ def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(
     file(memory, command="create", path="/memories/box/a.md", file_text="a")
     file(memory, command="create", path="/memories/box/b.md", file_text="b")
     file(memory, command="delete", path="/memories/box")
-    (deletion,) = (each for each in memory.log() if each.verb == "delete")
+    (deletion,) = (change for change in memory.log() if change.verb == "delete")
     memory.erase("memories/box/a.md", "notes/one.md")
     assert place.holding("a.md", "one.md") == []
-    (left,) = (each for each in memory.log() if each.number == deletion.number)
-    assert left.details == {"erased": 1}
+    (rest,) = (change for change in memory.log() if change.number == deletion.number)
+    assert rest.details == {"erased": 1}
     memory.undo(deletion.number)
     assert [path.name for path in (place.home / "memories").rglob("*.md")] == ["b.md"]
     memory.undo(1)
-    assert [each.title for each in memory.list(limit=0)[0]] == ["b"]
+    assert [info.title for info in memory.list(limit=0)[0]] == ["b"]
 
 
 def test_lines_of_a_graph_file_that_others_share_a_change_with_come_back(
@@ -509,20 +509,20 @@ def test_notes_that_name_it_stay_and_are_reported(memory: MemorySession) -> None
     note(memory, "linking", "see [[secret plan]]")
     note(memory, "quoting", "zq4711vault, he said")
     memory.sync()
-    done = memory.erase(ref)
-    assert (done.remains, words(done)) == ((), {"notes/linking.md", "notes/quoting.md"})
+    erasure = memory.erase(ref)
+    assert (erasure.remains, words(erasure)) == ((), {"notes/linking.md", "notes/quoting.md"})
     assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
 
 
-@pytest.mark.parametrize("other", ["C#", "C-1", "C", "C plus plus", "Objective-C++", "C++20"])
+@pytest.mark.parametrize("other_title", ["C#", "C-1", "C", "C plus plus", "Objective-C++", "C++20"])
 def test_a_note_whose_address_only_begins_or_ends_alike_is_not_reported(
-    memory: MemorySession, other: str
+    memory: MemorySession, other_title: str
 ) -> None:
-    for title in ("C++", other):
+    for title in ("C++", other_title):
         note(memory, title, f"about {title}\n")
     assert memory.erase("C++", dry_run=True).mentions == ()
-    done = memory.erase("C++")
-    assert (done.remains, done.mentions) == ((), ())
+    erasure = memory.erase("C++")
+    assert (erasure.remains, erasure.mentions) == ((), ())
     assert memory.list(limit=0)[1] == 1
 
 
@@ -554,13 +554,13 @@ def test_a_dry_run_foretells_what_goes_and_who_has_the_same_words(memory: Memory
     assert memory.read(ref, count=False)
     assert {"notes/linking.md", "notes/quoting.md"} < words(foretold)
     assert len(foretold.mentions) == 3, "the kept text of the deleted copy holds it, too"
-    done = memory.erase(ref)
+    erasure = memory.erase(ref)
     assert (foretold.notes, foretold.changes, foretold.texts) == (
-        done.notes,
-        done.changes,
-        done.texts,
+        erasure.notes,
+        erasure.changes,
+        erasure.texts,
     )
-    assert set(foretold.mentions) == set(done.mentions)
+    assert set(foretold.mentions) == set(erasure.mentions)
 
 
 def test_an_archived_note_is_foretold_by_its_place_and_never_as_a_mention_of_itself(
@@ -571,8 +571,8 @@ def test_an_archived_note_is_foretold_by_its_place_and_never_as_a_mention_of_its
         for text in ("of zq4711vault", "zq4711vault, he said")
     ]
     Upkeep(memory).archive_all(infos, {})
-    own, quoting = (memory.memory_id(info.id) for info in infos)
-    foretold = memory.erase(own.id, dry_run=True)
+    archived, quoting = (memory.memory_id(info.id) for info in infos)
+    foretold = memory.erase(archived.id, dry_run=True)
     in_notes = [mention for mention in foretold.mentions if mention.kind is MentionKind.NOTE]
     assert [mention.place for mention in in_notes] == [(quoting.project, quoting.path)]
     assert words(foretold) >= {f"archive/{quoting.path}"}
@@ -621,14 +621,14 @@ def test_all_notes_of_an_agent_a_project_or_a_source_go(
     mine = note(memory, "mine", "text")
     note(bob, "his", "text")
     moved = remember(bob, "of bob", "skills")
-    gone = note(bob, "gone", "text")
+    deleted_note = note(bob, "gone", "text")
     Upkeep(memory).change(memory.memory_id(moved), {}, "upgrade", category="habits")
-    memory.delete(gone)
+    memory.delete(deleted_note)
     bob.edit(mine, StrReplace("text", "edited"))
     vault = note(memory, "in the vault", "text", project="vault")
     remember(memory, "by web", "skills", source="web page")
     assert len(memory.erase(agent="bob").notes) == 3
-    assert [each.split("/")[0] for each in memory.erase(source="web page").notes] == ["categories"]
+    assert [path.split("/")[0] for path in memory.erase(source="web page").notes] == ["categories"]
     assert memory.erase(project="vault").notes == (vault,)
     assert memory.erase(agent="nobody").notes == ()
     bob.add_project("zq4711asked", "/elsewhere/zq4711asked")
@@ -636,7 +636,7 @@ def test_all_notes_of_an_agent_a_project_or_a_source_go(
     assert len(memory.erase(agent="bob").notes) == 2
     assert memory.review(kind="project") == []
     assert place.holding("zq4711") == []
-    assert [each.title for each in memory.list(limit=0)[0]] == ["mine"]
+    assert [info.title for info in memory.list(limit=0)[0]] == ["mine"]
     assert place.holding("bob-", "gone", "web page", "in the vault") == []
 
 
@@ -653,10 +653,10 @@ def test_one_observation_goes_with_the_older_versions_and_the_note_stays(
 ) -> None:
     ref = make(memory)
     memory.sync()
-    (said, _) = memory.observations(tuple(ref.split("/")))
+    (observation, _) = memory.observations(tuple(ref.split("/")))
     with pytest.raises(InvalidInput, match="has no observation"):
         memory.erase(ref, observation="no such thing")
-    assert memory.erase(ref, observation=said.text).remains == ()
+    assert memory.erase(ref, observation=observation.text).remains == ()
     assert place.holding("zq4711vault") == []
     assert "more" in memory.observations(tuple(ref.split("/")))[0].text
 
@@ -689,8 +689,8 @@ def test_doctor_finds_what_was_left_and_finishes_it(memory: MemorySession) -> No
             }
         )
     )
-    found = {each.code: each.level for each in examine(memory)}
-    assert found == {"unfinished_erase": "error", "unreferenced_text": "info"}
+    levels = {finding.code: finding.level for finding in examine(memory)}
+    assert levels == {"unfinished_erase": "error", "unreferenced_text": "info"}
     repair(memory, examine(memory))
     assert examine(memory) == []
     assert changes(memory) == {2: "erase"}
@@ -701,43 +701,43 @@ def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place, small_models:
 
     with place.open(model=small_models) as memory:
         note(memory, "plan", "bread and cheese")
-        kept = note(memory, "kept", "soup and dinner")
+        kept_note = note(memory, "kept", "soup and dinner")
         Embedding(memory).some(60)
         memory.delete("notes/plan.md")
-        found = examine(memory)
-        assert [(each.level, each.text) for each in found] == [
+        findings = examine(memory)
+        assert [(finding.level, finding.text) for finding in findings] == [
             ("info", "1 vectors are of texts that are gone")
         ]
-        repair(memory, found)
+        repair(memory, findings)
         assert examine(memory) == []
         assert Embedding(memory).counts().embedded == 1
-        memory.erase(kept)
+        memory.erase(kept_note)
         assert list((place.home / ".memoranda" / "vectors").glob("*.vectors")) == []
 
 
 def test_another_open_home_sees_that_it_is_gone(place: Place) -> None:
-    with place.open() as memory, place.open() as other:
+    with place.open() as memory, place.open() as other_memory:
         ref = note(memory, "plan", "of zq4711vault")
-        assert other.search("zq4711vault").total == 1
+        assert other_memory.search("zq4711vault").total == 1
         memory.erase(ref)
-        assert other.search("zq4711vault").total == 0
-        other.write(Draft("more", title="more"))
-        assert other.search("more").total == 1
+        assert other_memory.search("zq4711vault").total == 0
+        other_memory.write(Draft("more", title="more"))
+        assert other_memory.search("more").total == 1
         assert place.holding("zq4711vault") == []
 
 
 @pytest.mark.promise("issue-erase")
 def test_what_was_archived_superseded_and_shown_to_a_session_goes_too(place: Place) -> None:
     with place.open() as memory:
-        one = memory.write(Draft("zq4712old lives in Bern", "categories", category="people"))
+        first = memory.write(Draft("zq4712old lives in Bern", "categories", category="people"))
         two = memory.write(Draft("zq4713new lives in Basel", "categories", category="people"))
-        memory.supersede(one, two)
-        info = memory.memory_id(one.id)
+        memory.supersede(first, two)
+        info = memory.memory_id(first.id)
         Upkeep(memory).archive_all([info], {})
-        shown = memory.engine.ledger.session("claude-code", "1")
-        shown.add(memory.clock(), notes=[one.id])
-        done = memory.erase(one.id)
-        assert (len(done.notes), done.remains) == (1, ())
+        session_rows = memory.engine.ledger.session("claude-code", "1")
+        session_rows.add(memory.clock(), notes=[first.id])
+        erasure = memory.erase(first.id)
+        assert (len(erasure.notes), erasure.remains) == (1, ())
         assert not memory.engine.ledger.session("claude-code", "1").is_known
     assert place.holding("zq4712old", "Bern") == []
     assert place.holding("zq4713new")
@@ -749,18 +749,18 @@ def test_the_path_of_a_project_of_this_process_alone_is_no_trace_of_what_is_eras
     outside = place.root / "outside-2026"
     outside.mkdir()
     with place.open(projects={"outside": outside}) as memory:
-        gone = memory.write(Draft("a secret", project="outside", title="Gone"))
+        erased_note = memory.write(Draft("a secret", project="outside", title="Gone"))
         memory.write(Draft("stays", project="outside", title="Other"))
-        found = memory.erase((gone.project, gone.path))
-        assert (found.remains, found.mentions) == ((), ())
-        assert [each.path for each in memory.log() if each.verb == "write"] == ["Other.md"]
+        erasure = memory.erase((erased_note.project, erased_note.path))
+        assert (erasure.remains, erasure.mentions) == ((), ())
+        assert [change.path for change in memory.log() if change.verb == "write"] == ["Other.md"]
 
 
 def test_the_name_of_a_folder_that_other_notes_are_in_is_no_trace(memory: MemorySession) -> None:
     erased = note(memory, "first", "the secret zq4711vault", folder="project-2025/team_alpha1")
     note(memory, "second", "text", folder="project-2025/team_alpha1")
-    done = memory.erase(erased)
-    assert done.remains == ()
+    erasure = memory.erase(erased)
+    assert erasure.remains == ()
     assert memory.log(limit=0)[0].verb == "erase"
 
 
@@ -779,8 +779,8 @@ def test_a_large_index_is_rewritten_by_way_of_a_file(
     monkeypatch.setattr("memoranda.index.database._VACUUM_IN_FILE_BYTES", 0)
     note = memory.write(Draft("the unspeakable zyqquop", title="N"))
     memory.write(Draft("another text", title="Other"))
-    done = memory.erase(note.id)
-    assert done.remains == ()
+    erasure = memory.erase(note.id)
+    assert erasure.remains == ()
     assert [hit.note.title for hit in memory.search("another")] == ["Other"]
     index = memory.engine.layout.index_for({}, frozenset())
     assert b"zyqquop" not in index.read_bytes()

@@ -49,7 +49,7 @@ def test_the_old_one_gets_its_end_the_new_one_the_id_in_one_change(memory):
     assert after.header["supersedes"] == old.id
     assert len(memory.log(limit=0)) == changes + 1
     memory.undo()
-    assert [memory.read(each).text for each in (old, new)] == [old.text, new.text]
+    assert [memory.read(version).text for version in (old, new)] == [old.text, new.text]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_chain_shows_its_last_link_and_each_one_in_its_time(memory):
     for day, version in (("2024-12-31", 0), ("2025-01-01", 1), ("2026-06", 2)):
         moment = memory.as_of(day)
         assert found(memory, Query(text="rent", as_of=moment)) == [versions[version].title]
-        assert {memory.version_at(each, moment).id for each in versions} == {versions[version].id}
+        assert {memory.version_at(name, moment).id for name in versions} == {versions[version].id}
     with pytest.raises(errors.InvalidInput, match="was valid on 2023-01-01"):
         memory.version_at(versions[0], memory.as_of("2023-01-01"))
 
@@ -148,7 +148,7 @@ def test_refusals_change_nothing(memory):
     memory.supersede(first, second)
     memory.supersede(second, third)
     locked = memory.write(Draft("x", title="Locked", metadata={"locked": True}))
-    before = [memory.read(each, count=False).text for each in (first, second, third, locked)]
+    before = [memory.read(note, count=False).text for note in (first, second, third, locked)]
     changes = len(memory.log(limit=0))
     for old, new, error, words in (
         (third, first, errors.InvalidInput, "cannot supersede"),
@@ -168,7 +168,7 @@ def test_refusals_change_nothing(memory):
         with pytest.raises(error, match=words):
             memory.supersede(old, new)
     assert [
-        memory.read(each, count=False).text for each in (first, second, third, locked)
+        memory.read(note, count=False).text for note in (first, second, third, locked)
     ] == before
     assert len(memory.log(limit=0)) == changes
 
@@ -217,8 +217,8 @@ def test_what_one_agent_keeps_to_himself_no_other_agent_ends(memory):
     )
     assert "Bob eats fish" in found(bob, "eats")
     assert "Bob eats fish" in found(memory, "eats")
-    _, told = bob.supersede(private, Draft("Bob eats meat", project="categories"))
-    assert sorted(found(bob, "eats")) == sorted([told.title, forged.title])
+    _, newer = bob.supersede(private, Draft("Bob eats meat", project="categories"))
+    assert sorted(found(bob, "eats")) == sorted([newer.title, forged.title])
 
 
 def test_a_shared_note_is_not_superseded_by_a_private_one_and_a_private_one_is_no_others(memory):
@@ -335,7 +335,7 @@ def test_merging_leaves_out_what_ended_and_keeps_the_widest_time(memory, clock):
     over = fact(memory, text, valid_until="2025-01-01")
     late = fact(memory, text, valid_from="2026-05-01")
     early = fact(memory, text, valid_from="2026-02-01")
-    states = {each.id: MemoryState.of(memory.find(each.id), text) for each in (over, late, early)}
+    states = {note.id: MemoryState.of(memory.find(note.id), text) for note in (over, late, early)}
     assert states[over.id].block != states[late.id].block == states[early.id].block
     Upkeep(memory).merge(memory.find(late.id), memory.find(early.id))
     assert memory.read(late.id).header["valid_from"] == "2026-02-01"
@@ -351,9 +351,9 @@ def test_export_and_import_keep_the_keys(memory, tmp_path):
     file = tmp_path / "all.jsonl"
     assert main(["--home", str(memory.home), "export", "--output", str(file)]) == 0
     assert main(["--home", str(tmp_path / "other"), "import", "--input", str(file)]) == 0
-    with open_session(tmp_path / "other", watch=False) as other:
-        assert found(other, "anna lives") == ["Anna lives in Munich"]
-        assert other.read(old.id).header["valid_until"] == "2026-03-01"
+    with open_session(tmp_path / "other", watch=False) as other_memory:
+        assert found(other_memory, "anna lives") == ["Anna lives in Munich"]
+        assert other_memory.read(old.id).header["valid_until"] == "2026-03-01"
 
 
 def test_entities_of_a_graph_file_carry_the_keys_in_their_lines(memory, tmp_path):
@@ -390,11 +390,11 @@ def test_the_note_tools_take_further_arguments_and_say_what_is_superseded(memory
         valid_from="2026-01-01",
         supersedes="notes/old",
     )
-    assert [each["title"] for each in tools("search_notes", query="anna lives")["results"]] == [
+    assert [result["title"] for result in tools("search_notes", query="anna lives")["results"]] == [
         "New"
     ]
     then = tools("search_notes", query="anna lives", as_of="2025")["results"]
-    assert [each["title"] for each in then] == ["Old"]
+    assert [result["title"] for result in then] == ["Old"]
     assert tools("read_note", identifier="notes/old")["validity"] == "superseded by notes/new"
     assert (
         tools("read_note", identifier="notes/new", as_of="2025-01-01")["permalink"] == "notes/old"
@@ -425,11 +425,12 @@ def test_the_agent_tools_take_further_arguments(memory):
     )
     assert call("memory_read", id=old)["validity"] == f"superseded by {new['id'][:8]}"
     assert call("memory_read", id=new["id"], as_of="2025-01-01")["id"] == old
-    assert [each["id"] for each in call("memory_smart_search", query="anna")["results"]] == [
+    assert [result["id"] for result in call("memory_smart_search", query="anna")["results"]] == [
         new["id"]
     ]
     assert [
-        each["id"] for each in call("memory_smart_search", query="anna", as_of="2025")["results"]
+        result["id"]
+        for result in call("memory_smart_search", query="anna", as_of="2025")["results"]
     ] == [old]
-    assert [each["id"] for each in call("memory_search", query="anna", as_of="2025")] == [old]
-    assert {each["id"] for each in call("memory_search", query="anna")} == {old, new["id"]}
+    assert [result["id"] for result in call("memory_search", query="anna", as_of="2025")] == [old]
+    assert {result["id"] for result in call("memory_search", query="anna")} == {old, new["id"]}

@@ -115,9 +115,9 @@ def test_upkeep_edits_no_link(home: Home, way: str) -> None:
 def test_a_note_that_is_there_comes_before_one_that_was(home: Home) -> None:
     path = home.info.path
     home.moved("category")
-    here = home.vault / path
-    here.parent.mkdir()
-    here.write_text("Another wheat\n")
+    new_file = home.vault / path
+    new_file.parent.mkdir()
+    new_file.write_text("Another wheat\n")
     link = f"[[{path.removesuffix('.md')}]]"
     assert home.link(link) == home.memory.find(f"vault/{path}").id
     assert home.link(f"[[categories::{path}]]") == home.id
@@ -161,7 +161,7 @@ def test_an_old_address_of_another_agents_memory_says_nothing(tmp_path: Path) ->
         Upkeep(memory).change(memory.memory_id(note.id), {}, "update", category="project")
         assert memory.find(f"categories/{note.path}").id == note.id
     with (
-        open_session(tmp_path / "home", agent="bob", watch=False) as other,
+        open_session(tmp_path / "home", agent="bob", watch=False) as bobs_memory,
         pytest.raises(NotFound),
     ):
-        other.find(f"categories/{note.path}")
+        bobs_memory.find(f"categories/{note.path}")

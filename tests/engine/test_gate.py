@@ -213,7 +213,7 @@ def test_a_suspicious_note_is_found_and_marked_and_in_no_context_until_reviewed(
         fine = bob.write(Draft("The rent is due on Friday.", "categories", category="knowledge"))
         owner = bob.as_caller(None)
         assert evil.suspicious == ("ignore-instructions",)
-        assert {each.id: each.suspicious for each in bob.list()[0]} == {
+        assert {info.id: info.suspicious for info in bob.list()[0]} == {
             evil.id: evil.suspicious,
             fine.id: (),
         }

@@ -115,9 +115,9 @@ def test_of_a_file_another_program_changes_only_what_changed_is_indexed_again(
         lines.write(relation("Acme Corp", "likes", "Ada"))
     assert changes() == (0, 1, 0)
     assert "- likes [[Ada]]" in memory.read(("people", "Acme Corp.md")).text
-    other = file.with_name("new")
-    other.write_text(file.read_text().replace("likes tea", "likes coffee"))
-    os.replace(other, file)
+    replacement = file.with_name("new")
+    replacement.write_text(file.read_text().replace("likes tea", "likes coffee"))
+    os.replace(replacement, file)
     assert (changes(), titles(memory, "tea"), titles(memory, "coffee")) == ((0, 1, 0), [], ["Ada"])
     before = memory.read("people/ada").changed
     file.write_text(file.read_text().replace('"name": "Ada"', '"name":  "Ada"'))
@@ -163,7 +163,7 @@ def test_an_entity_is_as_old_as_the_change_that_brought_it(opened: Opened, file:
     with file.open("a") as lines:
         lines.write(entity("Bob"))
     os.utime(file, (now.timestamp() - 60, now.timestamp() - 60))
-    assert [each.title for each in memory.list(Query(after=memory.since("7d")))[0]] == ["Bob"]
+    assert [info.title for info in memory.list(Query(after=memory.since("7d")))[0]] == ["Bob"]
     assert memory.read("people/ada").changed.year == 2001
     assert memory.read("people/bob").changed.year == 2026
 
@@ -191,9 +191,9 @@ def test_twins_are_two_notes_and_the_first_has_the_relations(opened: Opened, fil
     first, second = sorted(
         memory.list("project:people type:person")[0]
         + [
-            each
-            for each in memory.list("project:people")[0]
-            if each.title == "Ada" and each.type == "thing"
+            info
+            for info in memory.list("project:people")[0]
+            if info.title == "Ada" and info.type == "thing"
         ],
         key=lambda info: info.type,
     )
@@ -202,7 +202,7 @@ def test_twins_are_two_notes_and_the_first_has_the_relations(opened: Opened, fil
     assert "- another" in memory.read(second).text
     assert "works_at" not in memory.read(second).text
     open_graph(memory, "people").delete_entities(["Ada"])
-    assert [each.title for each in memory.list("project:people")[0]] == ["Acme Corp"]
+    assert [info.title for info in memory.list("project:people")[0]] == ["Acme Corp"]
 
 
 def test_names_no_file_could_have_are_notes_all_the_same(opened: Opened, file: Path) -> None:
@@ -293,8 +293,8 @@ def test_any_entity_reads_back_from_its_note(
     place = tmp_path_factory.mktemp("any") / "any.jsonl"
     entities = {name: Entity(name, type, tuple(dict.fromkeys(texts))) for name, type, texts in rows}
     place.write_text(
-        "".join(entity(each.name, *each.observations, kind=each.type) for each in entities.values())
-        + "".join(relation(each, kind, "target") for each in entities),
+        "".join(entity(row.name, *row.observations, kind=row.type) for row in entities.values())
+        + "".join(relation(name, kind, "target") for name in entities),
         "utf-8",
     )
     with open_session(place.parent / "home", projects={"any": place}, watch=False) as memory:
@@ -302,9 +302,12 @@ def test_any_entity_reads_back_from_its_note(
         assert total == len(entities)
         for info in infos:
             note = memory.read(info)
-            said = entities[note.title]
-            assert (note.type, info.title) == (said.type, said.name)
-            assert tuple(observation.text for observation in note.observations) == said.observations
-            assert [(each.type, each.target) for each in note.relations if each.is_item] == [
+            entity_in_file = entities[note.title]
+            assert (note.type, info.title) == (entity_in_file.type, entity_in_file.name)
+            assert (
+                tuple(observation.text for observation in note.observations)
+                == entity_in_file.observations
+            )
+            assert [(link.type, link.target) for link in note.relations if link.is_item] == [
                 (kind, "target")
             ]

@@ -137,10 +137,10 @@ def test_logseq_pages_get_their_properties_as_logseq_has_them(
     with opened(tmp_path) as memory:
         memory.write(Draft("- text", project="vault", title="New", tags=["a b", "c"]))
         memory.write(Draft("- text", project="vault", title="2026-03-07"))
-        found = [hit.note.path for hit in memory.search("tag:c").hits]
+        paths = [hit.note.path for hit in memory.search("tag:c").hits]
     assert (root / "pages/New.md").read_text() == "tags:: a b, c\n\n- text\n"
     assert "- text" in (root / "journals/2026_03_07.md").read_text()
-    assert found == ["pages/New.md"]
+    assert paths == ["pages/New.md"]
 
 
 def test_agents_are_told_how_a_folder_is_kept(tmp_path: Path, folder: Folder) -> None:

@@ -41,7 +41,7 @@ def listed(memory: MemorySession, query: Query) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("folder", "found"),
+    ("folder", "expected_paths"),
     [
         ("sea", ["sea/Secret", "sea/Tides", "sea/deep/Vents"]),
         ("sea/deep", ["sea/deep/Vents"]),
@@ -51,13 +51,13 @@ def listed(memory: MemorySession, query: Query) -> list[str]:
     ],
 )
 def test_folder_asked_for_notes_below_it_are_listed(
-    memory: MemorySession, folder: str, found: list[str]
+    memory: MemorySession, folder: str, expected_paths: list[str]
 ) -> None:
-    assert listed(memory, Query(folder=folder, order="path")) == found
+    assert listed(memory, Query(folder=folder, order="path")) == expected_paths
 
 
 @pytest.mark.parametrize(
-    ("address", "found"),
+    ("address", "expected_paths"),
     [
         ("notes/sea/*", ["sea/deep/Vents", "sea/Secret", "sea/Tides"]),
         ("*/tides", ["land/Tides", "sea/Tides"]),
@@ -67,9 +67,9 @@ def test_folder_asked_for_notes_below_it_are_listed(
     ],
 )
 def test_address_asked_for_notes_that_fit_it_are_listed_by_address(
-    memory: MemorySession, address: str, found: list[str]
+    memory: MemorySession, address: str, expected_paths: list[str]
 ) -> None:
-    assert listed(memory, Query(address=address, order="address")) == found
+    assert listed(memory, Query(address=address, order="address")) == expected_paths
 
 
 def test_filters_of_place_and_time_hold_together(memory: MemorySession) -> None:
@@ -95,12 +95,12 @@ def test_agent_asks_by_place_what_is_anothers_stays_unseen(memory: MemorySession
 
 
 def test_ids_asked_for_archived_memories_are_among_them(memory: MemorySession) -> None:
-    kept = memory.write(Draft("kept", category="knowledge"))
+    kept_memory = memory.write(Draft("kept", category="knowledge"))
     archived = memory.write(Draft("archived", category="knowledge"))
     Upkeep(memory).archive_all([memory.find(archived.id)], {})
-    ids = (kept.id, archived.id, "none")
+    ids = (kept_memory.id, archived.id, "none")
     infos, _ = memory.list(Query(ids=ids), limit=0)
-    assert {info.id for info in infos} == {kept.id, archived.id}
+    assert {info.id for info in infos} == {kept_memory.id, archived.id}
     assert memory.list(Query(ids=ids, archived=False))[1] == 1
     assert memory.list(Query(ids=()))[1] == 0
 

@@ -23,11 +23,11 @@ def write(memory, text, **more):
 
 
 def test_tags_and_links_added_later_stand_where_a_new_memory_has_them(memory):
-    one = write(memory, "one")
+    first = write(memory, "one")
     two = write(memory, "two")
-    memory.tag(one, add=["home", "Home", "work"])
-    memory.link(one, two)
-    note = memory.read(one.id, count=False)
+    memory.tag(first, add=["home", "Home", "work"])
+    memory.link(first, two)
+    note = memory.read(first.id, count=False)
     assert keys(note) == list(MEMORY_KEYS)
     assert note.tags == ("home", "work")
     assert note.links == (two.id,)

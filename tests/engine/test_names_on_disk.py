@@ -107,12 +107,12 @@ def test_note_of_another_form_is_written_read_and_moved_as_one(caller: Caller, n
 def test_name_with_a_tab_is_usable_as_it_is_listed(caller: Caller, name: str) -> None:
     caller.put(f"memories/{name}", "first\n")
     listing = caller("memory", command="view", path="/memories").text
-    shown = listing.rstrip("\n").rpartition("\n")[2].split("\t", 1)[1]
+    printed_path = listing.rstrip("\n").rpartition("\n")[2].split("\t", 1)[1]
 
-    assert "first" in caller("memory", command="view", path=shown).text
-    caller("memory", command="create", path=shown, file_text="second\n")
+    assert "first" in caller("memory", command="view", path=printed_path).text
+    caller("memory", command="create", path=printed_path, file_text="second\n")
     assert (caller.home / "memories" / name).read_text() == "second\n"
-    assert not caller("memory", command="delete", path=shown).is_error
+    assert not caller("memory", command="delete", path=printed_path).is_error
 
 
 def test_exact_name_wins_over_another_form(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def names(memory, pairs):
 
 
 @pytest.mark.parametrize(
-    ("depth", "limit", "found", "links"),
+    ("depth", "limit", "expected_titles", "links"),
     [
         (0, 9, ["A"], set()),
         (1, 9, ["A", "B", "Secret"], {("A", "B"), ("Secret", "A"), ("Secret", "B")}),
@@ -47,10 +47,10 @@ def names(memory, pairs):
     ],
 )
 def test_a_neighbourhood_has_the_nearest_notes_and_the_links_among_them(
-    memory, depth, limit, found, links
+    memory, depth, limit, expected_titles, links
 ):
     notes, pairs = neighbourhood(memory, [memory.find("A")], depth=depth, limit=limit)
-    assert sorted(note.title for note in notes) == sorted(found)
+    assert sorted(note.title for note in notes) == sorted(expected_titles)
     assert {(a, b) for a, b, _ in names(memory, pairs)} == links
 
 

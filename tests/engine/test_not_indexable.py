@@ -24,10 +24,10 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     module, _, name = request.param.rpartition(".")
     read: Callable[..., Any] = getattr(__import__(module, fromlist=[name]), name)
 
-    def fails(text: str, *more: Any, **named: Any) -> Any:
+    def fails(text: str, *more: Any, **options: Any) -> Any:
         if "zqbad" in text:
             raise IndexError("list index out of range")
-        return read(text, *more, **named)
+        return read(text, *more, **options)
 
     monkeypatch.setattr(request.param, fails)
 

@@ -82,8 +82,8 @@ def test_an_old_file_changed_under_its_old_time_is_found(
 def test_another_process_finds_it_too(memory: MemorySession, vault: Path) -> None:
     assert titles(memory, "green") == ["Tea"]
     change_in_place(vault / "Tea.md", "green", "black")
-    with open_session(memory.home) as other:
-        assert titles(other, "black") == ["Tea"]
+    with open_session(memory.home) as other_memory:
+        assert titles(other_memory, "black") == ["Tea"]
 
 
 def test_a_watching_process_finds_it(tmp_path: Path) -> None:
@@ -182,38 +182,38 @@ def linked(
     """A memory over a vault in which `Tea.md` has the other name `elsewhere/tea.txt`."""
     vault = tmp_path / "vault"
     vault.mkdir()
-    other = tmp_path / "elsewhere" / "tea.txt"
-    other.parent.mkdir()
+    other_name = tmp_path / "elsewhere" / "tea.txt"
+    other_name.parent.mkdir()
     (vault / "Tea.md").write_text("drinks green tea\n")
-    os.link(vault / "Tea.md", other)
+    os.link(vault / "Tea.md", other_name)
     with open_session(tmp_path / "home", watch=request.param) as memory:
         memory.add_project("vault", str(vault))
         assert titles(memory, "green") == ["Tea"]
-        yield memory, vault, other
+        yield memory, vault, other_name
 
 
 Linked = tuple[MemorySession, Path, Path]
 
 
 def test_what_is_written_under_the_other_name_is_found(linked: Linked) -> None:
-    memory, _, other = linked
-    other.write_text("drinks black tea\n")
+    memory, _, other_name = linked
+    other_name.write_text("drinks black tea\n")
     assert titles(memory, "black") == ["Tea"]
-    with open(other, "a") as file:
+    with open(other_name, "a") as file:
         file.write("and coffee\n")
     assert titles(memory, "coffee") == ["Tea"]
     assert titles(memory, "green") == []
 
 
 def test_what_is_written_under_the_other_name_with_its_old_time_is_found(linked: Linked) -> None:
-    memory, _, other = linked
-    change_in_place(other, "green", "black")
+    memory, _, other_name = linked
+    change_in_place(other_name, "green", "black")
     assert titles(memory, "black") == ["Tea"]
 
 
 def test_a_link_that_comes_into_the_vault_is_followed_too(linked: Linked) -> None:
-    memory, vault, other = linked
-    plain = other.with_name("plain.txt")
+    memory, vault, other_name = linked
+    plain = other_name.with_name("plain.txt")
     plain.write_text("red wine\n")
     os.link(plain, vault / "Wine.md")
     assert titles(memory, "red") == ["Wine"]
@@ -224,22 +224,22 @@ def test_a_link_that_comes_into_the_vault_is_followed_too(linked: Linked) -> Non
 def test_an_edit_gives_the_note_a_file_of_its_own_and_the_other_name_keeps_its_text(
     linked: Linked,
 ) -> None:
-    memory, vault, other = linked
+    memory, vault, other_name = linked
     memory.edit("Tea", Append("\nat four"))
     assert (vault / "Tea.md").read_text() == "drinks green tea\n\nat four\n"
-    assert other.read_text() == "drinks green tea\n"
-    other.write_text("drinks black tea\n")
+    assert other_name.read_text() == "drinks green tea\n"
+    other_name.write_text("drinks black tea\n")
     assert titles(memory, "black") == []
     memory.undo()
     assert (vault / "Tea.md").read_text() == "drinks green tea\n"
-    assert other.read_text() == "drinks black tea\n"
+    assert other_name.read_text() == "drinks black tea\n"
 
 
 def test_a_deleted_note_leaves_the_other_name(linked: Linked) -> None:
-    memory, vault, other = linked
+    memory, vault, other_name = linked
     memory.delete("Tea")
     assert not (vault / "Tea.md").exists()
-    assert other.read_text() == "drinks green tea\n"
+    assert other_name.read_text() == "drinks green tea\n"
     memory.undo()
     assert titles(memory, "green") == ["Tea"]
 
@@ -247,8 +247,8 @@ def test_a_deleted_note_leaves_the_other_name(linked: Linked) -> None:
 @pytest.fixture
 def twins(linked: Linked) -> Linked:
     """The same with `Tea.md` and `Drinks.md` of one project as names of one file."""
-    memory, vault, other = linked
-    os.link(other, vault / "Drinks.md")
+    memory, vault, other_name = linked
+    os.link(other_name, vault / "Drinks.md")
     assert sorted(titles(memory, "green")) == ["Drinks", "Tea"]
     return linked
 
@@ -264,10 +264,10 @@ def test_two_names_in_one_project_are_two_notes(twins: Linked) -> None:
 
 
 def test_one_of_two_names_goes_and_the_other_stays(twins: Linked) -> None:
-    memory, vault, other = twins
+    memory, vault, other_name = twins
     (vault / "Tea.md").unlink()
     assert titles(memory, "green") == ["Drinks"]
-    other.write_text("drinks black tea\n")
+    other_name.write_text("drinks black tea\n")
     assert titles(memory, "black") == ["Drinks"]
     (vault / "Drinks.md").rename(vault / "Moved.md")
     assert titles(memory, "black") == ["Moved"]
@@ -283,13 +283,13 @@ def test_moving_and_erasing_one_name_leaves_the_other(twins: Linked) -> None:
 
 
 def test_very_many_links_are_followed(linked: Linked, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, vault, other = linked
+    memory, vault, other_name = linked
     monkeypatch.setattr(freshness, "_MAX_SHARED_FILES", 5)
     for number in range(10):
-        (other.parent / f"{number}.txt").write_text(f"glass number{number}\n")
-        os.link(other.parent / f"{number}.txt", vault / f"{number}.md")
+        (other_name.parent / f"{number}.txt").write_text(f"glass number{number}\n")
+        os.link(other_name.parent / f"{number}.txt", vault / f"{number}.md")
     assert titles(memory, "number7") == ["7"]
-    (other.parent / "7.txt").write_text("a broken glass\n")
+    (other_name.parent / "7.txt").write_text("a broken glass\n")
     assert titles(memory, "broken") == ["7"]
     (vault / "7.md").unlink()
     assert titles(memory, "broken") == []

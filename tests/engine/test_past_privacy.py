@@ -124,17 +124,17 @@ WAYS = [
 
 def everything(memory: MemorySession) -> str:
     """All that a caller is told of the past."""
-    told: list[Any] = []
+    answers: list[Any] = []
     changes = memory.log(limit=0)
-    told += [(change.number, change.project, change.path, change.files) for change in changes]
-    told += memory.log_by_run(limit=0)
+    answers += [(change.number, change.project, change.path, change.files) for change in changes]
+    answers += memory.log_by_run(limit=0)
     for number in range(1, 12):
         for ask in (memory.revisions, memory.undo):
             try:
-                told.append(ask(number))
+                answers.append(ask(number))
             except MemorandaError as error:
-                told.append(str(error).replace(f"#{number}", ""))
-    return repr(told)
+                answers.append(str(error).replace(f"#{number}", ""))
+    return repr(answers)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -143,12 +143,12 @@ def test_another_agent_sees_nothing_of_the_past_of_a_note_that_became_private(
 ) -> None:
     place = way(home)
     alice = home.as_caller("alice", "mcp")
-    told = everything(alice)
-    assert SECRET not in told
-    assert "trip" not in told
-    assert "journey" not in told
+    answers = everything(alice)
+    assert SECRET not in answers
+    assert "trip" not in answers
+    assert "journey" not in answers
     # The note beside it is as it was
-    assert "other" in told
+    assert "other" in answers
     for name in (place, PLACE):
         # A name that never was is answered alike
         never = f"{name.rpartition('/')[0]}/never.md"
@@ -158,10 +158,10 @@ def test_another_agent_sees_nothing_of_the_past_of_a_note_that_became_private(
 
 def answer(ask: Callable[[str], Any], name: str) -> str:
     try:
-        told = repr(ask(name))
+        text = repr(ask(name))
     except MemorandaError as error:
-        told = str(error)
-    return told.replace(name, "NAME")
+        text = str(error)
+    return text.replace(name, "NAME")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -183,9 +183,9 @@ def test_what_a_note_said_while_it_was_public_again_is_shown(home: MemorySession
     and_public_again(home)
     file_of(home, PLACE).write_text("later\n")
     alice = home.as_caller("alice", "mcp")
-    told = repr([alice.revisions(change.number) for change in alice.log(limit=0)])
-    assert SECRET not in told
-    assert "now private" not in told
+    text = repr([alice.revisions(change.number) for change in alice.log(limit=0)])
+    assert SECRET not in text
+    assert "now private" not in text
 
 
 def test_another_note_of_the_same_path_is_another_note(home: MemorySession) -> None:

@@ -14,7 +14,7 @@ NAMES = ["ExampleProject", "My Notes", "my-notes", "Work", "Résumé", "v1.2", "
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("name_given", "expected_name"),
     [
         ("ExampleProject", "ExampleProject"),
         ("exampleproject", "ExampleProject"),
@@ -38,8 +38,8 @@ NAMES = ["ExampleProject", "My Notes", "my-notes", "Work", "Résumé", "v1.2", "
         ("", None),
     ],
 )
-def test_one_project_is_meant_or_none(given: str, meant: str | None) -> None:
-    assert named_one(given, NAMES) == meant
+def test_one_project_is_meant_or_none(name_given: str, expected_name: str | None) -> None:
+    assert named_one(name_given, NAMES) == expected_name
 
 
 def test_a_name_that_means_several_names_none_of_them(tmp_path: Path) -> None:

@@ -31,14 +31,14 @@ def vault(tmp_path):
 def test_a_project_for_one_process_is_not_forgotten_because_of_others(tmp_path, vault):
     with (
         open_session(tmp_path / "home", projects={"mine": vault}) as mine,
-        open_session(tmp_path / "home") as other,
+        open_session(tmp_path / "home") as other_memory,
     ):
         assert mine.search("heronword").total == 1
-        assert other.search("heronword").total == 0
+        assert other_memory.search("heronword").total == 0
         assert mine.search("heronword").total == 1
         assert mine.stats().projects == {"mine": 1}
         with pytest.raises(errors.NotFound):
-            other.find("a")
+            other_memory.find("a")
 
 
 def test_a_folder_in_around_or_like_another_project_or_the_home_is_refused(tmp_path, vault):
@@ -64,18 +64,18 @@ def test_a_folder_in_around_or_like_another_project_or_the_home_is_refused(tmp_p
 
 
 def test_projects_are_all_there_for_a_thread_while_another_adds_and_removes_one(tmp_path, vault):
-    seen = set()
-    done = threading.Event()
+    names = set()
+    is_done = threading.Event()
     interval = sys.getswitchinterval()
     with open_session(tmp_path / "home", watch=False) as memory:
         built_in = {project.name for project in memory.projects}
 
         def look() -> None:
-            while not done.is_set():
+            while not is_done.is_set():
                 try:
-                    seen.add(frozenset(project.name for project in memory.projects) & built_in)
+                    names.add(frozenset(project.name for project in memory.projects) & built_in)
                 except RuntimeError as error:
-                    seen.add(error)
+                    names.add(error)
 
         looking = threading.Thread(target=look)
         sys.setswitchinterval(1e-6)
@@ -85,10 +85,10 @@ def test_projects_are_all_there_for_a_thread_while_another_adds_and_removes_one(
                 memory.add_project("other", str(vault))
                 memory.remove_project("other")
         finally:
-            done.set()
+            is_done.set()
             looking.join()
             sys.setswitchinterval(interval)
-    assert seen == {frozenset(built_in)}
+    assert names == {frozenset(built_in)}
 
 
 @pytest.fixture
@@ -121,13 +121,13 @@ def test_what_an_agent_asks_for_elsewhere_waits_for_the_owner(agent, tmp_path):
     folder = tmp_path / "user" / "notes"
     owner = agent.as_caller(None)
     (tmp_path / "allowed" / "link").symlink_to(folder)
-    for given in (
+    for folder_given in (
         folder,
         folder,
         tmp_path / "allowed" / "link",
         tmp_path / "allowed" / ".." / "user" / "notes",
     ):
-        added, action = agent.add_project("vault", str(given))
+        added, action = agent.add_project("vault", str(folder_given))
         assert (action, added.root) == ("asked", folder)
     assert "vault" not in {project.name for project in agent.projects}
     (item,) = owner.review()
@@ -172,11 +172,11 @@ def test_what_the_owner_refused_is_not_asked_again(agent, tmp_path):
 def test_no_agent_is_given_what_is_not_notes(agent, tmp_path, folder):
     (tmp_path / "allowed" / "etc").symlink_to("/etc")
     (tmp_path / "allowed" / "own").symlink_to(tmp_path / "home" / ".memoranda")
-    given = folder.replace("HOME", str(tmp_path / "home")).replace(
+    folder_given = folder.replace("HOME", str(tmp_path / "home")).replace(
         "ALLOWED", str(tmp_path / "allowed")
     )
     with pytest.raises(errors.ProjectRefused):
-        agent.add_project("new", given)
+        agent.add_project("new", folder_given)
     assert agent.as_caller(None).review() == []
 
 

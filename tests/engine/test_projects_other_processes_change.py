@@ -47,17 +47,17 @@ class Server:
         reply = self.call("list_memory_projects")
         assert reply.data is not None
         assert not reply.is_error, reply.text
-        return [each["name"] for each in reply.data["projects"]]
+        return [project["name"] for project in reply.data["projects"]]
 
     def add(self, name: str) -> None:
         """As `memory project add` does, run beside the server."""
         put(self.folder / name / "a.md", "heron\n")
-        with open_session(self.memory.home, watch=False) as other:
-            other.add_project(name, str(self.folder / name))
+        with open_session(self.memory.home, watch=False) as other_memory:
+            other_memory.add_project(name, str(self.folder / name))
 
     def remove(self, name: str) -> None:
-        with open_session(self.memory.home, watch=False) as other:
-            other.remove_project(name)
+        with open_session(self.memory.home, watch=False) as other_memory:
+            other_memory.remove_project(name)
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_a_project_taken_off_the_list_is_not_listed_as_an_empty_one(server: Serv
 
 def test_the_default_project_of_another_process_is_that_of_the_next_call(server: Server) -> None:
     server.add("work")
-    with open_session(server.memory.home, watch=False) as other:
-        other.set_default("work")
+    with open_session(server.memory.home, watch=False) as other_memory:
+        other_memory.set_default("work")
     server.call("write_note", title="New", content="x", directory="")
     assert (server.folder / "work/New.md").exists()
 
@@ -96,30 +96,31 @@ def test_the_default_project_of_another_process_is_that_of_the_next_call(server:
 def test_the_default_project_of_one_process_alone_stays(tmp_path: Path) -> None:
     for name in ("work", "play"):
         put(tmp_path / name / "a.md", "heron\n")
-    with open_session(tmp_path / "home", watch=False) as other:
+    with open_session(tmp_path / "home", watch=False) as other_memory:
         for name in ("work", "play"):
-            other.add_project(name, str(tmp_path / name))
-        settings = replace(other.settings, default_project="play")
+            other_memory.add_project(name, str(tmp_path / name))
+        settings = replace(other_memory.settings, default_project="play")
         with open_session(config=settings, watch=False) as memory:
-            other.set_default("work")
+            other_memory.set_default("work")
             assert memory.default_project == "play"
             memory.set_default("work")
             assert memory.default_project == "work"
 
 
 def test_a_limit_set_elsewhere_holds_from_the_next_call_on(server: Server) -> None:
-    with open_session(server.memory.home, watch=False) as other:
-        other.configure("limits.note_bytes", 100)
+    with open_session(server.memory.home, watch=False) as other_memory:
+        other_memory.configure("limits.note_bytes", 100)
     reply = server.call("write_note", title="Long", content="x" * 200, directory="")
     assert reply.is_error
     assert "a note may have 100" in reply.text
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"), [("daemon: [\n", "line {}"), ("x: 2024-13-45\n", "month must be in 1..12")]
+    ("fault", "complaint"),
+    [("daemon: [\n", "line {}"), ("x: 2024-13-45\n", "month must be in 1..12")],
 )
 def test_a_configuration_that_cannot_be_read_any_more_is_named_until_it_is_as_it_was(
-    server: Server, fault: str, said: str
+    server: Server, fault: str, complaint: str
 ) -> None:
     server.add("work")
     assert not server.call("search_notes", query="heron", project="work").is_error
@@ -130,7 +131,7 @@ def test_a_configuration_that_cannot_be_read_any_more_is_named_until_it_is_as_it
     reply = server.call("search_notes", query="heron", project="work")
     assert not reply.is_error, reply.text
     assert "Warning: config.yaml is not in force as it is now, but as it was before: " in reply.text
-    assert said.format(len(good.splitlines()) + 2) in reply.text
+    assert complaint.format(len(good.splitlines()) + 2) in reply.text
     file.write_text(good)
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert "config.yaml" not in server.call("search_notes", query="heron", project="work").text

@@ -99,9 +99,9 @@ def test_documents_the_model_leaves_out_come_last_in_their_order(
     before = unranked(memory, model)
     model.body = json.dumps([{"index": 7, "score": 0.9}]).encode()
 
-    found = titles(memory.search("harbour closed", limit=4))
+    titles_found = titles(memory.search("harbour closed", limit=4))
 
-    assert found == [before[7], *before[:3]]
+    assert titles_found == [before[7], *before[:3]]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_the_key_goes_to_the_endpoint_it_is_for(
     monkeypatch.setenv("MEMORY_SEMANTIC_API_KEY", "embedding-key")
     monkeypatch.setenv("MEMORY_RERANK_API_KEY", "reranking-key")
     shared = "semantic: {model: m, endpoint: 'https://a.example/v1', rerank: r"
-    own = f"{shared}, rerank_endpoint: 'https://b.example/v1'"
+    own_endpoint = f"{shared}, rerank_endpoint: 'https://b.example/v1'"
 
     assert settings(tmp_path / "one", f"{shared}}}\n").rerank_key == "embedding-key"
-    assert settings(tmp_path / "two", f"{own}}}\n").rerank_key == "reranking-key"
+    assert settings(tmp_path / "two", f"{own_endpoint}}}\n").rerank_key == "reranking-key"

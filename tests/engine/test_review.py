@@ -40,7 +40,7 @@ def memory(tmp_path: Path, monkeypatch):
 
 
 def keys(memory) -> list[str]:
-    return [each.key for each in memory.review()]
+    return [question.key for question in memory.review()]
 
 
 def test_a_question_is_asked_until_it_is_answered(memory):
@@ -70,16 +70,16 @@ def test_undo_of_an_answer_asks_again_whether_it_was_written_down_or_a_change_of
         memory.decide(key, choice)
         assert memory.log(limit=1)[0].verb == verb
     assert keys(memory) == []
-    for left in (1, 2, 3):
+    for questions_left in (1, 2, 3):
         memory.undo()
-        assert sorted(keys(memory)) == sorted(before[-left:])
+        assert sorted(keys(memory)) == sorted(before[-questions_left:])
 
 
 def test_questions_come_in_pages(memory):
-    every = memory.review()
-    assert memory.review(limit=2) == every[:2]
-    assert memory.review(limit=2, offset=2) == every[2:]
-    assert memory.review(limit=0, kind="delete") == every
+    questions = memory.review()
+    assert memory.review(limit=2) == questions[:2]
+    assert memory.review(limit=2, offset=2) == questions[2:]
+    assert memory.review(limit=0, kind="delete") == questions
 
 
 @pytest.mark.parametrize(

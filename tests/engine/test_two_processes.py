@@ -23,34 +23,34 @@ def both(tmp_path: Path) -> Iterator[tuple[MemorySession, MemorySession]]:
     """One home, opened twice."""
     with (
         open_session(tmp_path / "home", watch=False) as memory,
-        open_session(tmp_path / "home", watch=False) as other,
+        open_session(tmp_path / "home", watch=False) as second,
     ):
-        yield memory, other
+        yield memory, second
 
 
 @pytest.mark.parametrize("verb", ["search", "context_for"])
 def test_a_note_that_another_process_removes_in_the_middle_of_a_search_disturbs_nothing(
     both: tuple[MemorySession, MemorySession], monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    memory, other = both
+    memory, second = both
     for number in range(3):
         memory.write(Draft(f"green tea, cup {number}", project="notes", title=f"Cup {number}"))
-    other.sync()
+    second.sync()
     real = searching.infos
-    asked = []
+    deletions = []
 
     def interrupted(*arguments: Any) -> Any:
-        if not asked:
-            asked.append(other.delete("notes/cup-1"))
+        if not deletions:
+            deletions.append(second.delete("notes/cup-1"))
         return real(*arguments)
 
     monkeypatch.setattr(searching, "infos", interrupted)
     if verb == "search":
-        found = memory.search("tea")
+        hits = memory.search("tea")
     else:
-        found = memory.context_for("green tea")
-    assert asked
-    assert found if verb == "context_for" else found.total == 3
+        hits = memory.context_for("green tea")
+    assert deletions
+    assert hits if verb == "context_for" else hits.total == 3
     monkeypatch.undo()
     assert memory.search("tea").total == 2
 
@@ -59,21 +59,23 @@ def test_a_note_that_another_process_removes_in_the_middle_of_a_search_disturbs_
 def test_a_memory_that_another_process_moves_to_its_category_is_still_found_by_who_holds_it(
     both: tuple[MemorySession, MemorySession], verb: str
 ) -> None:
-    memory, other = both
-    one, two = (
+    memory, other_memory = both
+    first_id, two = (
         memory.write(Draft(text, project="categories")).id for text in ("green tea", "black tea")
     )
-    held = memory.memory_id(one)
+    held_id = memory.memory_id(first_id)
     second = memory.memory_id(two)
-    Upkeep(other).change(other.memory_id(one), {"phase": "organized"}, "upgrade", category="skills")
+    Upkeep(other_memory).change(
+        other_memory.memory_id(first_id), {"phase": "organized"}, "upgrade", category="skills"
+    )
     do: dict[str, Callable[[], Any]] = {
-        "read": lambda: memory.read(held).category == "skills",
-        "tag": lambda: list(memory.tag(held, ["hot"]).tags) == ["hot"],
-        "link": lambda: memory.link(held, second),
-        "link_to": lambda: memory.link(second, held),
-        "unlink": lambda: not memory.unlink(held, second),
-        "delete": lambda: memory.delete(held).paths[0].startswith("skills/"),
-        "edit": lambda: memory.edit(held, Append("with milk")),
+        "read": lambda: memory.read(held_id).category == "skills",
+        "tag": lambda: list(memory.tag(held_id, ["hot"]).tags) == ["hot"],
+        "link": lambda: memory.link(held_id, second),
+        "link_to": lambda: memory.link(second, held_id),
+        "unlink": lambda: not memory.unlink(held_id, second),
+        "delete": lambda: memory.delete(held_id).paths[0].startswith("skills/"),
+        "edit": lambda: memory.edit(held_id, Append("with milk")),
     }
     assert do[verb]()
 
@@ -81,19 +83,19 @@ def test_a_memory_that_another_process_moves_to_its_category_is_still_found_by_w
 def test_a_held_memory_that_is_gone_is_named_by_its_id(
     both: tuple[MemorySession, MemorySession],
 ) -> None:
-    memory, other = both
-    held = memory.memory_id(memory.write(Draft("green tea", project="categories")).id)
-    other.delete(held.id)
-    with pytest.raises(NotFound) as gone:
-        memory.tag(held, ["hot"])
-    assert gone.value.identifier == held.id
+    memory, second = both
+    held_id = memory.memory_id(memory.write(Draft("green tea", project="categories")).id)
+    second.delete(held_id.id)
+    with pytest.raises(NotFound) as not_found:
+        memory.tag(held_id, ["hot"])
+    assert not_found.value.identifier == held_id.id
 
 
 def test_what_another_program_writes_between_the_first_look_at_the_disk_and_the_lock_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_session(tmp_path / "home", watch=False) as memory:
-        hub, one, two = (
+        hub, first_id, two = (
             memory.write(Draft(text, project="categories")).id for text in ("hub", "one", "two")
         )
         (place,) = (tmp_path / "home" / "categories").rglob("hub-*.md")
@@ -103,9 +105,9 @@ def test_what_another_program_writes_between_the_first_look_at_the_disk_and_the_
         def interrupted() -> None:
             look()
             place.write_text(
-                place.read_text().replace("version: 1\n", f"version: 1\nlinks:\n  - {one}\n")
+                place.read_text().replace("version: 1\n", f"version: 1\nlinks:\n  - {first_id}\n")
             )
 
         monkeypatch.setattr(memory.engine, "catch_up", interrupted)
         assert memory.link(hub, two)
-        assert {*memory.memory_id(hub).links} == {one, two}
+        assert {*memory.memory_id(hub).links} == {first_id, two}

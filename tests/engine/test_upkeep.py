@@ -138,9 +138,9 @@ def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_fold
     info = remember(memory, "one", "people")
 
     def read():
-        with open_session(tmp_path / "home", watch=False) as other:
+        with open_session(tmp_path / "home", watch=False) as other_memory:
             for _ in range(40):
-                other.read(info.id)
+                other_memory.read(info.id)
 
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
@@ -161,9 +161,9 @@ def test_of_two_memories_linked_by_a_job_both_must_be_as_they_were(memory, upkee
     with pytest.raises(Conflict):
         upkeep.link(a, b)
     assert memory.memory_id(a.id).links == ()
-    one, two = upkeep.link(a, memory.memory_id(b.id))
-    assert (one.links, two.links) == ((b.id,), (a.id,))
-    assert upkeep.link(one, two) == []
+    first_linked, two = upkeep.link(a, memory.memory_id(b.id))
+    assert (first_linked.links, two.links) == ((b.id,), (a.id,))
+    assert upkeep.link(first_linked, two) == []
     memory.undo()
     assert memory.memory_id(b.id).links == ()
 
@@ -191,7 +191,7 @@ def test_a_hand_made_file_keeps_its_id_when_it_is_linked(memory, upkeep):
     path = memory.home / "categories" / "people" / "bob.md"
     path.parent.mkdir(parents=True)
     path.write_text("Bob\n")
-    bob = next(each for each in upkeep.every() if each.path == "people/bob.md")
+    bob = next(info for info in upkeep.every() if info.path == "people/bob.md")
     upkeep.link(bob, remember(memory, "call Bob", "people"))
     path.rename(path.with_name("robert.md"))
     assert memory.memory_id(bob.id).path == "people/robert.md"

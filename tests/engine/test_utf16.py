@@ -56,11 +56,11 @@ def test_utf16_note_is_found_and_shown_as_text(caller: Caller, coding: str, text
     (caller.home / "notes/wide.md").write_bytes(CODINGS[coding](text))
 
     assert "1 note for" in caller("search_notes", query="zebra").text
-    shown = caller("read_note", identifier="wide.md").text
-    assert "zebra" in shown
-    assert "\0" not in shown
-    assert "\ufffd" not in shown
-    assert "wide.md is UTF-16 text" in shown or len(text) > 10_000
+    text_shown = caller("read_note", identifier="wide.md").text
+    assert "zebra" in text_shown
+    assert "\0" not in text_shown
+    assert "\ufffd" not in text_shown
+    assert "wide.md is UTF-16 text" in text_shown or len(text) > 10_000
 
 
 @pytest.mark.parametrize("coding", ["little endian", "big endian"])
@@ -89,9 +89,9 @@ def test_memory_tool_lists_a_utf16_file_and_says_what_it_is(caller: Caller, codi
     path = "/memories/wide.txt"
 
     assert path in caller("memory", command="view", path="/memories").text
-    shown = caller("memory", command="view", path=path)
-    assert shown.is_error
-    assert "is UTF-16 text" in shown.text
+    reply = caller("memory", command="view", path=path)
+    assert reply.is_error
+    assert "is UTF-16 text" in reply.text
     assert caller("memory", command="insert", path=path, insert_line=0, insert_text="x").is_error
     assert file.read_bytes() == CODINGS[coding](TEXTS[0])
 

@@ -55,14 +55,14 @@ def test_a_moved_note_and_the_notes_of_a_moved_folder_are_followed(memory):
 
 
 def test_a_deleted_note_is_nowhere_and_a_merged_one_is_the_other(memory):
-    gone = memory.write(Draft("x", project="notes", title="Gone"))
-    memory.delete(gone)
+    deleted_note = memory.write(Draft("x", project="notes", title="Gone"))
+    memory.delete(deleted_note)
     assert where_now(memory, "notes", "Gone.md") is None
     assert where_now(memory, "notes", "never.md") is None
     first = stored(memory, "The staging server is called heron", "knowledge")
     second = stored(memory, "The staging server is named heron", "knowledge")
-    kept, other = memory.memory_id(first.id), memory.memory_id(second.id)
-    Upkeep(memory).merge(kept, other)
+    kept_id, merged_id = memory.memory_id(first.id), memory.memory_id(second.id)
+    Upkeep(memory).merge(kept_id, merged_id)
     assert where_now(memory, second.project, second.path).id == first.id
     assert where_now(memory, second.project, second.path, only_same=True) is None
 
@@ -73,10 +73,10 @@ def test_only_the_note_itself_is_followed_where_that_is_asked_for(memory):
     memory.move("notes/a/Uno.md", "b/Eins.md")
     moved = where_now(memory, "notes", "One.md", only_same=True)
     assert moved.path == "b/Eins.md"
-    gone, holder = stored(memory, "Tea is at four."), stored(memory, "Cake is at five.")
-    memory.link(holder.id, gone.id)
-    memory.delete(gone.id)
-    assert where_now(memory, gone.project, gone.path, only_same=True) is None
+    deleted_note, holder = stored(memory, "Tea is at four."), stored(memory, "Cake is at five.")
+    memory.link(holder.id, deleted_note.id)
+    memory.delete(deleted_note.id)
+    assert where_now(memory, deleted_note.project, deleted_note.path, only_same=True) is None
     mine = memory.write(Draft("y", project="notes", title="Mine"))
     upkept = stored(memory, "Bob is a colleague of Ann")
     upgrade_named(memory, [upkept.id], "people")

@@ -79,9 +79,9 @@ def test_no_error_of_a_toolset_alone_names_a_tool_it_does_not_serve(
     with open_session(tmp_path / "home", watch=False) as memory:
         served = faces.registry([toolset], memory.settings)
         assert [*served.tools] == faces.FACES[toolset].tool_names()
-        every = set(faces.tool_names(faces.TOOLSETS))
+        all_tools = set(faces.tool_names(faces.TOOLSETS))
         strange = re.compile(
-            rf"\b({'|'.join(name for name in every - set(served.tools) if '_' in name)})\b"
+            rf"\b({'|'.join(name for name in all_tools - set(served.tools) if '_' in name)})\b"
         )
         faces.registry(["notes"], memory.settings).call(
             memory, "write_note", {"title": "A", "content": "x", "directory": ""}

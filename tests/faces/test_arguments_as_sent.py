@@ -106,12 +106,12 @@ def test_blank_optional_arguments_count_as_absent(
 ) -> None:
     caller("write_note", title="Old", content="old text")
     schema = caller.tools.tools[tool].schema
-    known = [name for name in optional if name in schema["properties"]]
-    assert known, f"{tool} has none of {optional}"
+    known_names = [name for name in optional if name in schema["properties"]]
+    assert known_names, f"{tool} has none of {optional}"
     plain = caller(tool, **arguments)
     if tool == "write_note":
         caller("delete_note", identifier="A")
-    sent = caller(tool, **arguments, **dict.fromkeys(known, blank))
+    sent = caller(tool, **arguments, **dict.fromkeys(known_names, blank))
     # The checksum of a note written again differs by its time
     assert without_checksum(sent.text) == without_checksum(plain.text)
 

@@ -369,30 +369,30 @@ def revisions(memory: MemorySession) -> list[Any]:
 
 
 VERBS: dict[str, Callable[[MemorySession, dict[str, Any]], Any]] = {
-    "log": lambda memory, given: places(memory.log(limit=5)),
-    "log_of": lambda memory, given: places(
-        change for change in memory.log(given["ref"], limit=0) if not change.path.endswith("/")
+    "log": lambda memory, arguments: places(memory.log(limit=5)),
+    "log_of": lambda memory, arguments: places(
+        change for change in memory.log(arguments["ref"], limit=0) if not change.path.endswith("/")
     ),
-    "runs": lambda memory, given: [places(run) for run in memory.log_by_run(limit=5)],
-    "revisions": lambda memory, given: revisions(memory),
-    "undo": lambda memory, given: places([memory.undo()]),
-    "restore": lambda memory, given: memory.restore(given["ref"], to=given["to"])[0],
-    "stats": lambda memory, given: memory.stats(),
-    "complete": lambda memory, given: permalinks(memory, given["prefix"]),
-    "recent": lambda memory, given: memory.list(Query(after=memory.since("30d")), limit=20),
-    "directory": lambda memory, given: memory.directory("notes", given["folder"], depth=3),
-    "related": lambda memory, given: memory.context(given["ref"]),
-    "backlinks": lambda memory, given: memory.backlinks(given["ref"]),
-    "context": lambda memory, given: memory.context_for(given["query"]),
-    "review": lambda memory, given: memory.review(),
-    "export": lambda memory, given: [*exported_lines(memory, None, None)],
-    "last_change": lambda memory, given: memory.last_change("daemon"),
-    "written_today": lambda memory, given: written_today(memory),
-    "by_writer": lambda memory, given: by_writer(memory),
-    "doctor": lambda memory, given: examine(memory),
-    "profile": lambda memory, given: profile(memory),
-    "left_out": lambda memory, given: left_out(memory, Query()),
-    "writers": lambda memory, given: writers(memory, NOW - timedelta(days=1)),
+    "runs": lambda memory, arguments: [places(run) for run in memory.log_by_run(limit=5)],
+    "revisions": lambda memory, arguments: revisions(memory),
+    "undo": lambda memory, arguments: places([memory.undo()]),
+    "restore": lambda memory, arguments: memory.restore(arguments["ref"], to=arguments["to"])[0],
+    "stats": lambda memory, arguments: memory.stats(),
+    "complete": lambda memory, arguments: permalinks(memory, arguments["prefix"]),
+    "recent": lambda memory, arguments: memory.list(Query(after=memory.since("30d")), limit=20),
+    "directory": lambda memory, arguments: memory.directory("notes", arguments["folder"], depth=3),
+    "related": lambda memory, arguments: memory.context(arguments["ref"]),
+    "backlinks": lambda memory, arguments: memory.backlinks(arguments["ref"]),
+    "context": lambda memory, arguments: memory.context_for(arguments["query"]),
+    "review": lambda memory, arguments: memory.review(),
+    "export": lambda memory, arguments: [*exported_lines(memory, None, None)],
+    "last_change": lambda memory, arguments: memory.last_change("daemon"),
+    "written_today": lambda memory, arguments: written_today(memory),
+    "by_writer": lambda memory, arguments: by_writer(memory),
+    "doctor": lambda memory, arguments: examine(memory),
+    "profile": lambda memory, arguments: profile(memory),
+    "left_out": lambda memory, arguments: left_out(memory, Query()),
+    "writers": lambda memory, arguments: writers(memory, NOW - timedelta(days=1)),
 }
 
 
@@ -417,25 +417,25 @@ class Home:
                 return self._verb(memory, tool.removeprefix("verb:"), arguments)
             except MemorandaError as error:
                 return [error.code, str(error)]
-        own = tool.startswith("agent:") or tool not in self.all.tools
-        reply: Reply = (self.agent if own else self.all).call(
+        is_agent_tool = tool.startswith("agent:") or tool not in self.all.tools
+        reply: Reply = (self.agent if is_agent_tool else self.all).call(
             memory, tool.removeprefix("agent:"), dict(arguments)
         )
         return [reply.text, reply.data, reply.is_error]
 
-    def _verb(self, memory: MemorySession, verb: str, given: dict[str, Any]) -> Any:
+    def _verb(self, memory: MemorySession, verb: str, arguments: dict[str, Any]) -> Any:
         plain = VERBS.get(verb)
         if plain is not None:
-            return plain(memory, given)
+            return plain(memory, arguments)
         if verb == "prompt":
-            prompt = self.all.prompts[given["prompt"]]
-            values = {name: given["argument"] for name, _, _ in prompt.arguments}
+            prompt = self.all.prompts[arguments["prompt"]]
+            values = {name: arguments["argument"] for name, _, _ in prompt.arguments}
             return prompt.render(memory, values)
         template = self.all.templates[0]
         if verb == "template":
-            return template.read(memory, {"project": "notes", "path": given["path"]})
+            return template.read(memory, {"project": "notes", "path": arguments["path"]})
         if template.complete:
-            return template.complete(memory, "path", given["value"], {"project": "notes"})
+            return template.complete(memory, "path", arguments["value"], {"project": "notes"})
         return None
 
     def settle(self, number: int) -> None:
@@ -497,8 +497,8 @@ def bobs(calls: Calls) -> list[tuple[str, dict[str, Any]]]:
     text = f"{canary} {calls.word()} [[{calls.word()}]]\n"
     body = f"{HEAD}---\n{text}"
     folder = calls.random.choice(["shared", canary])
-    own = {"title": f"{canary} {number}", "content": body, "directory": folder}
-    overwriting = {**own, "overwrite": True}
+    new_note = {"title": f"{canary} {number}", "content": body, "directory": folder}
+    overwriting = {**new_note, "overwrite": True}
     public = {**overwriting, "content": text}
     place = f"notes/{folder}/{canary} {number}.md"
     moved = f"{folder}/{canary}/{canary} then {number}.md"
@@ -509,8 +509,8 @@ def bobs(calls: Calls) -> list[tuple[str, dict[str, Any]]]:
         "category": "knowledge",
     }
     ways: list[list[tuple[str, dict[str, Any]]]] = [
-        [("write_note", own)],
-        [("write_note", {**own, "project": "graph", "directory": ""})],
+        [("write_note", new_note)],
+        [("write_note", {**new_note, "project": "graph", "directory": ""})],
         [("memory", {"command": "create", **file, "file_text": body})],
         [("memory_write", memory)],
         [("write_note", public), ("write_note", overwriting)],
@@ -559,8 +559,8 @@ def twins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Hom
 
 def is_of_empty_folder(root: Path, arguments: dict[str, Any]) -> bool:
     """Whether a call is about a folder without any file."""
-    named = {str(arguments.get(key, "")) for key in ("dir_name", "folder", "identifier")}
-    folders = [root / "notes" / name.strip("/") for name in named if name.strip("/")]
+    names_given = {str(arguments.get(key, "")) for key in ("dir_name", "folder", "identifier")}
+    folders = [root / "notes" / name.strip("/") for name in names_given if name.strip("/")]
     return any(folder.is_dir() and not any(folder.rglob("*.*")) for folder in folders)
 
 
@@ -599,10 +599,10 @@ def fuzz(twins: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, seed: int, c
             compared = [len(answer) > len('""') for answer in answers]
         assert compared[0] == compared[1], (seed, number, tool, arguments)
         if not any(canary in json.dumps(arguments).lower() for canary in CANARIES):
-            said = [
+            differences = [
                 canary for canary in CANARIES if canary in answers[0] and canary not in answers[1]
             ]
-            assert not said, (seed, number, tool, arguments)
+            assert not differences, (seed, number, tool, arguments)
     resources = [home.resources().replace(str(home.root), "HOME") for home in twins]
     assert resources[0] == resources[1]
     for path in THEIRS:
@@ -616,10 +616,10 @@ def test_every_tool_prompt_and_template_is_among_the_calls(tmp_path: Path) -> No
     home = Home(tmp_path / "home")
     home.memory.close()
     calls = Calls(1)
-    asked = [calls.next() for _ in range(5_000)]
-    names = {tool.removeprefix("agent:") for tool, _ in asked}
+    calls_made = [calls.next() for _ in range(5_000)]
+    names = {tool.removeprefix("agent:") for tool, _ in calls_made}
     assert names >= {*home.all.tools, *home.agent.tools}
-    assert {given["prompt"] for tool, given in asked if tool == "verb:prompt"} == {
+    assert {arguments["prompt"] for tool, arguments in calls_made if tool == "verb:prompt"} == {
         *home.all.prompts
     }
     assert len(home.all.templates) == 1

@@ -27,7 +27,9 @@ def tools(memory):
 
 def too_large(name, schema):
     """Values of an argument that are too large, whatever its type."""
-    kinds = {schema.get("type")} | {each.get("type") for each in schema.get("anyOf", ())}
+    kinds = {schema.get("type")} | {
+        alternative.get("type") for alternative in schema.get("anyOf", ())
+    }
     deep = []
     for _ in range(_sizes().depth + 5):
         deep = [deep]

@@ -70,9 +70,9 @@ def test_the_memory_tool_takes_the_paths_it_lists(call: Caller, folder: Path) ->
 
 
 def test_the_memory_tool_renames_and_deletes_the_paths_it_lists(call: Caller, folder: Path) -> None:
-    first, *others = shown(call)
+    first, *other_paths = shown(call)
     assert call("memory", command="rename", old_path=first, new_path="/memories/plain.md")[0]
-    for path in others:
+    for path in other_paths:
         assert call("memory", command="delete", path=path)[0], path
     assert list(folder.iterdir()) == []
 

@@ -84,11 +84,11 @@ def pretty(data: Any) -> str:
 def compare(name: str, entries: list[str], update: bool) -> None:
     """The entries are those of the file `name`, which `update` writes."""
     file = FOLDER / f"{name}.txt"
-    shown = "\n\n".join(entries) + "\n"
+    replies_now = "\n\n".join(entries) + "\n"
     if update:
         FOLDER.mkdir(exist_ok=True)
-        file.write_text(shown, "utf-8")
-    assert shown == file.read_text("utf-8")
+        file.write_text(replies_now, "utf-8")
+    assert replies_now == file.read_text("utf-8")
 
 
 class Known:
@@ -109,11 +109,11 @@ class Known:
 
 def play(call: Callable[[str, Any], Any], script: list[calls.Call], home: Path) -> Iterator[str]:
     """The entry of each call."""
-    known = Known(home)
+    known_values = Known(home)
     for name, arguments in script:
-        filled = json.loads(known.filled(json.dumps(arguments)))
+        filled = json.loads(known_values.filled(json.dumps(arguments)))
         reply = call(name, filled)
-        known.learn(reply.text)
+        known_values.learn(reply.text)
         head = f"### {name} {json.dumps(arguments, ensure_ascii=False)}"
         parts = [head + (" -> error" if reply.is_error else ""), reply.text]
         if reply.data is not None:
@@ -167,13 +167,13 @@ def test_tool_listed_schema_is_the_stored_one(
         memory, tools = toolset_registry(name, tmp_path / name)
         memory.close()
         for tool in tools.tools.values():
-            shown = {
+            schema_shown = {
                 "title": tool.title,
                 "schema": tool.schema,
                 "annotations": dict(tool.annotations),
                 "output_schema": tool.output_schema,
             }
-            entries.append(f"### {name}: {tool.name}\n{tool.description}\n{pretty(shown)}")
+            entries.append(f"### {name}: {tool.name}\n{tool.description}\n{pretty(schema_shown)}")
     compare("schemas", entries, request.config.getoption("--update"))
 
 
@@ -184,13 +184,13 @@ def test_command_run_output_is_the_stored_one(
     monkeypatch.setenv("EDITOR", "true")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(clock, "now", lambda: NOW)
-    known = Known(terminal.folder)
+    known_values = Known(terminal.folder)
     options = ["--json"] if form == "json" else []
     entries = []
     for line in calls.COMMANDS:
-        words = line.split() if '{"' in line else shlex.split(known.filled(line))
+        words = line.split() if '{"' in line else shlex.split(known_values.filled(line))
         ran = terminal(*options, *words)
-        known.learn(ran.out + _written_ids(terminal))
+        known_values.learn(ran.out + _written_ids(terminal))
         parts = [f"$ memory {line}" + (f"  (exit {ran.status})" if ran.status else ""), ran.out]
         parts += [f"--- stderr\n{ran.err}"] if ran.err else []
         entries.append(masked("\n".join(part.rstrip("\n") for part in parts), terminal.folder))
@@ -224,8 +224,8 @@ async def test_api_asked_answer_is_the_stored_one(
         client.headers.update(bearer(secret))
         for path in calls.API:
             answer = await client.get(path)
-            shown = f"### GET {path} -> {answer.status_code}\n{pretty(answer.json())}"
-            entries.append(masked(shown, tmp_path))
+            reply_now = f"### GET {path} -> {answer.status_code}\n{pretty(answer.json())}"
+            entries.append(masked(reply_now, tmp_path))
     web.close()
     compare("api", entries, request.config.getoption("--update"))
 

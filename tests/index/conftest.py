@@ -200,6 +200,6 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """An empty index."""
-    made = Desk(tmp_path / "index.db")
-    yield made
-    made.index.close()
+    new_desk = Desk(tmp_path / "index.db")
+    yield new_desk
+    new_desk.index.close()

@@ -26,12 +26,15 @@ NOTES = {
 
 def answers(home: Path) -> object:
     with open_session(home, watch=False) as memory:
-        found = memory.context("hub", depth=2)
+        around_hub = memory.context("hub", depth=2)
         with pytest.raises(Ambiguous) as ambiguous:
             memory.find("same")
-        edges = [(edge.type, edge.note.path if edge.note else "") for edge in found.edges]
+        edges = [(edge.type, edge.note.path if edge.note else "") for edge in around_hub.edges]
         return (
-            [(each.note.path, each.depth, each.via) for each in found.reached],
+            [
+                (reached_note.note.path, reached_note.depth, reached_note.via)
+                for reached_note in around_hub.reached
+            ],
             edges,
             ambiguous.value.candidates,
         )

@@ -22,10 +22,10 @@ SMALL_TALK = [
 ]
 
 
-def session(*said: str) -> str:
+def session(*turns: str) -> str:
     """A long conversation of Ada and Mel; `said` stands in the middle of it."""
     lines = [f"{who}: Well, {text}." for text in SMALL_TALK for who in ("Ada", "Mel")]
-    return "\n\n".join([*lines[:6], *said, *lines[6:]]) + "\n"
+    return "\n\n".join([*lines[:6], *turns, *lines[6:]]) + "\n"
 
 
 def asked(desk: Desk, text: str, **more: Any) -> list[Any]:
@@ -56,9 +56,9 @@ def shelf(desk: Desk) -> Desk:
 def test_a_long_note_with_one_perfect_passage_comes_before_one_with_scattered_words(
     shelf: Desk,
 ) -> None:
-    found = [hit.note.path for hit in asked(shelf, "Which red canoe did Mel buy at the market?")]
-    assert found[0] == "one.md"
-    assert found.index("one.md") < found.index("two.md")
+    paths = [hit.note.path for hit in asked(shelf, "Which red canoe did Mel buy at the market?")]
+    assert paths[0] == "one.md"
+    assert paths.index("one.md") < paths.index("two.md")
 
 
 def test_the_hit_shows_the_passage_with_its_speaker_and_its_line(shelf: Desk) -> None:
@@ -128,8 +128,8 @@ def test_the_best_passage_of_a_very_long_note_is_found(desk: Desk) -> None:
 
 
 def test_a_chinese_session_is_shown_by_the_turn_that_answers(desk: Desk) -> None:
-    said = "今天天气不错，我们去公园走了走，顺便买了一些水果回来，晚上一起做饭。"
-    chat = [f"{who}：{said}" for who in ("小李", "小王") * 6]
+    filler_turn = "今天天气不错，我们去公园走了走，顺便买了一些水果回来，晚上一起做饭。"
+    chat = [f"{who}：{filler_turn}" for who in ("小李", "小王") * 6]
     desk.put(
         "a.md",
         "\n\n".join([*chat[:5], "小王：我把备用钥匙放在鞋柜最下面的抽屉里。", *chat[5:]] * 2),

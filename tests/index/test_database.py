@@ -118,19 +118,19 @@ def test_where_no_file_can_be_made_the_index_is_one_in_memory(tmp_path: Path) ->
 
 def test_a_file_that_was_replaced_is_opened_anew_unless_it_is_pinned(tmp_path: Path) -> None:
     path = tmp_path / "index.db"
-    one = filled(path)
-    before = one.index.connection
-    identity = one.index.identity
-    one.index.pin()
+    first = filled(path)
+    before = first.index.connection
+    identity = first.index.identity
+    first.index.pin()
     path.rename(tmp_path / "away.db")
     two = Desk(path)
     two.put("a.md", "words")
-    assert one.index.connection is before
-    one.index.unpin()
-    assert one.index.connection is not before
-    assert one.index.identity != identity
-    assert one.found("words") == ["a.md"]
-    for desk in (one, two):
+    assert first.index.connection is before
+    first.index.unpin()
+    assert first.index.connection is not before
+    assert first.index.identity != identity
+    assert first.found("words") == ["a.md"]
+    for desk in (first, two):
         desk.index.close()
 
 

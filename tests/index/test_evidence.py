@@ -41,8 +41,8 @@ def test_the_best_passage_comes_first_and_is_cut_from_the_text(shelf: Desk) -> N
 
 
 def test_all_passages_together_keep_to_the_space(shelf: Desk) -> None:
-    found = asked(shelf, "weather matters horse cat", max_chars=1_500)
-    assert 0 < sum(len(passage) for _, passage in found) <= 1_500
+    evidence = asked(shelf, "weather matters horse cat", max_chars=1_500)
+    assert 0 < sum(len(passage) for _, passage in evidence) <= 1_500
     (only,) = asked(shelf, "What about the weather?", max_chars=100)
     assert len(only[1]) <= 100
 
@@ -105,9 +105,12 @@ def test_evidence_is_told_under_one_line_a_note(shelf: Desk) -> None:
 
 
 def test_short_notes_of_one_folder_and_day_share_a_line(desk: Desk) -> None:
-    for number, said in enumerate(("Ada: Where is the tent?", "Mel: The tent is in the attic.")):
+    for number, turn_text in enumerate(
+        ("Ada: Where is the tent?", "Mel: The tent is in the attic.")
+    ):
         desk.put(
-            f"talk/turn-{number}.md", f"---\ndate: 2023-05-08\nsource: {said[:3]}\n---\n{said}"
+            f"talk/turn-{number}.md",
+            f"---\ndate: 2023-05-08\nsource: {turn_text[:3]}\n---\n{turn_text}",
         )
     text = evidence_of(find_evidence(desk.db, "Where is the tent?", viewer=None))
     assert (
@@ -139,20 +142,20 @@ def test_of_very_many_long_notes_each_gives_a_passage_not_its_beginning(desk: De
         desk.put(
             f"{number}.md", f"{filler * 6}\n\nThe spare key hangs behind the barometer.\n\n{filler}"
         )
-    found = asked(desk, "Where is the spare key?", max_chars=60_000)
-    assert len({path for path, _ in found}) > 25
-    assert all("spare key" in passage for _, passage in found)
+    evidence = asked(desk, "Where is the spare key?", max_chars=60_000)
+    assert len({path for path, _ in evidence}) > 25
+    assert all("spare key" in passage for _, passage in evidence)
 
 
 def test_a_long_passage_that_differs_in_one_word_is_no_repetition(desk: Desk) -> None:
     words = " ".join(f"sentence{number}" for number in range(60))
     for month, city in (("january", "Berlin"), ("june", "Lisbon")):
         desk.put(f"{month}.md", f"Report: the customer office is in {city}. {words}")
-    found = " ".join(
+    evidence_text = " ".join(
         passage for _, passage in asked(desk, "In which cities has the customer office been?")
     )
-    assert "Berlin" in found
-    assert "Lisbon" in found
+    assert "Berlin" in evidence_text
+    assert "Lisbon" in evidence_text
 
 
 def test_notes_beside_a_folder_of_their_name_keep_their_titles(desk: Desk) -> None:
@@ -170,11 +173,15 @@ def test_words_behind_what_is_read_of_a_note_are_not_put_down_to_its_last_passag
         "lorem ipsum dolor amet consectetur adipiscing elit eiusmod tempor incididunt labore magna aliqua "
         * 11
     )
-    told = {60: "Warranty papers came.", 70: "Technician Halvorsen called.", 80: "It ends in Oslo."}
+    later_paragraphs = {
+        60: "Warranty papers came.",
+        70: "Technician Halvorsen called.",
+        80: "It ends in Oslo.",
+    }
     desk.put(
         "log.md",
         "\n\n".join(
-            f"Paragraph {number}. The turbine was installed. {told.get(number, '')} {filler}"
+            f"Paragraph {number}. The turbine was installed. {later_paragraphs.get(number, '')} {filler}"
             for number in range(95)
         ),
     )

@@ -10,15 +10,15 @@ from memoranda.index.search.feedback import topic_shares
 from memoranda.query import Query
 
 
-def _rows_of(held: dict[str, list[int]]) -> Callable[[str], Sequence[int]]:
-    return lambda word: held.get(word, [])
+def _rows_of(rows_by_word: dict[str, list[int]]) -> Callable[[str], Sequence[int]]:
+    return lambda word: rows_by_word.get(word, [])
 
 
 def test_candidate_with_the_topic_of_the_source_holds_most_of_it() -> None:
-    held = {"kiln": [1, 2], "glaze": [1, 2], "tuesday": [1, 3]}
+    rows_by_word = {"kiln": [1, 2], "glaze": [1, 2], "tuesday": [1, 3]}
     sources = [("kiln kiln glaze glaze tuesday", 1.0)]
 
-    shares = topic_shares(sources, _rows_of(held), lambda count: 1.0, [1, 2, 3, 4])
+    shares = topic_shares(sources, _rows_of(rows_by_word), lambda count: 1.0, [1, 2, 3, 4])
 
     assert shares[1] == 1.0
     assert shares[2] > shares[3] > 0
@@ -26,10 +26,10 @@ def test_candidate_with_the_topic_of_the_source_holds_most_of_it() -> None:
 
 
 def test_long_source_counts_no_more_than_a_short_one() -> None:
-    held = {"kiln": [1], "boat": [2]}
+    rows_by_word = {"kiln": [1], "boat": [2]}
     sources = [("kiln " * 50, 1.0), ("boat", 1.0)]
 
-    shares = topic_shares(sources, _rows_of(held), lambda count: 1.0, [1, 2])
+    shares = topic_shares(sources, _rows_of(rows_by_word), lambda count: 1.0, [1, 2])
 
     assert shares[1] == shares[2]
 
@@ -39,9 +39,11 @@ def test_source_of_stop_words_gives_no_topic() -> None:
 
 
 def test_word_of_very_many_notes_is_no_topic() -> None:
-    held = {"kiln": list(range(1_500)), "glaze": [7]}
+    rows_by_word = {"kiln": list(range(1_500)), "glaze": [7]}
 
-    shares = topic_shares([("kiln kiln glaze", 1.0)], _rows_of(held), lambda count: 1.0, [7, 8])
+    shares = topic_shares(
+        [("kiln kiln glaze", 1.0)], _rows_of(rows_by_word), lambda count: 1.0, [7, 8]
+    )
 
     assert shares == {7: 1.0}
 
@@ -54,9 +56,9 @@ def test_told_text_ranks_notes_of_its_topic_higher(desk: Desk) -> None:
             "weekend.md": "We went out at the weekend and had a talk with the neighbors of mine.",
         }
     )
-    told = "Something broke again today at the kiln. I shall talk about what the teacher says."
+    story = "Something broke again today at the kiln. I shall talk about what the teacher says."
 
-    hits = search.search(desk.db, Query(told), viewer=None, explain=True)
+    hits = search.search(desk.db, Query(story), viewer=None, explain=True)
 
     gains = {hit.note.path: hit.shares.get("feedback", 0.0) for hit in hits}
     assert gains["glaze.md"] > gains["weekend.md"]

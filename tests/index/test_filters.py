@@ -83,11 +83,11 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("filters", "wanted"), FILTERS)
+@pytest.mark.parametrize(("filters", "expected_paths"), FILTERS)
 def test_an_agent_sees_global_notes_and_its_own_under_any_filter(
-    shelf: Desk, filters: dict[str, Any], wanted: set[str]
+    shelf: Desk, filters: dict[str, Any], expected_paths: set[str]
 ) -> None:
-    theirs = wanted - {"inbox/n.md"}
+    theirs = expected_paths - {"inbox/n.md"}
     assert (
         set(shelf.list(viewer="ada", **filters))
         == set(shelf.found("word", viewer="ada", **filters))
@@ -188,25 +188,25 @@ def test_a_note_of_a_new_scope_written_in_between_stays_hidden(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, module: object
 ) -> None:
     desk.put("a.md", "a heron", project="categories")
-    other = Index(desk.path)
+    other_index = Index(desk.path)
     real = listing.wanted
 
     def interrupted(*arguments: object, **more: bool) -> object:
-        found = real(*arguments, **more)  # type: ignore[arg-type]
-        with other.transaction():
+        rows_read = real(*arguments, **more)  # type: ignore[arg-type]
+        with other_index.transaction():
             note = desk.note(
                 "b.md", "---\nscope: agent:eve\n---\na heron of eve\n", project="categories"
             )
-            other.put(note, Stamp(1, 1, 1))
-        return found
+            other_index.put(note, Stamp(1, 1, 1))
+        return rows_read
 
     monkeypatch.setattr(module, "wanted", interrupted)
     query = Query(projects=("categories",))
     if module is listing:
-        seen = [info.path for info in listing.listing(desk.db, query, viewer="bob")[0]]
+        paths = [info.path for info in listing.listing(desk.db, query, viewer="bob")[0]]
     else:
-        seen = [
-            one.note.path for one in search.smart_search(desk.db, "heron", query, viewer="bob").best
+        paths = [
+            hit.note.path for hit in search.smart_search(desk.db, "heron", query, viewer="bob").best
         ]
-    other.close()
-    assert seen == ["a.md"]
+    other_index.close()
+    assert paths == ["a.md"]

@@ -75,14 +75,16 @@ def test_a_note_written_or_removed_later_counts_at_once(tmp_path):
 
 
 def test_a_value_is_looked_at_once_however_many_the_filter_names(memory, monkeypatch):
-    asked = []
+    values_checked = []
     whole = header_filters._In.passes
     monkeypatch.setattr(
-        header_filters._In, "passes", lambda self, value: asked.append(value) or whole(self, value)
+        header_filters._In,
+        "passes",
+        lambda self, value: values_checked.append(value) or whole(self, value),
     )
     memory.search(Query(metadata={"owner": {"$in": [f"p{n}" for n in range(VALUES - 5)]}}))
     # Of three owners
-    assert len(asked) == 3
+    assert len(values_checked) == 3
 
 
 def nested(depth):

@@ -14,8 +14,8 @@ from memoranda.index.link_queries import MOST_VISITED
 
 def reached(desk: Desk, path: str, depth: int = 1, **more: object) -> list[tuple[str, int, str]]:
     more.setdefault("viewer", None)
-    found = desk.index.links.neighbours([desk.get(path)], depth=depth, **more)  # type: ignore[arg-type]
-    return [(one.note.path, one.depth, one.via) for one in found]
+    near_notes = desk.index.links.neighbours([desk.get(path)], depth=depth, **more)  # type: ignore[arg-type]
+    return [(near.note.path, near.depth, near.via) for near in near_notes]
 
 
 def test_relations_come_in_the_order_of_the_file_with_their_state(desk: Desk) -> None:
@@ -66,7 +66,7 @@ def test_a_walk_goes_both_ways_breadth_first_each_note_once(desk: Desk) -> None:
         ("c.md", 1, "links_to"),
         ("b.md", 1, "links_to"),
     ]
-    assert [one for one in reached(desk, "a.md", 5) if one[1] > 1] == [("d.md", 2, "links_to")]
+    assert [near for near in reached(desk, "a.md", 5) if near[1] > 1] == [("d.md", 2, "links_to")]
     assert reached(desk, "f.md", 5) == []
 
 
@@ -74,8 +74,10 @@ def test_a_time_limit_hides_old_notes_but_the_walk_goes_through_them(desk: Desk)
     desk.put("a.md", "[[b]]")
     desk.put("b.md", "[[c]]", at=START - timedelta(days=30))
     desk.put("c.md")
-    _, _, found = desk.index.links.around(desk.get("a.md"), depth=2, viewer=None, since=START)
-    assert [(one.note.path, one.depth, one.via) for one in found] == [("c.md", 2, "links_to")]
+    _, _, near_notes = desk.index.links.around(desk.get("a.md"), depth=2, viewer=None, since=START)
+    assert [(near.note.path, near.depth, near.via) for near in near_notes] == [
+        ("c.md", 2, "links_to")
+    ]
 
 
 @pytest.mark.slow
@@ -85,8 +87,8 @@ def test_a_hub_with_five_thousand_links_stays_bounded(desk: Desk) -> None:
     desk.put_all({f"fan {number}.md": "about [[Hub]]" for number in range(3_000)})
     assert len(desk.index.links.outgoing(desk.get("hub.md"), None)) == 2_000
     assert len(desk.index.links.incoming(desk.get("hub.md"), None)) == 4_000
-    found = reached(desk, "hub.md", 5, limit=10)
-    assert found == [(f"fan {number}.md", 1, "links_to") for number in range(2_999, 2_989, -1)]
+    near_notes = reached(desk, "hub.md", 5, limit=10)
+    assert near_notes == [(f"fan {number}.md", 1, "links_to") for number in range(2_999, 2_989, -1)]
     assert len(reached(desk, "hub.md", 5, limit=100_000)) <= MOST_VISITED
 
 
@@ -102,7 +104,7 @@ def test_of_a_hub_the_newest_links_are_told_and_the_rest_is_counted(
     edges, more, near = desk.index.links.around(desk.get("hub.md"), depth=1, viewer=None, limit=2)
     assert [edge.target for edge in edges] == ["out", "8", "7", "6"]
     assert more == 6
-    assert [one.note.path for one in near] == ["8.md", "7.md"]
+    assert [neighbor.note.path for neighbor in near] == ["8.md", "7.md"]
     edges, more, near = desk.index.links.around(desk.get("hub.md"), depth=2, viewer=None, limit=20)
     assert (len(edges), more, len(near)) == (10, 0, 10)
     assert desk.incoming("hub.md", limit=3, offset=4) == ["4.md", "3.md", "2.md"]

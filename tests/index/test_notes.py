@@ -27,9 +27,9 @@ def tree(desk: Desk) -> Desk:
 
 def entries(desk: Desk, folder: str = "", **more: object) -> list[tuple[str, int | None]]:
     more.setdefault("viewer", None)
-    found, total = desk.index.notes.directory("notes", folder, **more)  # type: ignore[arg-type]
-    assert len(found) <= total
-    return [(one.path, None if one.note else one.notes) for one in found]
+    listed_entries, total = desk.index.notes.directory("notes", folder, **more)  # type: ignore[arg-type]
+    assert len(listed_entries) <= total
+    return [(entry.path, None if entry.note else entry.notes) for entry in listed_entries]
 
 
 def test_folders_come_first_with_all_their_notes_then_notes_by_code_point(tree: Desk) -> None:
@@ -118,9 +118,9 @@ def matches(
     desk: Desk, address: str, viewer: str | None = None, projects: tuple[str, ...] | None = None
 ) -> list[str]:
     query = Query(address=address, projects=projects, order="address")
-    found, total = desk.index.notes.listing(query, viewer=viewer, limit=None)
-    assert len(found) == total
-    return [note.path for note in found]
+    notes, total = desk.index.notes.listing(query, viewer=viewer, limit=None)
+    assert len(notes) == total
+    return [note.path for note in notes]
 
 
 def test_a_star_stands_for_any_run_of_characters_in_permalinks(tree: Desk) -> None:
@@ -149,7 +149,7 @@ def test_ids_used_twice_and_warnings_are_reported(desk: Desk) -> None:
     desk.put("b.md", "---\nid: same\n---\n")
     desk.put("c.md", "---\n: [\n---\n")
     twice = desk.index.notes.duplicates()
-    assert {one: [note.path for note in notes] for one, notes in twice.items()} == {
+    assert {note_id: [note.path for note in notes] for note_id, notes in twice.items()} == {
         "same": ["a.md", "b.md"]
     }
     (warning,) = desk.index.notes.warnings()

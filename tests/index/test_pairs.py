@@ -16,15 +16,15 @@ PAIRS = Path(__file__).with_name("pairs")
 
 
 def _cases(kind: str) -> list[Any]:
-    found = []
+    chosen = []
     for name in ("own", "blind", "unseen"):
         cases = json.loads((PAIRS / f"{name}.json").read_text(encoding="utf-8"))["cases"]
-        found += [
+        chosen += [
             pytest.param(case, id=f"{name}-{case['id']}-{case['group']}")
             for case in cases
             if kind in case
         ]
-    return found
+    return chosen
 
 
 @pytest.mark.parametrize("case", _cases("note"))
@@ -44,10 +44,10 @@ def test_substring_of_a_note_matches_as_people_type(desk: Desk, case: dict[str, 
         pytest.skip("either answer is right")
     desk.put("a.md", case["note"])
     for _ in range(2):
-        found, _ = desk.index.notes.listing(
+        notes, _ = desk.index.notes.listing(
             Query(contains=case["query"]), viewer=None, limit=None, offset=0
         )
-        assert bool(found) == case["substring_finds"]
+        assert bool(notes) == case["substring_finds"]
 
 
 @pytest.mark.parametrize("case", _cases("first"))

@@ -26,16 +26,16 @@ def test_stop_words_leave_a_question_and_chinese_comes_in_pairs() -> None:
         "buy",
         "leiden",
     )
-    asked = read_question("用户喜欢深色模式吗？")
-    assert asked.words == ("用户", "户喜", "喜欢", "欢深", "深色", "色模", "模式", "式吗")
-    assert asked.weak == {"式吗"}, "what lies across a stop word says little"
+    question = read_question("用户喜欢深色模式吗？")
+    assert question.words == ("用户", "户喜", "喜欢", "欢深", "深色", "色模", "模式", "式吗")
+    assert question.weak == {"式吗"}, "what lies across a stop word says little"
 
 
 def test_a_question_that_says_little_takes_the_sentence_before_along() -> None:
     prompt = "You are a careful assistant. " * 20
-    asked = read_question(prompt + "Mara sold the boat. Why?")
-    assert asked.words[:3] == ("mara", "sold", "boat")
-    assert asked.beside.keys() == {"careful", "assistant"}
+    question = read_question(prompt + "Mara sold the boat. Why?")
+    assert question.words[:3] == ("mara", "sold", "boat")
+    assert question.beside.keys() == {"careful", "assistant"}
 
 
 def test_a_question_that_says_little_looks_only_at_the_few_sentences_before_it() -> None:
@@ -45,12 +45,12 @@ def test_a_question_that_says_little_looks_only_at_the_few_sentences_before_it()
 
 
 def test_the_newest_turn_of_a_dialogue_comes_first_and_the_others_count_beside() -> None:
-    asked = read_question(
+    question = read_question(
         "Ada: I painted the canoe red.\nMel: Lovely!\nAda: Now the oars want varnish and a bag."
     )
-    assert asked.words[:3] == ("ada", "oars", "varnish")
-    assert {"painted", "canoe", "red", "lovely"} <= asked.beside.keys()
-    assert "varnish" not in asked.beside
+    assert question.words[:3] == ("ada", "oars", "varnish")
+    assert {"painted", "canoe", "red", "lovely"} <= question.beside.keys()
+    assert "varnish" not in question.beside
 
 
 @pytest.mark.parametrize(
@@ -84,26 +84,30 @@ def test_how_much_a_question_counts_goes_by_its_share_of_the_words_and_not_by_le
     little = "Rope, lamp, stove, oars, tent, kettle, compass, map, bucket, sail, axe. Where is the red canoe?"
     assert read_question(little).words[:2] == ("red", "canoe")
     much = "Mara keeps rope and lamp and stove in the tent. " * 8
-    asked = "Does the kettle hang beside the compass, the bucket, the sail and the map of Mara?"
+    last_question = (
+        "Does the kettle hang beside the compass, the bucket, the sail and the map of Mara?"
+    )
     assert len(much) > 350
-    assert read_question(much + asked).words[:2] == ("mara", "keeps")
-    assert not read_question(much + asked).beside
+    assert read_question(much + last_question).words[:2] == ("mara", "keeps")
+    assert not read_question(much + last_question).beside
 
 
 def test_the_question_mark_of_an_address_asks_nothing() -> None:
-    told = "Summarise the plan to move the office to Lisbon with Ana, Bob, Mara and Jo in spring. "
+    request = (
+        "Summarise the plan to move the office to Lisbon with Ana, Bob, Mara and Jo in spring. "
+    )
     address = "See https://example.com/watch?v=abc123 for pictures. "
-    for text in (told + address, told * 9 + address):
+    for text in (request + address, request * 9 + address):
         assert focus_of(text) == Focus(text)
         assert not read_question(text).beside
-    asked = "Who pays for the movers of the office?"
-    assert focus_of((told + address) * 9 + asked).text.strip() == asked
-    assert focus_of(told * 9 + "你会用它写信吗?Python").text.strip() == "你会用它写信吗?"
+    last_question = "Who pays for the movers of the office?"
+    assert focus_of((request + address) * 9 + last_question).text.strip() == last_question
+    assert focus_of(request * 9 + "你会用它写信吗?Python").text.strip() == "你会用它写信吗?"
 
 
 def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:
-    told = "Mara wanted a boat for years, and everybody tried to talk her out of it. " * 4
-    assert read_question(told + "Who sold it in the end?").words[:2] == ("mara", "wanted")
+    story = "Mara wanted a boat for years, and everybody tried to talk her out of it. " * 4
+    assert read_question(story + "Who sold it in the end?").words[:2] == ("mara", "wanted")
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,11 @@ def test_a_question_asked_again_does_not_find_what_was_deleted_meanwhile(
 
 def test_two_homes_in_turn_do_not_mix(memory: MemorySession, tmp_path: Path) -> None:
     tell(memory, "One", "Ann: I baked bread with walnuts yesterday.")
-    with open_session(tmp_path / "other") as other:
-        tell(other, "Two", "Ben: Walnuts are what Ann would bake with, I think.")
+    with open_session(tmp_path / "other") as other_memory:
+        tell(other_memory, "Two", "Ben: Walnuts are what Ann would bake with, I think.")
         for _ in range(2):
             assert found(memory, "What did Ann bake with walnuts?") == ["One"]
-            assert found(other, "What did Ann bake with walnuts?") == ["Two"]
+            assert found(other_memory, "What did Ann bake with walnuts?") == ["Two"]
 
 
 def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: MemorySession) -> None:
@@ -70,8 +70,8 @@ def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: MemorySessio
 def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> None:
     home = tmp_path / "home"
     question = "What did Ann say about walnts?"
-    with open_session(home, agent="one") as one, open_session(home, agent="two") as two:
-        one.write(
+    with open_session(home, agent="one") as first_reader, open_session(home, agent="two") as two:
+        first_reader.write(
             Draft(
                 "Ann: I like walnuts.",
                 title="Hers",
@@ -85,7 +85,7 @@ def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> N
                 Draft("Ben: I like bread.", title=f"His {number}", folder="talk", date="2024-05-01")
             )
         for _ in range(2):
-            hits = one.search(question)
+            hits = first_reader.search(question)
             assert hits[0].note.title == "Hers"
             assert "spelled: walnuts" in hits[0].why
             assert "Hers" not in found(two, question)

@@ -133,15 +133,18 @@ def test_a_dialogue_finds_what_any_of_its_turns_is_about(desk: Desk, form: str) 
     desk.put("stove.md", "The stove is cold in May.")
     turns = [("Kim", "My stove is broken."), ("Assistant", "Oh dear, that is a pity!")]
     turns.append(("Kim", "Never mind, we leave for the lake tomorrow."))
-    found = asked(desk, "\n".join(form.format(*turn) for turn in turns))
-    assert found == ["lake.md", "stove.md"], "what the newest turn is about comes first"
+    paths = asked(desk, "\n".join(form.format(*turn) for turn in turns))
+    assert paths == ["lake.md", "stove.md"], "what the newest turn is about comes first"
 
 
-@pytest.mark.parametrize("other", ["assistant", "Assistant"])
-def test_what_a_person_asks_an_assistant_is_told_as_well(desk: Desk, other: str) -> None:
+@pytest.mark.parametrize("other_speaker", ["assistant", "Assistant"])
+def test_what_a_person_asks_an_assistant_is_told_as_well(desk: Desk, other_speaker: str) -> None:
     request = "Can you sort the lake photos of Ada?"
     desk.put("chat/1.md", f"---\nsource: user\ndate: 2023-05-08\n---\nuser: {request}")
-    desk.put("chat/2.md", f"---\nsource: {other}\ndate: 2023-05-08\n---\n{other}: Sure, photos.")
+    desk.put(
+        "chat/2.md",
+        f"---\nsource: {other_speaker}\ndate: 2023-05-08\n---\n{other_speaker}: Sure, photos.",
+    )
     with_assistant = desk.search("Which lake photos of Ada?", explain=True)[0]
     assert with_assistant.note.path == "chat/1.md"
     assert "asks" not in with_assistant.shares
@@ -157,8 +160,8 @@ def test_explain_names_the_share_of_each_feature(desk: Desk) -> None:
     talk(desk)
     hit = desk.search("When did Mel buy a kettle?", explain=True)[0]
     assert hit.note.path == "talk/4.md"
-    named = {why.split(" ")[0] for why in hit.why}
-    assert {"words:", "words", "speaker", "timed", "relaxed"} <= named
+    share_names = {why.split(" ")[0] for why in hit.why}
+    assert {"words:", "words", "speaker", "timed", "relaxed"} <= share_names
     shares = [
         float(why.split(" ")[1])
         for why in hit.why
@@ -207,7 +210,7 @@ def test_a_question_for_nothing_but_a_day_is_answered_by_the_notes_of_that_day(d
 
 
 def test_several_things_are_looked_for_in_several_conversations(desk: Desk) -> None:
-    said = {
+    turn_texts = {
         "08/0": "the canoe is a fine boat",
         "08/1": "the ferry is a fine boat, too",
         "09/0": "a raft, no boat",
@@ -215,26 +218,26 @@ def test_several_things_are_looked_for_in_several_conversations(desk: Desk) -> N
     desk.put_all(
         {
             f"{place}.md": f"---\ndate: 2023-05-{place[:2]}\n---\nAda: {text}\n"
-            for place, text in said.items()
+            for place, text in turn_texts.items()
         }
     )
-    one = desk.search("What fine boat is there?", explain=True)
+    hits_for_one = desk.search("What fine boat is there?", explain=True)
     many = desk.search("What fine boats are there?", explain=True)
-    assert not any(why.startswith("several") for hit in one for why in hit.why)
-    told = {hit.note.path: why for hit in many for why in hit.why if why.startswith("several")}
-    assert list(told.values()) == ["several -0.100"]
-    assert many[0].note.path not in told
-    assert set(told) < {"08/0.md", "08/1.md"}
+    assert not any(why.startswith("several") for hit in hits_for_one for why in hit.why)
+    reasons = {hit.note.path: why for hit in many for why in hit.why if why.startswith("several")}
+    assert list(reasons.values()) == ["several -0.100"]
+    assert many[0].note.path not in reasons
+    assert set(reasons) < {"08/0.md", "08/1.md"}
 
 
 def test_what_a_note_loses_to_better_ones_of_its_conversation_has_an_end(desk: Desk) -> None:
     desk.put_all(
         {f"a/{at}.md": f"---\ndate: 2023-05-08\n---\nAda: boat number {at}" for at in range(12)}
     )
-    found = search.search(
+    hits = search.search(
         desk.db, Query("What boats are there?"), viewer=None, limit=20, explain=True
     )
     lost = [
-        float(why.split(" ")[1]) for hit in found for why in hit.why if why.startswith("several ")
+        float(why.split(" ")[1]) for hit in hits for why in hit.why if why.startswith("several ")
     ]
     assert sorted(lost) == sorted([-0.1, -0.2, -0.3, -0.4] + [-0.5] * 7)

@@ -51,12 +51,14 @@ def synced(home: Path, vault: Path) -> MemorySession:
 def rows(home: Path) -> dict[str, list[Any]]:
     db = sqlite3.connect(home / ".memoranda" / "index.db")
     tables = ("note", "text", "tally", "note_fold", "link", "feature", "passage")
-    found = {table: sorted(map(repr, db.execute(f"select * from {table}"))) for table in tables}
+    rows_by_table = {
+        table: sorted(map(repr, db.execute(f"select * from {table}"))) for table in tables
+    }
     for table in ("note_fts", "name_fts", "stem_fts", "passage_fts"):
         db.execute(f"create virtual table temp.v_{table} using fts5vocab(main, {table}, 'row')")
-        found[table] = db.execute(f"select * from v_{table}").fetchall()
+        rows_by_table[table] = db.execute(f"select * from v_{table}").fetchall()
     db.close()
-    return found
+    return rows_by_table
 
 
 def test_the_index_is_the_same_whoever_read_the_files(
@@ -86,7 +88,7 @@ def test_the_journal_says_who_wrote_what_others_read(tmp_path: Path) -> None:
         memory.engine.rebuild_index()
         memory.sync()
         assert [memory.find(f"Note {number}").provenance for number in range(55)] == before
-        assert {each.who for each in before} == {"agent:ada"}
+        assert {entry.who for entry in before} == {"agent:ada"}
 
 
 def test_a_search_for_a_writer_finds_the_notes_that_others_read(tmp_path: Path) -> None:
@@ -123,10 +125,10 @@ def test_a_file_that_changed_after_it_was_read_is_read_again(
     ask = readers.Readers._ask
 
     def meanwhile(self: readers.Readers, paths: Any) -> Any:
-        found = ask(self, paths)
+        answer = ask(self, paths)
         (vault / "part 1" / "note 7.md").write_text("wordless by now")
         (vault / "part 2" / "note 8.md").unlink(missing_ok=True)
-        return found
+        return answer
 
     monkeypatch.setattr(readers.Readers, "_ask", meanwhile)
     with open_session(tmp_path / "home", watch=False) as memory:

@@ -71,8 +71,8 @@ def test_columns_are_read_into_the_fields_of_their_names(desk: Desk) -> None:
 
 
 def test_every_field_of_a_note_is_read_from_a_column() -> None:
-    given = {field.name for field in fields(NoteInfo) if field.init}
-    assert given == set(NOTE_COLUMNS)
+    field_names = {field.name for field in fields(NoteInfo) if field.init}
+    assert field_names == set(NOTE_COLUMNS)
 
 
 def test_row_with_another_column_than_the_first_is_refused(desk: Desk) -> None:

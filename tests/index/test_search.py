@@ -170,12 +170,12 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("notes", "found"), FOUND.values(), ids=FOUND)
+@pytest.mark.parametrize(("notes", "expected"), FOUND.values(), ids=FOUND)
 def test_what_is_found_and_in_which_order(
-    desk: Desk, notes: dict[str, str], found: dict[str, list[str]]
+    desk: Desk, notes: dict[str, str], expected: dict[str, list[str]]
 ) -> None:
     desk.put_all(notes)
-    assert {text: desk.found(text) for text in found} == found
+    assert {text: desk.found(text) for text in expected} == expected
 
 
 @pytest.fixture
@@ -189,12 +189,12 @@ def verse(desk: Desk) -> Desk:
 )
 def test_a_lone_operator_is_text(verse: Desk, text: str) -> None:
     word = {"OR": "or", "AND": "and", "NOT": "not"}
-    wanted = [word.get(part, part) for part in text.split()]
+    contents = [word.get(part, part) for part in text.split()]
     hits = verse.search(text)
     assert hits.relaxed == (text in ("gulls OR", "OR gulls", "gulls NOT"))
     for hit in () if hits.relaxed else hits:
         content = VERSE[hit.note.path].lower() + hit.note.title.lower()
-        assert all(part in content for part in wanted)
+        assert all(part in content for part in contents)
 
 
 def test_no_hit_for_three_bare_words_is_asked_again_with_or(verse: Desk) -> None:
@@ -301,7 +301,7 @@ def test_of_very_many_matches_the_total_is_a_lower_bound_and_no_page_is_missing(
         "what do we know about common?",
     ):
         for some in filters if text == "common" else filters[:1]:
-            found = []
+            paths = []
             for offset, total in (
                 (0, 1_600),
                 (400, 1_600),
@@ -311,8 +311,8 @@ def test_of_very_many_matches_the_total_is_a_lower_bound_and_no_page_is_missing(
             ):
                 page = desk.search(text, limit=400, offset=offset, **some)
                 assert (page.total, page.is_lower_bound) == (total, offset < 1_600)
-                found += [hit.note.path for hit in page]
-            assert len(found) == len(set(found)) == 1_700
+                paths += [hit.note.path for hit in page]
+            assert len(paths) == len(set(paths)) == 1_700
             page = desk.search(text, limit=10, offset=1_650, **some)
             assert (page.total, page.is_lower_bound) == (1_660, True)
 
@@ -337,12 +337,14 @@ def test_words_of_a_prefix_find_what_the_prefix_finds(
         {f"{at}.md": f"{word} {'more' if at % 2 else 'less'}" for at, word in enumerate(words)}
     )
     texts = ("mar", "MAR", "mark", "less mar", "mar NOT more", '"less" mar mor', "marz")
-    found = [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
-    assert all(found[:3])
+    results = [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
+    assert all(results[:3])
     for name, value in (("_MIN_SIZE_TO_SPELL_OUT", 0), ("_MAX_LONGER_WORDS", 1)):
         monkeypatch.setattr(queries, name, value)
         desk.db.held.clear()  # type: ignore[attr-defined]
-        assert found == [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
+        assert results == [
+            [(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts
+        ]
 
 
 def test_reasons_say_where_the_words_were_found(verse: Desk) -> None:
@@ -371,22 +373,22 @@ def test_every_query_type_answers_the_same_after_the_index_is_made_anew(
     verse: Desk, tmp_path: object
 ) -> None:
     assert isinstance(verse.path.parent, type(tmp_path))
-    asked = [
+    query_texts = [
         "harbour",
         "hill OR index",
         '"grey sky"',
         "where is the goat and the tram today",
         "tag:city",
     ]
-    before = {text: verse.asked(text) for text in asked}
-    scores = {text: [hit.score for hit in verse.search(text)] for text in asked}
-    other = Desk(verse.path.with_name("anew.db"))
+    before = {text: verse.asked(text) for text in query_texts}
+    scores = {text: [hit.score for hit in verse.search(text)] for text in query_texts}
+    other_desk = Desk(verse.path.with_name("anew.db"))
     for path, text in VERSE.items():
-        other.put(path, "something else first")
-        other.put(path, text, at=START + timedelta(seconds=1 + list(VERSE).index(path)))
-    assert {text: other.asked(text) for text in asked} == before
-    assert {text: [hit.score for hit in other.search(text)] for text in asked} == scores
-    other.db.close()
+        other_desk.put(path, "something else first")
+        other_desk.put(path, text, at=START + timedelta(seconds=1 + list(VERSE).index(path)))
+    assert {text: other_desk.asked(text) for text in query_texts} == before
+    assert {text: [hit.score for hit in other_desk.search(text)] for text in query_texts} == scores
+    other_desk.db.close()
 
 
 def test_a_page_with_few_notes_that_hold_all_words_is_topped_up_with_those_that_hold_some(

@@ -48,9 +48,9 @@ def test_shares_of_every_hit_add_up_to_its_score(tmp_path: Path) -> None:
     st.floats(0, 4),
 )
 def test_shares_rounded_add_up_to_any_score(shares: dict[str, float], score: float) -> None:
-    shown = adding_up(shares, score)
+    rounded = adding_up(shares, score)
     if shares:
-        assert sum(shown.values()) == pytest.approx(score, abs=0.0006)
+        assert sum(rounded.values()) == pytest.approx(score, abs=0.0006)
 
 
 def test_share_that_rounding_leaves_goes_to_the_largest() -> None:

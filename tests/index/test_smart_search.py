@@ -29,7 +29,7 @@ def put(memory: MemorySession, text: str, **more: object) -> str:
 
 
 def score(memory: MemorySession, query: str) -> list[float]:
-    return [each.score for each in memory.smart_search(query).best]
+    return [hit.score for hit in memory.smart_search(query).best]
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_words_are_han_characters_and_runs_of_letters_and_digits(
 
 
 def test_stop_words_count_only_where_there_is_nothing_else(memory: MemorySession) -> None:
-    kept = put(memory, "The oven is in the kitchen")
+    oven_id = put(memory, "The oven is in the kitchen")
     put(memory, "What is this and where is it")
-    found = memory.smart_search("Where is the oven's door?")
-    assert (found.tokens, [each.note.id for each in found.best]) == (
+    result = memory.smart_search("Where is the oven's door?")
+    assert (result.tokens, [hit.note.id for hit in result.best]) == (
         ["where", "is", "the", "oven", "s", "door"],
-        [kept],
+        [oven_id],
     )
-    assert (found.best[0].matched, found.best[0].score, found.total) == (["oven"], 1.0, 1)
+    assert (result.best[0].matched, result.best[0].score, result.total) == (["oven"], 1.0, 1)
     assert memory.smart_search("the").total == 1
     assert memory.smart_search("what is it").total == 2
 
@@ -105,9 +105,9 @@ QUESTIONS = (
 
 def test_fifteen_questions_find_their_memory_first(memory: MemorySession) -> None:
     ids = [put(memory, text) for text in MEMORIES]
-    found = [memory.smart_search(question) for question in QUESTIONS]
-    assert [each.best[0].note.id for each in found] == ids[: len(QUESTIONS)]
-    assert sum(each.total for each in found) <= 30
+    results = [memory.smart_search(question) for question in QUESTIONS]
+    assert [result.best[0].note.id for result in results] == ids[: len(QUESTIONS)]
+    assert sum(result.total for result in results) <= 30
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_best_come_first_then_the_newest_then_by_id(tmp_path: Path) -> None:
         older = sorted(put(memory, f"dark {number}") for number in range(4))
         time[0] += timedelta(days=1)
         newest = put(memory, "newest dark")
-        assert [each.note.id for each in memory.smart_search("dark").best] == [best, newest, *older]
+        assert [hit.note.id for hit in memory.smart_search("dark").best] == [best, newest, *older]
 
 
 def test_a_query_without_a_letter_is_refused(memory: MemorySession) -> None:
@@ -170,9 +170,9 @@ def test_changes_by_hand_are_seen(memory: MemorySession) -> None:
 def test_an_agent_finds_and_counts_its_own_and_what_is_global(memory: MemorySession) -> None:
     for scope in ("global", "agent:x", "agent:y"):
         put(memory, f"dark {scope}", scope=scope)
-    found = memory.as_caller("x").smart_search("dark agent y", 0)
-    assert sorted(each.note.scope for each in found.best) == ["agent:x", "global"]
-    assert found.total == 2
+    result = memory.as_caller("x").smart_search("dark agent y", 0)
+    assert sorted(hit.note.scope for hit in result.best) == ["agent:x", "global"]
+    assert result.total == 2
     assert memory.as_caller("x").smart_search("dark", 10, memory_query(scope="agent:y")).total == 0
     assert memory.smart_search("dark").total == 3
 
@@ -223,4 +223,6 @@ def test_the_scores_are_those_of_the_definition(
         for text in texts:
             put(memory, text)
         if smart_tokens(query):
-            assert score(memory, query) == sorted((each for each in expected if each), reverse=True)
+            assert score(memory, query) == sorted(
+                (value for value in expected if value), reverse=True
+            )

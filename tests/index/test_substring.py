@@ -47,19 +47,19 @@ NEEDLES = (
 
 
 # A title is looked at, too; it is the name of the file here
-def expected_paths(known: dict[str, str], needle: str) -> list[str]:
+def expected_paths(texts: dict[str, str], needle: str) -> list[str]:
     return sorted(
         path
-        for path, text in known.items()
+        for path, text in texts.items()
         if needle.casefold() in text.casefold() or needle in path.removesuffix(".md")
     )
 
 
 def held(desk: Desk, needle: str, **filters: object) -> list[str]:
     query = Query(contains=needle, order="path", **filters)  # type: ignore[arg-type]
-    found, total = listing.listing(desk.db, query, viewer=None, limit=None)
-    assert total == len(found)
-    return [info.path for info in found]
+    notes, total = listing.listing(desk.db, query, viewer=None, limit=None)
+    assert total == len(notes)
+    return [info.path for info in notes]
 
 
 steps = st.lists(
@@ -74,19 +74,19 @@ steps = st.lists(
 def test_cached_texts_find_what_a_look_at_each_text_finds(changes: list[tuple[int, str]]) -> None:
     with TemporaryDirectory() as folder:
         desk = Desk(Path(folder) / "index.db")
-        known: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for at, (number, text) in enumerate(changes):
             path = f"{number}.md"
-            if text and path in known and at % 3 == 0:
+            if text and path in texts and at % 3 == 0:
                 desk.remove(path)
-                del known[path]
+                del texts[path]
             else:
                 desk.put(path, text)
-                known[path] = text
+                texts[path] = text
             needle = NEEDLES[at % len(NEEDLES)]
-            assert held(desk, needle) == expected_paths(known, needle)
+            assert held(desk, needle) == expected_paths(texts, needle)
         for needle in NEEDLES:
-            assert held(desk, needle) == expected_paths(known, needle)
+            assert held(desk, needle) == expected_paths(texts, needle)
         desk.db.close()
 
 
@@ -107,7 +107,7 @@ def test_texts_too_large_for_the_cache_are_looked_at_each_time(
     for number in range(6):
         desk.put(f"{number}.md", f"Straße {number}")
         assert [held(desk, "STRASSE") for _ in range(3)] == [
-            [f"{each}.md" for each in range(number + 1)]
+            [f"{count}.md" for count in range(number + 1)]
         ] * 3
 
 
@@ -116,12 +116,16 @@ def told_characters() -> list[str]:
 
     What is in those planes is folded by its category alone.
     """
-    every = [chr(code) for code in range(0x80, 0x110000) if not 0xD800 <= code < 0xE000]
-    uniform = [character for character in every if ord(character) >> 16 in (*range(4, 14), 15, 16)]
+    characters = [chr(code) for code in range(0x80, 0x110000) if not 0xD800 <= code < 0xE000]
+    uniform = [
+        character for character in characters if ord(character) >> 16 in (*range(4, 14), 15, 16)
+    ]
     assert {unicodedata.category(character) for character in uniform} <= {"Cn", "Co"}
-    told = [character for character in every if ord(character) >> 16 in (0, 1, 2, 3, 14)]
-    assert len(told) + len(uniform) == len(every)
-    return [*told, *uniform[::61]]
+    singly_checked = [
+        character for character in characters if ord(character) >> 16 in (0, 1, 2, 3, 14)
+    ]
+    assert len(singly_checked) + len(uniform) == len(characters)
+    return [*singly_checked, *uniform[::61]]
 
 
 @pytest.mark.slow
@@ -158,6 +162,6 @@ def test_in_a_small_project_beside_a_large_one_the_same_is_found(desk: Desk) -> 
     desk.put_all({"a.md": "in der STRASSE", "b.md": "nothing"}, project="small")
     for needle in ("strasse", "STRAßE", "%"):
         query = Query(contains=needle, projects=("small",))
-        found, total = listing.listing(desk.db, query, viewer=None, limit=None)
-        assert [info.path for info in found] == (["a.md"] if needle != "%" else [])
-        assert total == len(found)
+        notes, total = listing.listing(desk.db, query, viewer=None, limit=None)
+        assert [info.path for info in notes] == (["a.md"] if needle != "%" else [])
+        assert total == len(notes)

@@ -48,10 +48,10 @@ class Shelf:
 
 @pytest.fixture
 def shelf(desk: Desk) -> Shelf:
-    made = Shelf(desk)
+    new_shelf = Shelf(desk)
     for mtime, path in enumerate(("c.md", "a.md", "b/d.md"), 1):
-        made.write(path, f"text of {path}", mtime)
-    return made
+        new_shelf.write(path, f"text of {path}", mtime)
+    return new_shelf
 
 
 def test_a_second_sync_has_nothing_to_do_and_reads_nothing(shelf: Shelf) -> None:
@@ -108,7 +108,7 @@ def test_changes_come_in_an_order_of_their_own_however_the_disk_is_listed(shelf:
     planned = shelf.desk.index.plan(
         "notes", ({path: stamp} for path, (_, stamp) in reversed(shelf.files.items()))
     )
-    assert [(each.path, each.old) for each in planned] == [
+    assert [(planned_change.path, planned_change.old) for planned_change in planned] == [
         ("c.md", "c.md"),
         ("b/moved.md", "old.md"),
         ("y.md", None),
@@ -118,8 +118,8 @@ def test_changes_come_in_an_order_of_their_own_however_the_disk_is_listed(shelf:
         ("a.md", "a.md"),
         ("b/d.md", "b/d.md"),
     ]
-    assert [each.stamp for each in planned[2:5]] == [
-        shelf.files[each][1] for each in ("y.md", "b/a.md", "b/ä.md")
+    assert [planned_change.stamp for planned_change in planned[2:5]] == [
+        shelf.files[planned_change][1] for planned_change in ("y.md", "b/a.md", "b/ä.md")
     ]
     assert planned[5].stamp == Stamp(len("changed"), (1 << 63) - 1, shelf.files["z.md"][1].inode)
 
@@ -127,7 +127,7 @@ def test_changes_come_in_an_order_of_their_own_however_the_disk_is_listed(shelf:
 def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> None:
     for number in range(450):
         shelf.write(f"n{number}.md", "x", number)
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     result = sync.Result()
     changes = shelf.plan()
     shelf.desk.index.apply(
@@ -136,9 +136,9 @@ def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> Non
         shelf.load,
         nullcontext(),
         result,
-        lambda done, all: told.append((done, all)),
+        lambda count, all: progress.append((count, all)),
     )
-    assert told == [(200, 453), (400, 453), (453, 453)]
+    assert progress == [(200, 453), (400, 453), (453, 453)]
     assert result.added == 453
 
 
@@ -153,7 +153,7 @@ def test_many_new_notes_are_indexed_as_each_by_itself_would_be(shelf: Shelf, tmp
     shelf.sync()
     alone = Desk(tmp_path / "alone.db")
     for path, (text, stamp) in sorted(
-        shelf.files.items(), key=lambda each: (each[1][1].mtime_ns, each[0])
+        shelf.files.items(), key=lambda file_state: (file_state[1][1].mtime_ns, file_state[0])
     ):
         with alone.index.transaction():
             alone.index.put(alone.note(path, text), stamp)
@@ -175,11 +175,11 @@ def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, mon
         for name in "abcde":
             (tmp_path / "notes").mkdir(exist_ok=True)
             (tmp_path / "notes" / f"{name}.md").write_text("six by")
-        taken = []
-        monkeypatch.setattr(memory.engine.ledger.lock, "_entered", lambda _: taken.append(1))
+        locks_taken = []
+        monkeypatch.setattr(memory.engine.ledger.lock, "_entered", lambda _: locks_taken.append(1))
         memory.sync()
         assert memory.list()[1] == 5
-    assert len(taken) == 3
+    assert len(locks_taken) == 3
 
 
 def test_after_many_new_notes_the_words_lie_in_one_segment(

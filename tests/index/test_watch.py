@@ -36,14 +36,14 @@ def watch(vault: Path) -> Iterator[Watch]:
 def test_a_write_is_told_before_the_file_is_closed_and_a_changed_time_too(
     watch: Watch, vault: Path
 ) -> None:
-    told = Changes(files={("vault", "a.md")})
+    changes = Changes(files={("vault", "a.md")})
     with (vault / "a.md").open("a") as file:
         file.write("more")
         file.flush()
-        assert watch.drain() == told
+        assert watch.drain() == changes
     watch.drain()
     os.utime(vault / "a.md", (1, 1))
-    assert watch.drain() == told
+    assert watch.drain() == changes
 
 
 def test_a_project_whose_folder_goes_is_lost(watch: Watch, vault: Path) -> None:

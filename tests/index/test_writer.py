@@ -99,7 +99,7 @@ def test_any_history_of_changes_leaves_what_the_last_state_would(desk: Desk) -> 
             desk.put(path, now[path])
     desk.check()
     anew = Desk(desk.path.with_name("anew.db"))
-    for path in sorted(now, key=lambda one: desk.get(one).row):
+    for path in sorted(now, key=lambda path_of_row: desk.get(path_of_row).row):
         anew.put(path, now[path])
     assert anew.permalinks() == desk.permalinks()
     keys = "select fold, path from note_fold join note on row = note order by 1, 2"
@@ -142,8 +142,8 @@ def test_a_note_comes_back_with_everything_it_says(desk: Desk) -> None:
         "Spec Sheet",
         "notes/a/b",
     )
-    said = ("2026-01-02T03:04:05.000678Z", "2025-12-24", "agent:ada", "mail")
-    assert (info.created, info.date, info.scope, info.source) == said
+    facts = ("2026-01-02T03:04:05.000678Z", "2025-12-24", "agent:ada", "mail")
+    assert (info.created, info.date, info.scope, info.source) == facts
     assert (info.tags, info.aliases, info.locked, len(info.etag)) == (("x", "y"), ("z",), True, 64)
     assert (info.header["version_name"], info.header["odd"], next(iter(info.header))) == (
         "1.10",
@@ -189,5 +189,5 @@ def test_permalinks_depend_on_the_notes_not_on_the_order_they_came(
     derived = [permalink for path, permalink in desk.permalinks().items() if not now[path]]
     assert len(set(derived)) == len(derived)
     desk.check()
-    for each in (desk, anew):
-        each.db.close()
+    for open_desk in (desk, anew):
+        open_desk.db.close()

@@ -30,15 +30,15 @@ class Ground:
             (self.vault / f"{name}.md").write_text(text, "utf-8")
 
     def plan(self, **more):
-        known = Ingested(self.memory).known()
-        return ingest.plan([(SOURCES["obsidian"], Tree(self.vault))], known, **more), known
+        ingested = Ingested(self.memory).known()
+        return ingest.plan([(SOURCES["obsidian"], Tree(self.vault))], ingested, **more), ingested
 
     def take(self, **more):
         """(new, updated, skipped) of one run."""
-        plans, known = self.plan(**more)
-        (done,) = ingest.apply(self.memory, plans, known)
-        assert not done.warnings
-        return done.ingested, done.updated, done.skipped
+        plans, ingested = self.plan(**more)
+        (outcome,) = ingest.apply(self.memory, plans, ingested)
+        assert not outcome.warnings
+        return outcome.ingested, outcome.updated, outcome.skipped
 
     def texts(self):
         return sorted(content_of(self.memory, info) for info in self.upkeep.every())
@@ -218,9 +218,9 @@ def test_two_runs_at_once_store_each_file_once(ground):
 
 def test_other_writers_do_not_hinder_a_run(ground):
     ground.put(a="one")
-    plans, known = ground.plan()
+    plans, ingested = ground.plan()
     ground.memory.write(Draft("meanwhile", project="categories"))
-    assert ingest.apply(ground.memory, plans, known)[0].ingested == 1
+    assert ingest.apply(ground.memory, plans, ingested)[0].ingested == 1
 
 
 def test_a_memory_that_changed_since_the_plan_or_is_locked_is_left_with_a_warning(ground):
@@ -228,12 +228,12 @@ def test_a_memory_that_changed_since_the_plan_or_is_locked_is_left_with_a_warnin
     ground.take()
     ground.upkeep.change(ground.one("c"), {"locked": True}, "test")
     ground.put(a="1", b="2", c="3")
-    plans, known = ground.plan()
+    plans, ingested = ground.plan()
     ground.memory.tag(ground.one("a").id, add=["later"])
     ground.memory.delete(ground.one("b").id)
-    (done,) = ingest.apply(ground.memory, plans, known)
-    assert (done.updated, done.skipped) == (0, 3)
-    assert [warning.partition(":")[0] for warning in done.warnings] == ["a.md", "b.md", "c.md"]
+    (outcome,) = ingest.apply(ground.memory, plans, ingested)
+    assert (outcome.updated, outcome.skipped) == (0, 3)
+    assert [warning.partition(":")[0] for warning in outcome.warnings] == ["a.md", "b.md", "c.md"]
     assert ground.texts() == ["one", "three"]
 
 
@@ -252,8 +252,8 @@ def test_as_an_agent_only_what_it_sees_counts(ground):
     ground.put(a="secret of y")
     ground.memory.write(Draft("secret of y", project="categories", scope="agent:y"))
     of_y = Draft("gone with y", project="categories", scope="agent:y", metadata={"source_ref": "x"})
-    gone = ground.memory.write(of_y)
-    ground.memory.delete(gone.id)
-    known = Ingested(ground.memory.as_caller("x")).known()
-    assert (known.hashes, known.gone_hashes, known.gone_refs) == ({}, set(), set())
+    deleted_note = ground.memory.write(of_y)
+    ground.memory.delete(deleted_note.id)
+    ingested = Ingested(ground.memory.as_caller("x")).known()
+    assert (ingested.hashes, ingested.gone_hashes, ingested.gone_refs) == ({}, set(), set())
     assert Ingested(ground.memory).known().gone_refs == {"x"}

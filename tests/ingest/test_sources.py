@@ -11,7 +11,10 @@ from memoranda.ingest.sources import SOURCES, Tree, logseq_page
 
 DATA = Path(__file__).parents[1] / "data" / "ingest"
 FOUND = {
-    name: {each.source_ref.partition(":")[2]: each for each in source.scan(Tree(DATA / name))}
+    name: {
+        document.source_ref.partition(":")[2]: document
+        for document in source.scan(Tree(DATA / name))
+    }
     for name, source in SOURCES.items()
 }
 
@@ -20,7 +23,7 @@ def scanned(name, root, **files):
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(text.encode())
-    return {each.title: each for each in SOURCES[name].scan(Tree(root))}
+    return {document.title: document for document in SOURCES[name].scan(Tree(root))}
 
 
 @pytest.mark.parametrize(
@@ -115,8 +118,8 @@ def scanned(name, root, **files):
     ],
 )
 def test_a_file_gives_its_title_and_tags(source, path, title, tags):
-    found = FOUND[source][path]
-    assert (found.title, list(found.tags), found.source) == (title, tags, source)
+    document = FOUND[source][path]
+    assert (document.title, list(document.tags), document.source) == (title, tags, source)
 
 
 def test_every_source_may_be_configured():
@@ -124,16 +127,16 @@ def test_every_source_may_be_configured():
 
 
 def test_the_content_is_the_text_trimmed_byte_for_byte(tmp_path):
-    found = scanned("claude", tmp_path, **{"CLAUDE.md": "\n\n  a\r\n\r\n---\nb \n\n"})
-    assert found["CLAUDE"].content == "a\r\n\r\n---\nb"
+    documents = scanned("claude", tmp_path, **{"CLAUDE.md": "\n\n  a\r\n\r\n---\nb \n\n"})
+    assert documents["CLAUDE"].content == "a\r\n\r\n---\nb"
 
 
 def test_only_the_first_5000_characters_of_a_long_file_are_taken(tmp_path):
     long = FOUND["car-agent"]["long/manual.md"].content
     assert len(long) == 5003
     assert long.endswith("...")
-    found = scanned("fingersaver", tmp_path, **{"chat.md": " " + "鹭" * 5000 + " \n"})
-    assert found["chat"].content == "鹭" * 5000
+    documents = scanned("fingersaver", tmp_path, **{"chat.md": " " + "鹭" * 5000 + " \n"})
+    assert documents["chat"].content == "鹭" * 5000
 
 
 def test_obsidian_frontmatter_leaves_the_content_and_a_broken_one_stays():
@@ -172,8 +175,8 @@ def test_only_the_properties_of_the_page_give_aliases(tmp_path):
     text = "- alias:: First\n  icon:: x\n- text\n  alias:: Of a block\n"
     assert scanned("logseq", tmp_path, **{"pages/a.md": text})["a"].aliases == ("First",)
     text = "---\ntitle: Real name\nalias: [One]\n---\n\naliases:: Two\n"
-    found = scanned("logseq", tmp_path, **{"pages/a.md": text})["Real name"]
-    assert (found.aliases, found.content) == (("Two", "One"), text.strip())
+    document = scanned("logseq", tmp_path, **{"pages/a.md": text})["Real name"]
+    assert (document.aliases, document.content) == (("Two", "One"), text.strip())
 
 
 @pytest.mark.parametrize(
@@ -199,14 +202,14 @@ def test_the_day_of_a_journal_and_of_a_note_is_kept():
 
 
 def test_a_day_that_is_none_is_left_out(tmp_path):
-    found = scanned(
+    documents = scanned(
         "logseq", tmp_path, **{"journals/2026_13_45.md": "- x", "journals/2026-05-07.md": "- y"}
     )
-    assert [found[name].date for name in ("2026_13_45", "2026-05-07")] == [None, "2026-05-07"]
+    assert [documents[name].date for name in ("2026_13_45", "2026-05-07")] == [None, "2026-05-07"]
 
 
 def test_tags_in_a_vaults_frontmatter_come_in_every_usual_form(tmp_path):
-    found = scanned(
+    documents = scanned(
         "obsidian",
         tmp_path,
         **{
@@ -217,20 +220,22 @@ def test_tags_in_a_vaults_frontmatter_come_in_every_usual_form(tmp_path):
             "e.md": "---\nx",
         },
     )
-    assert [found[name].tags[1:] for name in "abcde"] == [
+    assert [documents[name].tags[1:] for name in "abcde"] == [
         ("one", "two", "three"),
         ("four",),
         ("seven", "eight nine", "ten"),
         (),
         (),
     ]
-    assert [found[name].content for name in "de"] == ["x", "---\nx"]
+    assert [documents[name].content for name in "de"] == ["x", "---\nx"]
 
 
 def test_a_name_composed_differently_by_the_file_system_is_the_same_file(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    one = scanned("obsidian", tmp_path / "one", **{"Cafe\u0301.md": "x"})
+    first = scanned("obsidian", tmp_path / "one", **{"Cafe\u0301.md": "x"})
     two = scanned("obsidian", tmp_path / "two", **{"Caf\u00e9.md": "x"})
-    assert [each.source_ref for each in one.values()] == [each.source_ref for each in two.values()]
-    assert list(one) == ["Caf\u00e9"]
+    assert [document.source_ref for document in first.values()] == [
+        document.source_ref for document in two.values()
+    ]
+    assert list(first) == ["Caf\u00e9"]

@@ -84,7 +84,7 @@ class Home:
         return self.info(identity).category
 
     def ids(self) -> set[str]:
-        return {each.id for each in self.upkeep.every()}
+        return {memory.id for memory in self.upkeep.every()}
 
     def file(self, identity: str) -> Path:
         return self.memory.home / "categories" / self.info(identity).path

@@ -22,11 +22,16 @@ def memory(id: str, content: str = "", category: str = "project", **more: Any) -
 @st.composite
 def collections(draw: Any, memories: st.SearchStrategy[MemoryState]) -> list[MemoryState]:
     """Some memories, of which some are linked, or were."""
-    found = [
-        replace(each, id=f"{n:02}") for n, each in enumerate(draw(st.lists(memories, max_size=14)))
+    states_drawn = [
+        replace(drawn_state, id=f"{n:02}")
+        for n, drawn_state in enumerate(draw(st.lists(memories, max_size=14)))
     ]
-    if found:
-        some = st.lists(st.sampled_from([each.id for each in found]), max_size=2).map(tuple)
+    if states_drawn:
+        some = st.lists(
+            st.sampled_from([drawn_state.id for drawn_state in states_drawn]), max_size=2
+        ).map(tuple)
     else:
         some = st.just(())
-    return [replace(each, links=draw(some), unlinked=draw(some)) for each in found]
+    return [
+        replace(drawn_state, links=draw(some), unlinked=draw(some)) for drawn_state in states_drawn
+    ]

@@ -25,16 +25,16 @@ def decayed(
     home: Home, text: str = "the heron nests by the weir", category: str = "knowledge", **more: Any
 ) -> str:
     """A memory that was written, forgotten and archived."""
-    one = home.write(text, category, **more)
+    memory_id = home.write(text, category, **more)
     home.later(days=31)
-    assert one in [action.id for action in home.job("decay").actions]
-    return one
+    assert memory_id in [action.id for action in home.job("decay").actions]
+    return memory_id
 
 
 @pytest.mark.promise("001-18.1")
 def test_what_decays_is_a_plain_file_of_the_archive_which_no_list_shows(home: Home) -> None:
-    one = decayed(home)
-    info = home.info(one)
+    memory_id = decayed(home)
+    info = home.info(memory_id)
     assert (info.phase, info.category, info.header["archived_by"]) == (
         "archived",
         "knowledge",
@@ -45,26 +45,26 @@ def test_what_decays_is_a_plain_file_of_the_archive_which_no_list_shows(home: Ho
     assert home.memory.list(Query())[0] == []
     assert home.memory.list(memory_query(category="knowledge"))[0] == []
     assert home.memory.list(memory_query().replace(contains="heron"))[0] == []
-    for wanted in (ARCHIVED, memory_query(phase="archived"), ARCHIVED.replace(contains="HERON")):
-        assert [each.id for each in home.memory.list(wanted)[0]] == [one]
-    assert not any(each.actions for each in lifecycle.consolidate(home.memory))
+    for query in (ARCHIVED, memory_query(phase="archived"), ARCHIVED.replace(contains="HERON")):
+        assert [listed.id for listed in home.memory.list(query)[0]] == [memory_id]
+    assert not any(outcome.actions for outcome in lifecycle.consolidate(home.memory))
     assert dream.run(home.memory, 3).actions == []
     home.later(days=400)
     home.memory.purge_history()
-    assert home.memory.read(one).content == "the heron nests by the weir"
+    assert home.memory.read(memory_id).content == "the heron nests by the weir"
 
 
 @pytest.mark.promise("001-18.1")
 def test_what_expires_is_classified_on_its_way_and_keeps_its_links(home: Home) -> None:
-    one = home.write("we decided to use SQLite")
-    other = home.write("the schema", "people")
-    home.memory.link(one, other)
+    first_id = home.write("we decided to use SQLite")
+    second_id = home.write("the schema", "people")
+    home.memory.link(first_id, second_id)
     home.later(days=8)
     (action,) = home.job("expire").actions
     assert (action.verb, action.reason) == ("expire", "expired 2026-05-13T10:00:00Z")
-    assert home.info(one).path.startswith("decisions/")
-    assert (home.info(one).links, home.info(other).links) == ((other,), (one,))
-    note = home.memory.read(one)
+    assert home.info(first_id).path.startswith("decisions/")
+    assert (home.info(first_id).links, home.info(second_id).links) == ((second_id,), (first_id,))
+    note = home.memory.read(first_id)
     assert (note.project, note.phase, note.category, note.expires) == (
         "categories",
         "organized",
@@ -75,65 +75,70 @@ def test_what_expires_is_classified_on_its_way_and_keeps_its_links(home: Home) -
 
 @pytest.mark.promise("001-18.1")
 def test_searches_find_it_below_the_rest_and_marked(home: Home) -> None:
-    one = decayed(home)
-    other = home.write("the heron nests by the mill", "knowledge")
+    archived_id = decayed(home)
+    live_id = home.write("the heron nests by the mill", "knowledge")
     hits = home.memory.search(memory_query().replace(text="heron nests"))
-    assert [hit.note.id for hit in hits] == [other, one]
+    assert [hit.note.id for hit in hits] == [live_id, archived_id]
     assert "archived" in hits[1].why
     assert hits[1].score < hits[0].score
-    assert [hit.note.id for hit in home.memory.search("heron nests")] == [other, one]
-    assert [hit.note.id for hit in home.memory.search("where does the heron nest?")] == [other, one]
+    assert [hit.note.id for hit in home.memory.search("heron nests")] == [live_id, archived_id]
+    assert [hit.note.id for hit in home.memory.search("where does the heron nest?")] == [
+        live_id,
+        archived_id,
+    ]
     best = home.memory.smart_search("heron").best
-    assert [(each.note.id, each.score) for each in best] == [(other, 1.0), (one, 0.5)]
-    said = home.memory.context_for("where does the heron nest?")
-    assert "archived, archive/knowledge" in said
-    assert said.count("archived") == 1
-    assert [hit.note.id for hit in home.memory.search(ARCHIVED.replace(text="heron"))] == [one]
+    assert [(hit.note.id, hit.score) for hit in best] == [(live_id, 1.0), (archived_id, 0.5)]
+    context_text = home.memory.context_for("where does the heron nest?")
+    assert "archived, archive/knowledge" in context_text
+    assert context_text.count("archived") == 1
+    assert [hit.note.id for hit in home.memory.search(ARCHIVED.replace(text="heron"))] == [
+        archived_id
+    ]
     assert [
         hit.note.id
         for hit in home.memory.search(memory_query(archived=False).replace(text="heron"))
-    ] == [other]
+    ] == [live_id]
 
 
 @pytest.mark.promise("001-18.1")
 def test_an_agent_finds_and_brings_back_only_what_it_may_see(home: Home) -> None:
-    one = decayed(home, scope="agent:a")
-    other = home.memory.as_caller("b")
+    archived_id = decayed(home, scope="agent:a")
+    other_agent = home.memory.as_caller("b")
     with pytest.raises(NotFound):
-        other.read(one)
-    assert other.search("heron").hits == []
-    assert other.list(ARCHIVED)[1] == 0
-    assert home.info(one).phase == "archived"
-    assert home.memory.as_caller("a").read(one).phase == "organized"
+        other_agent.read(archived_id)
+    assert other_agent.search("heron").hits == []
+    assert other_agent.list(ARCHIVED)[1] == 0
+    assert home.info(archived_id).phase == "archived"
+    assert home.memory.as_caller("a").read(archived_id).phase == "organized"
 
 
 @pytest.mark.promise("001-18.1")
 @pytest.mark.parametrize("way", ["read", "read_note", "restore", "archived file moved by hand"])
 def test_reading_it_through_any_face_brings_it_back(home: Home, way: str) -> None:
-    one = decayed(home)
-    other = home.write("about birds", "people")
-    home.memory.link(one, other)
+    archived_id = decayed(home)
+    live_id = home.write("about birds", "people")
+    home.memory.link(archived_id, live_id)
     if way == "read":
-        home.memory.read(one[:8])
+        home.memory.read(archived_id[:8])
     elif way == "read_note":
         reply = read_tools.read_note(
             home.memory, {"identifier": "the heron nests by the weir", "as_json": False}
         )
         assert "heron" in reply.text
     elif way == "restore":
-        assert home.memory.restore(one)[0] == f"categories/{home.info(one).path}"
+        assert home.memory.restore(archived_id)[0] == f"categories/{home.info(archived_id).path}"
     else:
-        path = home.memory.home / "archive" / home.info(one).path
+        path = home.memory.home / "archive" / home.info(archived_id).path
         (home.memory.home / "categories" / "knowledge").mkdir(exist_ok=True)
         os.rename(path, home.memory.home / "categories" / "knowledge" / path.name)
-    info = home.info(one)
+    info = home.info(archived_id)
     assert (info.project, info.phase, info.category, info.links) == (
         "categories",
         "organized",
         "knowledge",
-        (other,),
+        (live_id,),
     )
-    assert home.info(other).links == (one,)
+    assert home.info(live_id).links == (archived_id,)
     if way != "archived file moved by hand":
         assert "archived_at" not in info.header
         home.later(days=1)
@@ -161,28 +166,28 @@ def test_note_tools_mark_it_and_write_no_note_there(home: Home) -> None:
 
 @pytest.mark.promise("001-18.1")
 def test_a_locked_one_is_read_and_stays(home: Home) -> None:
-    one = decayed(home)
-    file = home.memory.home / "archive" / home.info(one).path
+    archived_id = decayed(home)
+    file = home.memory.home / "archive" / home.info(archived_id).path
     file.write_text(file.read_text().replace("version: 1\n", "version: 1\nlocked: true\n"))
-    assert home.memory.read(one).content == "the heron nests by the weir"
-    assert home.info(one).phase == "archived"
+    assert home.memory.read(archived_id).content == "the heron nests by the weir"
+    assert home.info(archived_id).phase == "archived"
 
 
 @pytest.mark.promise("001-18.1")
 def test_an_export_holds_the_archive_and_an_import_brings_it_there(
     home: Home, tmp_path: Any
 ) -> None:
-    one = decayed(home)
-    (line,) = [json.loads(each) for each in exported_lines(home.memory)]
-    assert (line["id"], line["phase"]) == (one, "archived")
+    archived_id = decayed(home)
+    (line,) = [json.loads(exported_line) for exported_line in exported_lines(home.memory)]
+    assert (line["id"], line["phase"]) == (archived_id, "archived")
 
 
 @pytest.mark.promise("001-18.3")
 @pytest.mark.parametrize("way", ["search", "context", "smart search", "list"])
 def test_being_shown_by_a_search_is_use_which_keeps_a_memory(home: Home, way: str) -> None:
-    one = home.write("the heron nests by the weir", "knowledge")
+    memory_id = home.write("the heron nests by the weir", "knowledge")
     home.later(days=20)
-    before = home.file(one).read_bytes()
+    before = home.file(memory_id).read_bytes()
     if way == "search":
         home.memory.search(memory_query().replace(text="heron"))
     elif way == "context":
@@ -191,16 +196,16 @@ def test_being_shown_by_a_search_is_use_which_keeps_a_memory(home: Home, way: st
         home.memory.smart_search("heron")
     else:
         home.memory.list(memory_query().replace(contains="heron"))
-    assert home.file(one).read_bytes() == before
+    assert home.file(memory_id).read_bytes() == before
     home.later(days=15)
     assert bool(home.job("decay", dry_run=True).actions) == (way == "list")
     home.upkeep.fold()
     used = "2026-05-26T10:00:00Z" if way != "list" else None
-    assert home.info(one).header.get("last_used_at") == used
-    assert home.info(one).access_count == 0
+    assert home.info(memory_id).header.get("last_used_at") == used
+    assert home.info(memory_id).access_count == 0
     assert bool(home.job("decay", dry_run=True).actions) == (way == "list")
     home.later(days=16)
-    assert [action.id for action in home.job("decay").actions] == [one]
+    assert [action.id for action in home.job("decay").actions] == [memory_id]
 
 
 @pytest.mark.promise("001-18.2")
@@ -210,7 +215,7 @@ def test_a_pinned_memory_neither_expires_nor_decays_nor_merges_away(home: Home) 
     first = home.write("the same words", "knowledge")
     home.later(days=1)
     pinned = home.write("the same words", "people")
-    home.upkeep.pin([home.info(each) for each in (inbox, old, pinned)])
+    home.upkeep.pin([home.info(memory_id) for memory_id in (inbox, old, pinned)])
     home.memory.read(first)
     home.later(days=60)
     assert home.job("expire").actions == home.job("decay").actions == ()
@@ -223,7 +228,7 @@ def test_a_pinned_memory_neither_expires_nor_decays_nor_merges_away(home: Home) 
 def rounds(home: Home) -> list[str]:
     """What a round of the daemon archives."""
     home.round()
-    return [each.id for each in home.memory.list(ARCHIVED, limit=0)[0]]
+    return [info.id for info in home.memory.list(ARCHIVED, limit=0)[0]]
 
 
 @pytest.mark.promise("001-18.4")
@@ -266,16 +271,16 @@ def test_a_run_is_one_line_and_is_taken_back_as_one_change_for_good(home: Home) 
     home.later(days=31)
     home.job("decay")
     (run, *_) = home.memory.log_by_run()
-    assert [each.verb for each in run] == ["decay"] * 3
-    assert {each.run for each in run} == {run[-1].number}
+    assert [change_of_run.verb for change_of_run in run] == ["decay"] * 3
+    assert {change_of_run.run for change_of_run in run} == {run[-1].number}
     with pytest.raises(CannotUndo, match="There is no run #1"):
         home.memory.undo_run(1)
     number = run[-1].number
     last = home.memory.log(limit=1)[0].number
-    change, done = home.memory.undo_run(number)
-    assert (change.number, len(done)) == (last + 1, 3)
+    change, undone = home.memory.undo_run(number)
+    assert (change.number, len(undone)) == (last + 1, 3)
     assert home.forgotten_undos() == before
-    assert {each.id for each in home.upkeep.every()} >= {*ids}
+    assert {memory.id for memory in home.upkeep.every()} >= {*ids}
     with pytest.raises(CannotUndo, match="it was undone"):
         home.memory.undo_run(number)
     with pytest.raises(CannotUndo, match="undone already"):
@@ -315,7 +320,7 @@ def test_a_run_whose_changes_touch_one_memory_several_times_is_taken_back(home: 
 
 @pytest.mark.promise("001-18.5")
 def test_two_memories_somebody_parted_again_are_not_merged_again(home: Home) -> None:
-    one = home.write("the same words here", "knowledge")
+    first_id = home.write("the same words here", "knowledge")
     two = home.write("the same words here", "knowledge")
     (merged,) = home.job("consolidate").actions
     home.memory.undo()
@@ -325,7 +330,7 @@ def test_two_memories_somebody_parted_again_are_not_merged_again(home: Home) -> 
     home.write("the same words here", "knowledge")
     assert len(home.job("consolidate").actions) == 1
     assert home.job("consolidate").actions == ()
-    assert home.info(one).id != home.info(two).id
+    assert home.info(first_id).id != home.info(two).id
 
 
 def test_a_run_number_belongs_to_one_job_alone(home: Home) -> None:
@@ -334,6 +339,6 @@ def test_a_run_number_belongs_to_one_job_alone(home: Home) -> None:
     turn = Round(home.memory)
     turn.run("expire", lifecycle.plan_expire)
     home.write("by hand", "people")
-    runs = {each.verb: each.run for each in home.memory.log(limit=0)}
+    runs = {change.verb: change.run for change in home.memory.log(limit=0)}
     assert runs["write"] is None
     assert runs["decay"] != runs["expire"]

@@ -126,16 +126,16 @@ PIECES = st.one_of(
 
 @given(st.lists(PIECES, max_size=14))
 def test_any_text_scores_by_the_rules(pieces):
-    found = classify("".join(pieces))
+    classified = classify("".join(pieces))
     expected = by_the_rules("".join(pieces))
-    assert found.scores == expected
+    assert classified.scores == expected
     order = list(TABLE)
     best = min(
         expected,
         key=lambda category: (-expected[category], order.index(category)),
         default="knowledge",
     )
-    assert found.category == best
+    assert classified.category == best
 
 
 SETTINGS = Settings(Path("unused"), Path("unused"), timezone="UTC")
@@ -199,8 +199,8 @@ def test_a_text_without_a_time_is_no_date_however_like_a_sentence_about_one(text
 
 def test_what_is_known_to_be_a_date_still_is_one():
     for text in [text for text, category in examples().labelled if category == "date"]:
-        found = Classifier(SETTINGS).choose(state(text))
-        assert found.category == "date" or found.layer in ("table", "time"), text
+        choice = Classifier(SETTINGS).choose(state(text))
+        assert choice.category == "date" or choice.layer in ("table", "time"), text
 
 
 @pytest.mark.parametrize(

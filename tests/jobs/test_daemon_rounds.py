@@ -100,14 +100,14 @@ def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(
 def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = home.write("a text")
+    memory_id = home.write("a text")
     home.round()
     looked: list[str] = []
     monkeypatch.setattr(Round, "run", lambda turn, name, plan: looked.append(name) or Outcome(name))
     home.later(minutes=1)
     home.round()
     assert looked == []
-    home.memory.read(one)
+    home.memory.read(memory_id)
     home.later(minutes=1)
     home.round()
     assert looked == ["expire", "decay", "upgrade", "consolidate"]
@@ -116,10 +116,10 @@ def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(
 def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(
     dreamless: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = dreamless.write("a text")
+    memory_id = dreamless.write("a text")
     dreamless.round()
     dreamless.later(minutes=1)
-    dreamless.memory.read(one)
+    dreamless.memory.read(memory_id)
     planned = list[str]()
     real = Round.run
 

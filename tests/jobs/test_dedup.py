@@ -65,9 +65,9 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_texts_that_differ_in_what_does_not_count_are_merged(one, other):
-    for texts in ((one, other), (other, one)):
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_texts_that_differ_in_what_does_not_count_are_merged(first, second):
+    for texts in ((first, second), (second, first)):
         assert (
             len(plan_duplicates([memory(id, text) for id, text in zip("ab", texts, strict=True)]))
             == 1
@@ -182,10 +182,10 @@ TRAPS = [
 
 
 @pytest.mark.promise("001.18.6-merging")
-@pytest.mark.parametrize(("one", "other"), TRAPS)
-def test_texts_that_differ_in_what_counts_are_not_merged(one, other):
-    assert one != other
-    assert plan_duplicates([memory("a", one), memory("b", other)]) == []
+@pytest.mark.parametrize(("first", "second"), TRAPS)
+def test_texts_that_differ_in_what_counts_are_not_merged(first, second):
+    assert first != second
+    assert plan_duplicates([memory("a", first), memory("b", second)]) == []
 
 
 NEAR = [
@@ -217,11 +217,12 @@ FAR = [
 
 
 @pytest.mark.parametrize(
-    ("pair", "is_near"), [(each, True) for each in NEAR] + [(each, False) for each in FAR]
+    ("pair", "is_near"),
+    [(text_pair, True) for text_pair in NEAR] + [(text_pair, False) for text_pair in FAR],
 )
 def test_near_are_texts_that_say_the_same_in_other_words(pair, is_near):
-    found = near_pairs([memory(id, text) for id, text in zip("ab", pair, strict=True)])
-    assert [(a, b) for _, a, b in found] == ([("a", "b")] if is_near else [])
+    pairs = near_pairs([memory(id, text) for id, text in zip("ab", pair, strict=True)])
+    assert [(a, b) for _, a, b in pairs] == ([("a", "b")] if is_near else [])
 
 
 def test_near_texts_are_linked_once_and_never_merged():
@@ -241,7 +242,7 @@ def test_the_longer_text_stays_even_when_the_shorter_was_read_more_often():
 
 
 @pytest.mark.parametrize(
-    ("own", "other", "merged"),
+    ("first_keys", "second_keys", "merged"),
     [
         ({"due_at": NOW}, {"due_at": NOW}, True),
         ({"due_at": NOW, "repeat": "weekly"}, {"due_at": NOW, "repeat": "weekly"}, True),
@@ -251,11 +252,13 @@ def test_the_longer_text_stays_even_when_the_shorter_was_read_more_often():
         ({}, {"category": "project"}, False),
     ],
 )
-def test_reminders_are_merged_with_reminders_of_equal_time_and_rule_alone(own, other, merged):
+def test_reminders_are_merged_with_reminders_of_equal_time_and_rule_alone(
+    first_keys, second_keys, merged
+):
     text = "pay the rent to the landlord"
     both = [
-        memory("a", text, **{"category": "reminders"} | own),
-        memory("b", text, **{"category": "reminders"} | other),
+        memory("a", text, **{"category": "reminders"} | first_keys),
+        memory("b", text, **{"category": "reminders"} | second_keys),
     ]
     assert bool(plan_duplicates(both)) == bool(plan_similar(both)) == merged
     assert links(plan_similar(both)) == []
@@ -310,45 +313,54 @@ MEMORIES = st.builds(
 )
 
 
-def holds(one: str, other: str) -> bool:
+def holds(inner: str, outer: str) -> bool:
     """A slow reading of the rule: all lines of one are lines of the other in order."""
     for cut in (0, 1):
-        own, others = (list(compared_lines(text)) for text in (one, other))
+        inner_lines, outer_lines = (list(compared_lines(text)) for text in (inner, outer))
         if cut:
-            own, others = (
-                [*each[:-1], each[-1].removesuffix(".")] if each else [] for each in (own, others)
+            inner_lines, outer_lines = (
+                [*lines[:-1], lines[-1].removesuffix(".")] if lines else []
+                for lines in (inner_lines, outer_lines)
             )
         at = 0
-        for line in own:
-            if line in others[at:]:
-                at = others.index(line, at) + 1
+        for line in inner_lines:
+            if line in outer_lines[at:]:
+                at = outer_lines.index(line, at) + 1
             else:
-                at = len(others) + 1
-        if own and at <= len(others):
+                at = len(outer_lines) + 1
+        if inner_lines and at <= len(outer_lines):
             return True
     return False
 
 
 @given(collections(MEMORIES), st.randoms(use_true_random=False))
-def test_no_line_is_lost_no_survivor_merged_and_a_second_run_has_nothing_to_do(known, chance):
-    merges = plan_duplicates(known)
+def test_no_line_is_lost_no_survivor_merged_and_a_second_run_has_nothing_to_do(
+    drawn_memories, chance
+):
+    merges = plan_duplicates(drawn_memories)
     into = dict(ends(merges))
     assert not into.keys() & set(into.values())
-    after = after_actions(known, merges)
-    left = {each.id: each.content for each in after}
-    assert len(after) == len(known) - len(merges)
-    assert all(holds(each.content, left[into[each.id]]) for each in known if each.id in into)
-    assert plan_duplicates(after) == []
-    assert plan_duplicates(chance.sample(known, len(known))) == merges
-    assert [each for each in plan_similar(known) if each.verb == MERGE] == plan_duplicates(
-        known, "dream"
+    after = after_actions(drawn_memories, merges)
+    contents_left = {remaining.id: remaining.content for remaining in after}
+    assert len(after) == len(drawn_memories) - len(merges)
+    assert all(
+        holds(drawn.content, contents_left[into[drawn.id]])
+        for drawn in drawn_memories
+        if drawn.id in into
     )
+    assert plan_duplicates(after) == []
+    assert plan_duplicates(chance.sample(drawn_memories, len(drawn_memories))) == merges
+    assert [
+        action for action in plan_similar(drawn_memories) if action.verb == MERGE
+    ] == plan_duplicates(drawn_memories, "dream")
 
 
 @given(collections(MEMORIES))
-def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_merge_or_link(known):
-    found = plan_similar(known)
-    after = after_actions(known, [each for each in found if each.verb == MERGE])
+def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_merge_or_link(
+    drawn_memories,
+):
+    actions = plan_similar(drawn_memories)
+    after = after_actions(drawn_memories, [action for action in actions if action.verb == MERGE])
     closed = linked_pairs(after) | linked_pairs(after, "unlinked")
     expected = []
     for (n, a), (m, b) in combinations(enumerate(after), 2):
@@ -356,12 +368,16 @@ def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_mer
             continue
         assert not holds(a.content, b.content)
         assert not holds(b.content, a.content)
-        own = terms(lower_form(a.content))
-        other = terms(lower_form(b.content))
-        if min(len(own), len(other)) >= 5 and overlap(own, other) and (n, m) not in closed:
+        first_terms = terms(lower_form(a.content))
+        second_terms = terms(lower_form(b.content))
+        is_long_enough = min(len(first_terms), len(second_terms)) >= 5
+        if is_long_enough and overlap(first_terms, second_terms) and (n, m) not in closed:
             expected.append((a.id, b.id))
-    assert sorted(links([each for each in found if each.reason.startswith("similar")])) == expected
-    assert plan_similar(after_actions(known, found)) == []
+    assert (
+        sorted(links([action for action in actions if action.reason.startswith("similar")]))
+        == expected
+    )
+    assert plan_similar(after_actions(drawn_memories, actions)) == []
 
 
 # What a diary of trips says again and again.
@@ -393,12 +409,12 @@ def test_a_phrase_that_many_memories_share_is_no_question():
 def test_what_says_the_same_is_asked_about_among_many():
     texts = [*TRIPS, *STATEMENTS]
     memories = [memory(f"m{number:02}", text) for number, text in enumerate(texts)]
-    asked = {(a, b) for _, a, b in pairs_to_ask(memories)}
+    asked_pairs = {(a, b) for _, a, b in pairs_to_ask(memories)}
     first = len(TRIPS)
-    assert (f"m{first:02}", f"m{first + 1:02}") in asked
-    assert (f"m{first + 2:02}", f"m{first + 3:02}") in asked
-    assert (f"m{first + 4:02}", f"m{first + 5:02}") not in asked
-    assert all(pair[0] >= f"m{first:02}" for pair in asked)
+    assert (f"m{first:02}", f"m{first + 1:02}") in asked_pairs
+    assert (f"m{first + 2:02}", f"m{first + 3:02}") in asked_pairs
+    assert (f"m{first + 4:02}", f"m{first + 5:02}") not in asked_pairs
+    assert all(pair[0] >= f"m{first:02}" for pair in asked_pairs)
 
 
 # Of the third pair too few words are the same: it is linked, and nobody is asked
@@ -409,7 +425,7 @@ def test_two_memories_that_say_the_same_in_other_words_are_a_question(pair):
 
 
 @pytest.mark.parametrize(
-    ("text", "other"),
+    ("text", "other_text"),
     [
         (
             "In Heron, the mobile client runs out of memory at night.",
@@ -434,13 +450,13 @@ def test_two_memories_that_say_the_same_in_other_words_are_a_question(pair):
         ("北京分部的打印机每周二下午维护", "上海的打印机每周二下午维护"),
     ],
 )
-def test_two_memories_about_two_things_are_no_question(text, other):
-    memories = [memory("a", text), memory("b", other)]
+def test_two_memories_about_two_things_are_no_question(text, other_text):
+    memories = [memory("a", text), memory("b", other_text)]
     assert pairs_to_ask(memories) == []
 
 
 @pytest.mark.parametrize(
-    ("text", "other"),
+    ("text", "other_text"),
     [
         (
             "In Heron, the mobile client runs out of memory at night.",
@@ -457,6 +473,6 @@ def test_two_memories_about_two_things_are_no_question(text, other):
         ("北京分部的打印机每周二下午维护", "每周二下午维护北京分部的打印机"),
     ],
 )
-def test_two_memories_about_one_thing_in_other_words_are_a_question(text, other):
-    memories = [memory("a", text), memory("b", other)]
+def test_two_memories_about_one_thing_in_other_words_are_a_question(text, other_text):
+    memories = [memory("a", text), memory("b", other_text)]
     assert [(a, b) for _, a, b in pairs_to_ask(memories)] == [("a", "b")]

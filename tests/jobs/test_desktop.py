@@ -53,8 +53,8 @@ def test_the_text_arrives_as_it_is_and_as_one_argument(
 ) -> None:
     place = program(programs, method)
     assert reminders.show(settings(programs, method), [text]) is None
-    given = arguments(place)
-    assert given[given.index("--") + 1 :] == (
+    given_arguments = arguments(place)
+    assert given_arguments[given_arguments.index("--") + 1 :] == (
         [text, "Memory CLI"] if method == "osascript" else ["Memory CLI", text]
     )
     assert list(programs.parent.rglob("owned")) == []
@@ -65,19 +65,22 @@ def test_the_script_for_osascript_is_always_the_same(programs: Path) -> None:
     scripts = []
     for text in (NASTY, "x"):
         reminders.show(settings(programs, "osascript"), [text])
-        given = arguments(place)
-        scripts.append(given[: given.index("--")])
+        given_arguments = arguments(place)
+        scripts.append(given_arguments[: given_arguments.index("--")])
     assert scripts[0] == scripts[1]
     assert scripts[0][:2] == ["-e", "on run argv"]
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"), [("é" * 100, "é" * 100), ("é" * 101, "é" * 100 + "..."), ("a\0b", "a b")]
+    ("text", "expected_text"),
+    [("é" * 100, "é" * 100), ("é" * 101, "é" * 100 + "..."), ("a\0b", "a b")],
 )
-def test_a_long_text_is_cut_at_100_characters(programs: Path, text: str, shown: str) -> None:
+def test_a_long_text_is_cut_at_100_characters(
+    programs: Path, text: str, expected_text: str
+) -> None:
     place = program(programs, "notify-send")
     reminders.show(settings(programs, "notify-send"), [text])
-    assert arguments(place)[-1] == shown
+    assert arguments(place)[-1] == expected_text
 
 
 def test_of_several_only_the_number_is_shown(programs: Path) -> None:
@@ -110,8 +113,8 @@ def test_a_program_that_does_not_end_is_not_waited_for(
     program(programs, "notify-send", "#!/bin/sh\nexec /bin/sleep 60\n")
     monkeypatch.setattr(reminders, "SECONDS", 0.2)
     start = time.monotonic()
-    said = reminders.show(settings(programs, "notify-send"), ["x"])
-    assert said == "notify: notify-send failed: no answer within 0.2 s"
+    complaint = reminders.show(settings(programs, "notify-send"), ["x"])
+    assert complaint == "notify: notify-send failed: no answer within 0.2 s"
     assert time.monotonic() - start < 30
 
 

@@ -94,12 +94,12 @@ def test_a_deep_dream_links_across_categories_and_says_why(home: Home) -> None:
     fill(home)
     dreamt = dream.run(home.memory, 3)
     assert ("link", ONE, TWO) in done(dreamt)
-    (row,) = [each for each in dreamt.report["report"]["links"] if each["b"] == TWO]
+    (row,) = [link for link in dreamt.report["report"]["links"] if link["b"] == TWO]
     assert (row["a"], row["a_category"], row["b_category"]) == (ONE, "project", "lessons")
     assert 'tag "billing"' in row["reason"]
     assert 'term "kestrel"' in row["reason"]
-    shown = f"  {ONE[:8]} (project) <-> {TWO[:8]} (lessons): {row['reason']}"
-    assert shown in dream.report_lines(dreamt.report["report"], None)
+    report_line = f"  {ONE[:8]} (project) <-> {TWO[:8]} (lessons): {row['reason']}"
+    assert report_line in dream.report_lines(dreamt.report["report"], None)
 
 
 @pytest.mark.promise("001-17.4")
@@ -138,28 +138,28 @@ def test_after_a_deep_dream_no_other_job_finds_anything_to_do(home: Home) -> Non
 @pytest.mark.promise("001-17.5")
 def test_ids_and_times_of_creation_survive_a_deep_dream(home: Home) -> None:
     fill(home)
-    before = {each.id: (each.created, each.source) for each in home.upkeep.every()}
+    before = {memory.id: (memory.created, memory.source) for memory in home.upkeep.every()}
     home.later(days=1)
     merged = {action.id for action in dream.run(home.memory, 3).actions if action.verb == "merge"}
-    after = {each.id: (each.created, each.source) for each in home.upkeep.every()}
+    after = {memory.id: (memory.created, memory.source) for memory in home.upkeep.every()}
     assert {key: value for key, value in before.items() if key not in merged} == {
         key: value for key, value in after.items() if key in before
     }
     assert len(merged) == 1
-    assert all(home.memory.read(each) for each in before)
+    assert all(home.memory.read(memory_id) for memory_id in before)
 
 
 def test_every_action_of_a_dream_can_be_taken_back(home: Home) -> None:
     fill(home)
     before = home.tree()
-    done = dream.run(home.memory, 3).actions
-    for _ in done:
+    actions = dream.run(home.memory, 3).actions
+    for _ in actions:
         home.memory.undo()
     assert home.forgotten_undos() == before
     again = {
         (action.verb, action.id, action.target) for action in dream.run(home.memory, 3).actions
     }
-    assert again.isdisjoint((each.verb, each.id, each.target) for each in done)
+    assert again.isdisjoint((action.verb, action.id, action.target) for action in actions)
 
 
 def test_the_report_is_kept_and_a_light_dream_without_work_leaves_it(home: Home) -> None:
@@ -169,8 +169,8 @@ def test_the_report_is_kept_and_a_light_dream_without_work_leaves_it(home: Home)
     assert last_dream(home.memory.home) == MOMENT
     home.later(hours=3)
     dream.run(home.memory, 1)
-    kept = dream.load_report(home.memory.home)
-    assert kept == dreamt.report | {"last_dream": "2026-05-06T13:00:00Z"}
+    stored_report = dream.load_report(home.memory.home)
+    assert stored_report == dreamt.report | {"last_dream": "2026-05-06T13:00:00Z"}
     assert last_dream(home.memory.home) == home.now
 
 
@@ -179,26 +179,26 @@ def test_an_agent_sees_of_a_report_only_what_is_about_memories_it_sees(home: Hom
     fill(home)
     dreamt = dream.run(home.memory, 3)
     assert dreamt.report["report"]["classified"]["preferences"] == 1
-    shown = dream.report_seen_by(home.memory.as_caller("y"), dreamt.report)
-    assert "preferences" not in shown["report"]["classified"]
-    assert "preferences" in shown["report"]["empty_categories"]
-    (foreign,) = [each.id for each in home.upkeep.every() if each.scope == "agent:x"]
-    assert foreign not in json.dumps(shown)
+    seen_report = dream.report_seen_by(home.memory.as_caller("y"), dreamt.report)
+    assert "preferences" not in seen_report["report"]["classified"]
+    assert "preferences" in seen_report["report"]["empty_categories"]
+    (foreign,) = [memory.id for memory in home.upkeep.every() if memory.scope == "agent:x"]
+    assert foreign not in json.dumps(seen_report)
     assert foreign in json.dumps(dream.report_seen_by(home.memory.as_caller("x"), dreamt.report))
-    assert shown["processed"] == len(shown["actions"]) == dreamt.report["processed"] - 1
+    assert seen_report["processed"] == len(seen_report["actions"]) == dreamt.report["processed"] - 1
 
 
 def test_idle_time_is_counted_from_the_last_change_that_upkeep_did_not_make(home: Home) -> None:
     assert home.memory.last_change("daemon") is None
-    one = home.write("lesson learned")
+    memory_id = home.write("lesson learned")
     home.later(hours=1)
     dream.run(home.memory.as_caller(None, "daemon"), 1)
-    home.memory.read(one)
+    home.memory.read(memory_id)
     home.upkeep.fold()
     assert home.memory.last_change("daemon") == MOMENT
     dream.run(home.memory, 1)
     assert home.memory.last_change("daemon") == MOMENT
-    home.memory.tag(one, add=["x"])
+    home.memory.tag(memory_id, add=["x"])
     assert home.memory.last_change("daemon") == home.now
 
 
@@ -219,9 +219,9 @@ def deep(home: Home, level: int = 3) -> dream.Dream:
     return dream.run(home.memory, level, endpoint=dream.endpoint_of(home.memory.settings))
 
 
-def answers(model: LanguageModel, *given: Any) -> None:
+def answers(model: LanguageModel, *replies: Any) -> None:
     """Let the model give these answers, one after the other."""
-    rest = [each if isinstance(each, str) else json.dumps(each) for each in given]
+    rest = [reply if isinstance(reply, str) else json.dumps(reply) for reply in replies]
 
     def content(self: Any = None) -> bytes:
         text = rest.pop(0) if rest else "{}"
@@ -242,8 +242,8 @@ def test_the_model_is_asked_only_about_what_the_table_says_nothing_of(
     dreamt = deep(helped)
     assert done(dreamt) == [("classify", sure, "lessons"), ("classify", unsure, "soul")]
     assert dreamt.actions[1].reason == "soul (the language model's choice)"
-    asked = json.loads(model.asked[0][2]["messages"][1]["content"])
-    assert [each["id"] for each in asked] == [unsure]
+    asked_memories = json.loads(model.asked[0][2]["messages"][1]["content"])
+    assert [asked_memory["id"] for asked_memory in asked_memories] == [unsure]
     assert model.asked[0][2]["temperature"] == 0
 
 
@@ -318,13 +318,16 @@ def test_a_link_that_breaks_a_rule_is_not_made(
 def test_the_model_gets_no_text_of_another_scope_and_may_not_exceed_the_limits(
     helped: Home, model: LanguageModel
 ) -> None:
-    others = [
+    other_ids = [
         helped.put(f"{n}0000000-1111-4111-8111-111111111111", f"garden number {n}")
         for n in range(5)
     ]
     helped.put(TWO, "the garden of somebody else", scope="agent:x")
     fresh = helped.write("my favorite: the garden at night")
-    answers(model, {"links": [{"a": fresh, "b": each, "reason": "garden"} for each in others]})
+    answers(
+        model,
+        {"links": [{"a": fresh, "b": other_id, "reason": "garden"} for other_id in other_ids]},
+    )
     linked = [verb for verb, *_ in done(deep(helped)) if verb == "link"]
     assert len(linked) == dream.MOST_LINKS
     assert "somebody else" not in model.asked[0][2]["messages"][1]["content"]
@@ -338,9 +341,9 @@ def test_resolve_links_a_second_time_finds_nothing_and_changes_no_byte(home: Hom
     before = home.tree()
     planned = home.memory.resolve_links(dry_run=True)
     assert home.tree() == before
-    found = home.memory.resolve_links()
-    assert (found.resolved, found.added, found.unresolved) == (1, 2, [(note, "nobody")])
-    assert found.actions == planned.actions
+    resolved = home.memory.resolve_links()
+    assert (resolved.resolved, resolved.added, resolved.unresolved) == (1, 2, [(note, "nobody")])
+    assert resolved.actions == planned.actions
     assert home.info(bob).links == (note,)
     before = home.tree()
     assert home.memory.resolve_links().resolved == 0
@@ -348,7 +351,7 @@ def test_resolve_links_a_second_time_finds_nothing_and_changes_no_byte(home: Hom
 
 
 @pytest.mark.parametrize(
-    "kept",
+    "stored_text",
     [
         "{bad",
         "[]",
@@ -356,9 +359,9 @@ def test_resolve_links_a_second_time_finds_nothing_and_changes_no_byte(home: Hom
         '{"last_dream": 1, "level": 3, "processed": 1, "actions": [], "report": {"links": []}}',
     ],
 )
-def test_a_report_that_is_not_whole_is_none_and_the_next_dream_makes_it_anew(terminal, kept):
+def test_a_report_that_is_not_whole_is_none_and_the_next_dream_makes_it_anew(terminal, stored_text):
     terminal.write("lesson: test first")
-    (terminal.home / ".memoranda" / "dream-report.json").write_text(kept)
+    (terminal.home / ".memoranda" / "dream-report.json").write_text(stored_text)
     assert terminal.ok("dream", "--report") == "No dream yet.\n"
     assert terminal.ok("dream") == "Dream (level 1) processed 1 items\n"
     assert "Classified: lessons 1\n" in terminal.ok("dream", "--report")

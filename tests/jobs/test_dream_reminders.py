@@ -19,7 +19,7 @@ from memoranda.note import timephrase
 
 
 def reminders(home: Home) -> list[NoteInfo]:
-    return [each for each in home.upkeep.every() if each.category == "reminders"]
+    return [memory for memory in home.upkeep.every() if memory.category == "reminders"]
 
 
 def deep(home: Home) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def test_a_time_in_a_text_becomes_a_reminder_linked_with_it(home: Home) -> None:
     source = home.write("Pay the tax tomorrow at 3pm", "project", tags=["money"], scope="agent:x")
     home.later(hours=1)
     (row,) = deep(home)["reminders"]
-    (made,) = reminders(home)
-    record = home.memory.read(made, count=False)
+    (reminder,) = reminders(home)
+    record = home.memory.read(reminder, count=False)
     assert record.id == row["id"] == str(uuid5(UUID(source), "tomorrow at 3pm"))
     assert (record.content, record.category, record.phase) == (
         "Pay the tax tomorrow at 3pm",
@@ -99,9 +99,9 @@ def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_
     home.write("the morning sun", "habits")
     c = home.write("call in one hour", "skills")
     home.later(hours=2)
-    found = deep(home)
+    report = deep(home)
     assert reminders(home) == []
-    assert sorted((each["id"], each["code"]) for each in found["skipped"]) == sorted(
+    assert sorted((skipped["id"], skipped["code"]) for skipped in report["skipped"]) == sorted(
         [(a, "ambiguous_time"), (b, "past_time"), (c, "past_time")]
     )
 
@@ -176,7 +176,7 @@ CHANGED = "[its memory changed] Dentist on 9 June at 10:00"
 
 
 @pytest.mark.parametrize(
-    ("new", "shown", "why"),
+    ("new", "pending_line", "why"),
     [
         ("Dentist on 16 June at 10:00", CHANGED, 'says now "Dentist on 16 June at 10:00"'),
         (
@@ -188,7 +188,7 @@ CHANGED = "[its memory changed] Dentist on 9 June at 10:00"
     ],
 )
 def test_a_reminder_whose_memory_asks_for_it_no_more_says_so_and_the_owner_is_asked(
-    home: Home, new: str | None, shown: str, why: str
+    home: Home, new: str | None, pending_line: str, why: str
 ) -> None:
     source = home.write("Dentist on 9 June at 10:00", "date")
     (row,) = deep(home)["reminders"]
@@ -199,21 +199,21 @@ def test_a_reminder_whose_memory_asks_for_it_no_more_says_so_and_the_owner_is_as
         home.upkeep.rewrite(home.info(source), new, {}, "edit")
     deep(home)
     (item,) = home.memory.review(kind="reminder")
-    asked = (
+    question_text = (
         f'Keep the reminder "Dentist on 9 June at 10:00" on 2026-06-09 at 10:00? Its memory {why}'
     )
-    assert (item.text, item.refs) == (asked, (row["id"],))
+    assert (item.text, item.refs) == (question_text, (row["id"],))
     home.memory.decide(item, "n")
     assert home.memory.review(kind="reminder") == []
-    assert row["id"] not in {each["id"] for each in deep(home)["reminders"]} | home.ids()
+    assert row["id"] not in {reminder["id"] for reminder in deep(home)["reminders"]} | home.ids()
     with pytest.raises(NotFound):
         home.memory.decide(item, "y")
     home.memory.undo()
     home.memory.decide(item, "y")
     assert home.memory.review(kind="reminder") == []
     home.now = home.now.replace(month=6, day=9, hour=9)
-    assert [each.id for each in notify(home.memory).notified] == [row["id"]]
-    assert f"1. {shown}\n" in (home.memory.home / "pending.md").read_text()
+    assert [reminder.id for reminder in notify(home.memory).notified] == [row["id"]]
+    assert f"1. {pending_line}\n" in (home.memory.home / "pending.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_memory_an_agent_does_not_see_is_not_gone(home: Home) -> None:
     home.upkeep.change(home.info(source), {"scope": "agent:bob"}, "edit")
     home.now = home.now.replace(month=6, day=9, hour=9)
     with open_session(home.memory.home, agent="alice", clock=lambda: home.now) as memory:
-        assert [each.id for each in notify(memory).notified] == [row["id"]]
+        assert [reminder.id for reminder in notify(memory).notified] == [row["id"]]
     assert "1. Dentist on 9 June at 10:00\n" in (home.memory.home / "pending.md").read_text()
 
 
@@ -292,8 +292,8 @@ def test_no_reminder_is_made_twice_also_when_it_was_deleted_as_the_files_alone_t
     home.memory.delete(row["id"])
     assert home.info(source).links == ()
     before = home.tree()
-    found = deep(home)
-    assert (found["reminders"], found["skipped"], home.tree()) == ([], [], before)
+    report = deep(home)
+    assert (report["reminders"], report["skipped"], home.tree()) == ([], [], before)
     fresh = tmp_path / "fresh"
     fresh.mkdir()
     (home.memory.home / "categories").rename(fresh / "categories")
@@ -305,7 +305,7 @@ def test_other_words_in_the_text_are_another_reminder(home: Home) -> None:
     source = home.put(ONE, "Pay the tax tomorrow at 3pm")
     deep(home)
     home.upkeep.rewrite(home.info(source), "Pay the tax tomorrow at 4pm", {}, "ingest")
-    assert [each["due_at"] for each in deep(home)["reminders"]] == ["2026-05-07T16:00:00Z"]
+    assert [reminder["due_at"] for reminder in deep(home)["reminders"]] == ["2026-05-07T16:00:00Z"]
 
 
 def test_a_merged_memory_does_not_make_the_reminder_of_the_other_again(home: Home) -> None:
@@ -323,7 +323,7 @@ def test_a_memory_whose_id_is_no_uuid_has_its_reminders_too(home: Home) -> None:
     path.write_text(
         "---\nid: bob\ncreated_at: 2026-05-06T10:00:00Z\n---\ncall Bob tomorrow at 3pm\n"
     )
-    assert [each["source"] for each in deep(home)["reminders"]] == ["bob"]
+    assert [reminder["source"] for reminder in deep(home)["reminders"]] == ["bob"]
     assert deep(home)["reminders"] == []
 
 
@@ -332,12 +332,15 @@ def test_the_configuration_says_when_a_day_begins_and_where(tmp_path: Path) -> N
     with home.memory:
         home.write("send the report on 2026-05-20", "project")
         deep(home)
-        (made,) = reminders(home)
-        assert (made.header["due_at"], made.header["all_day"]) == ("2026-05-20T00:00:00Z", True)
+        (reminder,) = reminders(home)
+        assert (reminder.header["due_at"], reminder.header["all_day"]) == (
+            "2026-05-20T00:00:00Z",
+            True,
+        )
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "made"),
+    ("first_text", "second_text", "expected_count"),
     [
         ("Dentist on 9 June at 10:00", "The user has a dentist appointment on June 9th at 10am", 1),
         (
@@ -357,13 +360,13 @@ def test_the_configuration_says_when_a_day_begins_and_where(tmp_path: Path) -> N
     ],
 )
 def test_an_appointment_noted_twice_makes_one_reminder(
-    home: Home, one: str, other: str, made: int
+    home: Home, first_text: str, second_text: str, expected_count: int
 ) -> None:
-    home.put(ONE, one, "date")
-    home.put(TWO, other, "date")
-    assert len(deep(home)["reminders"]) == made
+    home.put(ONE, first_text, "date")
+    home.put(TWO, second_text, "date")
+    assert len(deep(home)["reminders"]) == expected_count
     assert deep(home)["reminders"] == []
-    if made == 1:
+    if expected_count == 1:
         home.memory.delete(reminders(home)[0].id)
         assert deep(home)["reminders"] == []
 
@@ -407,10 +410,10 @@ def test_a_birthday_is_a_reminder_for_every_year(
     home.write(text, "people")
     deep(home)
     expected = rule and f"FREQ=YEARLY;{rule};BYHOUR=9;BYMINUTE=0"
-    made = [
+    due_rules = [
         (reminder.header["due_at"], reminder.header.get("repeat")) for reminder in reminders(home)
     ]
-    assert made == ([(due, expected)] if due else [])
+    assert due_rules == ([(due, expected)] if due else [])
 
 
 @pytest.mark.parametrize(("config", "first"), [("", 9), ("notification:\n  before: 0s\n", 10)])
@@ -420,16 +423,16 @@ def test_an_appointment_fires_an_hour_before_and_what_was_put_off_at_its_time(
     home = Home(tmp_path / "home", f"timezone: UTC\n{config}")
     with home.memory:
         home.write("Dentist on 9 June at 10:00", "date")
-        asked = home.write("call Bob on 9 June at 10:00", "reminders")
+        asked_id = home.write("call Bob on 9 June at 10:00", "reminders")
         deep(home)
-        (made,) = (reminder.id for reminder in reminders(home) if reminder.id != asked)
+        (made_id,) = (reminder.id for reminder in reminders(home) if reminder.id != asked_id)
         fired = []
         for hour in (8, 9, 10, 11, 12):
             home.now = MOMENT.replace(month=6, day=9, hour=hour)
-            fired += [(hour, each.id) for each in notify(home.memory).notified]
+            fired += [(hour, reminder_shown.id) for reminder_shown in notify(home.memory).notified]
             if hour == 10:
-                snooze(home.memory, made, "2026-06-09 12:00")
-        assert fired == sorted([(first, made), (10, asked), (12, made)])
+                snooze(home.memory, made_id, "2026-06-09 12:00")
+        assert fired == sorted([(first, made_id), (10, asked_id), (12, made_id)])
 
 
 @pytest.mark.promise("001.9-whole-text")
@@ -466,6 +469,8 @@ def test_a_time_of_a_note_with_unused_words_makes_none_and_the_report_names_it(
     home: Home, text: str
 ) -> None:
     source = home.write(text, "project")
-    found = deep(home)
+    report = deep(home)
     assert reminders(home) == []
-    assert [(each["id"], each["code"]) for each in found["skipped"]] == [(source, "ambiguous_time")]
+    assert [(skipped["id"], skipped["code"]) for skipped in report["skipped"]] == [
+        (source, "ambiguous_time")
+    ]

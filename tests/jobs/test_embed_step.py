@@ -63,12 +63,14 @@ def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_th
     memory: MemorySession, monkeypatch: Any
 ) -> None:
     texts = ("we cook dinner in the kitchen", "the train to the city is slow", "ψωμί και τυρί")
-    others = [(f"x {at}", "soul") for at in range(33)]
-    known = classify.Examples([*zip(texts, ("habits", "project", "people"), strict=True), *others])
-    monkeypatch.setattr(classify, "examples", lambda: known)
+    other_examples = [(f"x {at}", "soul") for at in range(33)]
+    known_examples = classify.Examples(
+        [*zip(texts, ("habits", "project", "people"), strict=True), *other_examples]
+    )
+    monkeypatch.setattr(classify, "examples", lambda: known_examples)
     daemon = Scheduler(memory)
     chosen = [choice(memory, "Lunch!"), choice(memory, "τυρί και ψωμί")]
-    assert [each.layer for each in chosen] == ["fallback", "example"]
+    assert [choice.layer for choice in chosen] == ["fallback", "example"]
     assert dict(daemon.steps())["embed"]() == 32
     # Half of the examples decide nothing
     assert choice(memory, "Lunch!") == chosen[0]

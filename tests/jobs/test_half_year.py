@@ -85,9 +85,9 @@ class Life:
 
     def ingest(self) -> int:
         """How many memories the vault gives that are new."""
-        known = Ingested(self.memory).known()
-        plans = ingest.plan([(SOURCES["obsidian"], Tree(self.vault, ()))], known)
-        return sum(each.ingested for each in ingest.apply(self.memory, plans, known))
+        ingested = Ingested(self.memory).known()
+        plans = ingest.plan([(SOURCES["obsidian"], Tree(self.vault, ()))], ingested)
+        return sum(outcome.ingested for outcome in ingest.apply(self.memory, plans, ingested))
 
     def text(self, ref: str) -> str:
         return self.memory.read(ref, count=False).content
@@ -121,16 +121,16 @@ def test_half_a_year_with_the_daemon_forgets_nothing_a_person_wrote(
         life.live(range(EARLY, 181))
         archived = {text for _, _, text in life.archived}
         infos, _ = life.memory.list(memory_query(), limit=0)
-        there = {life.text(info.id) for info in infos}
-        assert there >= BY_HAND, "by hand"
-        assert there >= ASKED, "looked for again and again"
+        texts_there = {life.text(info.id) for info in infos}
+        assert texts_there >= BY_HAND, "by hand"
+        assert texts_there >= ASKED, "looked for again and again"
         assert {
             life.text(info.id) for info in infos if info.category in KEPT_CATEGORIES
         }.isdisjoint(archived)
         from_files = {row["text"] for row in SET["file"]}
-        assert from_files - there == {row["text"] for row in SET["file"] if row.get("gone")}
-        every = {row["text"] for row in [*SET["memory"], *SET["file"]]}
-        assert every <= there | archived, "nothing is lost"
+        assert from_files - texts_there == {row["text"] for row in SET["file"] if row.get("gone")}
+        all_texts = {row["text"] for row in [*SET["memory"], *SET["file"]]}
+        assert all_texts <= texts_there | archived, "nothing is lost"
         assert {by for _, by, _ in life.archived} == {"decay", "expire"}
         assert life.ingest() == 0
         assert len(life.memory.review(limit=0)) < 10, "nobody answers many questions"

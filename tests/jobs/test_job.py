@@ -22,29 +22,29 @@ def lock(home: Home, identity: str) -> None:
 @pytest.mark.parametrize(
     ("name", "category", "meddle"),
     [
-        ("expire", None, lambda home, one: home.memory.tag(one, add=["keep"])),
-        ("expire", None, lambda home, one: home.memory.delete(one)),
+        ("expire", None, lambda home, memory_id: home.memory.tag(memory_id, add=["keep"])),
+        ("expire", None, lambda home, memory_id: home.memory.delete(memory_id)),
         ("decay", "people", lock),
-        ("decay", "people", lambda home, one: home.memory.read(one)),
+        ("decay", "people", lambda home, memory_id: home.memory.read(memory_id)),
     ],
     ids=["tagged", "deleted", "locked", "read"],
 )
 def test_an_action_on_a_memory_that_changed_after_the_plan_is_skipped_and_the_others_are_applied(
     home: Home, name: str, category: str | None, meddle: Callable[[Home, str], object]
 ) -> None:
-    one = home.write("one", category)
+    memory_id = home.write("one", category)
     two = home.write("two", category)
     home.later(days=31)
 
-    def plan(*given: Any) -> Sequence[Action]:
-        actions = lifecycle.JOBS[name](*given)
-        meddle(home, one)
+    def plan(*arguments: Any) -> Sequence[Action]:
+        actions = lifecycle.JOBS[name](*arguments)
+        meddle(home, memory_id)
         return actions
 
     outcome = home.job(name, plan)
     assert [action.id for action in outcome.actions] == [two]
     assert (outcome.skipped, outcome.error) == (1, None)
-    assert home.ids() <= {one}
+    assert home.ids() <= {memory_id}
 
 
 def test_locked_memories_and_files_that_share_an_id_are_left_alone(home: Home) -> None:
@@ -79,20 +79,20 @@ def test_a_job_that_fails_is_reported_and_the_next_one_runs(home: Home) -> None:
 def test_what_was_applied_before_a_failure_counts(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = home.write("one")
+    memory_id = home.write("one")
     home.later(seconds=1)
     two = home.write("two")
     home.later(days=8)
     apply = job.apply
 
-    def fails_on_the_second(upkeep, action, info, other):
+    def fails_on_the_second(upkeep, action, info, target):
         if action.id == two:
             raise OSError(5, "out of order")
-        return apply(upkeep, action, info, other)
+        return apply(upkeep, action, info, target)
 
     monkeypatch.setattr(job, "apply", fails_on_the_second)
     outcome = home.job("expire")
-    assert [each.id for each in outcome.actions] == [one]
+    assert [action.id for action in outcome.actions] == [memory_id]
     assert isinstance(outcome.error, OSError)
 
 
@@ -100,8 +100,10 @@ def test_a_round_that_is_to_stop_ends_between_two_actions(home: Home) -> None:
     for text in ("one", "two", "three"):
         home.write(text)
     home.later(days=8)
-    asked = iter([False, True])
-    outcome = Round(home.memory, stop=lambda: next(asked)).run("expire", lifecycle.JOBS["expire"])
+    stop_answers = iter([False, True])
+    outcome = Round(home.memory, stop=lambda: next(stop_answers)).run(
+        "expire", lifecycle.JOBS["expire"]
+    )
     assert len(outcome.actions) == 1
     assert len(home.ids()) == 2
 
@@ -117,21 +119,21 @@ def test_as_an_agent_a_job_touches_only_what_that_agent_sees(home: Home) -> None
 
 
 def test_an_action_says_in_json_what_its_verb_needs(home: Home) -> None:
-    one = home.write("lesson learned: never again")
+    memory_id = home.write("lesson learned: never again")
     for _ in range(3):
-        home.memory.read(one)
+        home.memory.read(memory_id)
     (action,) = home.job("upgrade", dry_run=True).actions
     assert list(action.document()) == ["job", "verb", "id", "reason", "path", "category", "words"]
     assert action.document() == {
         "job": "upgrade",
         "verb": "upgrade",
-        "id": one,
+        "id": memory_id,
         "reason": "read 3 times: lessons (lesson learned, never again)",
-        "path": f"categories/inbox/lesson-learned-never-again-{one[:8]}.md",
+        "path": f"categories/inbox/lesson-learned-never-again-{memory_id[:8]}.md",
         "category": "lessons",
         "words": ["lesson learned", "never again"],
     }
     assert (
         action.line()
-        == f"would upgrade {one[:8]} read 3 times: lessons (lesson learned, never again)"
+        == f"would upgrade {memory_id[:8]} read 3 times: lessons (lesson learned, never again)"
     )

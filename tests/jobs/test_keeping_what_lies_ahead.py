@@ -36,10 +36,10 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 def shown(home: Home) -> set[tuple[str | None, str]]:
     """Category and text of what lists show."""
-    found = home.memory.list(memory_query(), limit=0)[0]
+    infos = home.memory.list(memory_query(), limit=0)[0]
     return {
         (info.category, text)
-        for info, text in zip(found, contents(home.memory, found), strict=True)
+        for info, text in zip(infos, contents(home.memory, infos), strict=True)
     }
 
 
@@ -68,9 +68,9 @@ def test_a_memory_and_its_reminder_stay_until_that_leaves_the_pending_list(home:
 def test_a_reminder_that_was_acknowledged_is_archived_at_once_when_it_is_old(home: Home) -> None:
     live(home, "07-15")
     (info,) = [
-        each
-        for each in home.memory.list(memory_query(), limit=0)[0]
-        if each.category == "reminders"
+        candidate
+        for candidate in home.memory.list(memory_query(), limit=0)[0]
+        if candidate.category == "reminders"
     ]
     reminders.acknowledge(home.memory, info.id)
     live(home, "07-16")
@@ -114,12 +114,16 @@ def test_nobody_is_asked_whether_to_archive_what_has_a_reminder_ahead(home: Home
     home.later(hours=3)
     home.round()
     live(home, "07-14")
-    assert [each.text for each in home.memory.review(kind="archive")] == []
+    assert [question.text for question in home.memory.review(kind="archive")] == []
     live(home, "08-20")
     assert home.memory.review(kind="archive") == []
     home.later(days=365)
-    (asked,) = [each.text for each in home.memory.review(kind="archive") if "(date)" in each.text]
+    (question_text,) = [
+        question.text
+        for question in home.memory.review(kind="archive")
+        if "(date)" in question.text
+    ]
     assert (
-        asked
+        question_text
         == 'Archive "The boiler is serviced on 15 July 2026" (date)? It was never read since 2026-05-06'
     )

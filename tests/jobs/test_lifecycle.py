@@ -23,14 +23,14 @@ def verbs(outcomes: list[job.Outcome]) -> dict[str, list[tuple[str, str]]]:
 
 
 def test_a_memory_of_the_inbox_expires_after_its_time_and_not_a_moment_before(home: Home) -> None:
-    one = home.write("soon gone")
+    memory_id = home.write("soon gone")
     home.later(days=7)
     assert home.job("expire").actions == ()
     home.later(microseconds=1)
     (action,) = home.job("expire").actions
     assert (action.verb, action.id, action.reason) == (
         "expire",
-        one,
+        memory_id,
         "expired 2026-05-13T10:00:00Z",
     )
     assert home.ids() == set()
@@ -85,38 +85,38 @@ def test_the_configuration_says_what_is_old_what_is_exempt_and_what_is_read_ofte
     config = "daemon:\n  decay_threshold: 1h30m\n  decay_exempt: [people, skills]\n  upgrade_access_threshold: 1\n"
     home = Home(tmp_path / "home", config)
     with home.memory:
-        kept = home.write("kept", "people")
-        gone = home.write("gone", "soul")
+        kept_id = home.write("kept", "people")
+        decayed_id = home.write("gone", "soul")
         often = home.write("often")
         home.memory.read(often)
         home.later(hours=2)
         assert verbs(lifecycle.consolidate(home.memory)) == {
-            "decay": [("decay", gone)],
+            "decay": [("decay", decayed_id)],
             "upgrade": [("upgrade", often)],
         }
-        assert home.ids() == {kept, often}
+        assert home.ids() == {kept_id, often}
 
 
 @pytest.mark.promise("001-17.5")
 def test_a_memory_read_three_times_is_organized_and_keeps_what_must_not_change(home: Home) -> None:
-    one = home.write("I prefer dark mode", source="claude")
-    other = home.write("read twice")
-    path = home.file(one)
+    memory_id = home.write("I prefer dark mode", source="claude")
+    other_id = home.write("read twice")
+    path = home.file(memory_id)
     for _ in range(3):
-        home.memory.read(one)
-    home.memory.read(other)
-    home.memory.read(other)
+        home.memory.read(memory_id)
+    home.memory.read(other_id)
+    home.memory.read(other_id)
     home.later(days=1)
     (action,) = home.job("upgrade").actions
-    assert (action.id, action.category, action.words) == (one, "preferences", ("prefer",))
-    info = home.info(one)
+    assert (action.id, action.category, action.words) == (memory_id, "preferences", ("prefer",))
+    info = home.info(memory_id)
     assert (info.phase, info.category, info.expires) == ("organized", "preferences", None)
     assert (info.access_count, info.source, info.created) == (3, "claude", "2026-05-06T10:00:00Z")
     assert not path.exists()
-    assert home.file(one).name == path.name
+    assert home.file(memory_id).name == path.name
     assert home.job("upgrade").actions == ()
     home.memory.undo()
-    assert (home.file(one), home.info(one).phase) == (path, "inbox")
+    assert (home.file(memory_id), home.info(memory_id).phase) == (path, "inbox")
 
 
 def test_a_hand_made_file_keeps_its_id_its_time_and_its_source_when_it_is_organized(
@@ -186,36 +186,36 @@ def test_the_first_line_of_what_was_merged_still_names_the_survivor(home: Home) 
 
 
 def test_of_two_in_the_inbox_the_later_end_counts(home: Home) -> None:
-    one = home.write("same text here")
+    memory_id = home.write("same text here")
     home.later(days=1)
     home.write("same text here")
     lifecycle.consolidate(home.memory)
-    assert home.info(one).expires == "2026-05-14T10:00:00Z"
+    assert home.info(memory_id).expires == "2026-05-14T10:00:00Z"
 
 
 def test_each_job_sees_what_the_ones_before_it_did(home: Home) -> None:
     """What expires is not merged; what is upgraded is, with its new category."""
-    gone = home.write("copper conducts heat badly")
+    expired_id = home.write("copper conducts heat badly")
     home.later(days=7, seconds=1)
     often = home.write("copper conducts heat badly")
-    other = home.write("copper conducts heat badly", "people")
+    other_id = home.write("copper conducts heat badly", "people")
     for _ in range(3):
         home.memory.read(often)
     assert verbs(lifecycle.consolidate(home.memory)) == {
-        "expire": [("expire", gone)],
+        "expire": [("expire", expired_id)],
         "upgrade": [("upgrade", often)],
-        "consolidate": [("merge", other)],
+        "consolidate": [("merge", other_id)],
     }
     assert home.category(often) == "knowledge"
 
 
 def test_counts_are_folded_before_the_jobs_but_not_by_a_dry_run(home: Home) -> None:
-    one = home.write("read", "people")
-    home.memory.read(one)
+    memory_id = home.write("read", "people")
+    home.memory.read(memory_id)
     lifecycle.consolidate(home.memory, dry_run=True)
-    assert b"access_count: 0" in home.file(one).read_bytes()
+    assert b"access_count: 0" in home.file(memory_id).read_bytes()
     lifecycle.consolidate(home.memory)
-    assert b"access_count: 1" in home.file(one).read_bytes()
+    assert b"access_count: 1" in home.file(memory_id).read_bytes()
 
 
 def fill(home: Home) -> None:
@@ -252,12 +252,14 @@ def test_every_action_can_be_taken_back_one_after_the_other(home: Home) -> None:
     fill(home)
     home.upkeep.fold()
     before = home.tree()
-    done = [action for each in lifecycle.consolidate(home.memory) for action in each.actions]
-    assert len(done) == 5
-    for _ in done:
+    actions = [
+        action for outcome in lifecycle.consolidate(home.memory) for action in outcome.actions
+    ]
+    assert len(actions) == 5
+    for _ in actions:
         home.memory.undo()
     assert home.forgotten_undos() == before
-    again = [action for each in lifecycle.consolidate(home.memory) for action in each.actions]
-    assert {(each.verb, each.id) for each in again}.isdisjoint(
-        (each.verb, each.id) for each in done
+    again = [action for outcome in lifecycle.consolidate(home.memory) for action in outcome.actions]
+    assert {(action.verb, action.id) for action in again}.isdisjoint(
+        (action.verb, action.id) for action in actions
     )

@@ -22,11 +22,14 @@ LATER = NOW + timedelta(hours=1)
 CATEGORIES = ("people", "project", "lessons", "skills")
 
 
-def two(own: dict, other: dict | None = None) -> list[MemoryState]:
+def two(first_fields: dict, second_fields: dict | None = None) -> list[MemoryState]:
     """Two memories of different categories."""
     return [
-        memory("a", **own),
-        memory("b", **({"category": "people"} | (own if other is None else other))),
+        memory("a", **first_fields),
+        memory(
+            "b",
+            **({"category": "people"} | (first_fields if second_fields is None else second_fields)),
+        ),
     ]
 
 
@@ -41,8 +44,8 @@ def points(reason: str) -> float:
     )
 
 
-def reasons(known: list[MemoryState]) -> list[str]:
-    return [link.reason for link in plan_links(known)]
+def reasons(memories: list[MemoryState]) -> list[str]:
+    return [link.reason for link in plan_links(memories)]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +82,7 @@ def test_pairs_of_han_characters_are_terms_unless_they_say_nothing():
 
 # At the beginning of a sentence a word may have a capital
 @pytest.mark.parametrize(
-    ("own", "other", "linked"),
+    ("first_text", "second_text", "linked"),
     [
         ("Kofi's wife is called Ama.", "Ama's recital is in spring", ['name "Ama"']),
         (
@@ -99,18 +102,18 @@ def test_pairs_of_han_characters_are_terms_unless_they_say_nothing():
         ("we know that I may", "so I may", []),
     ],
 )
-def test_a_shared_name_links(own, other, linked):
-    assert reasons(two({"content": own}, {"content": other})) == linked
+def test_a_shared_name_links(first_text, second_text, linked):
+    assert reasons(two({"content": first_text}, {"content": second_text})) == linked
 
 
 def test_a_name_many_have_links_nothing():
-    known = [memory(str(n), f"ask Ama {n}", CATEGORIES[n % 4]) for n in range(6)]
-    assert len(reasons(known[:5])) > 0
-    assert reasons(known) == []
+    memories = [memory(str(n), f"ask Ama {n}", CATEGORIES[n % 4]) for n in range(6)]
+    assert len(reasons(memories[:5])) > 0
+    assert reasons(memories) == []
 
 
 @pytest.mark.parametrize(
-    ("own", "reason"),
+    ("fields", "reason"),
     [
         ({"content": "grafana", "tags": ("Ops",)}, 'tag "Ops", term "grafana"'),
         (
@@ -122,20 +125,20 @@ def test_a_name_many_have_links_nothing():
         ({"targets": ("Lab", "Box")}, 'link "Box", link "Lab"'),
     ],
 )
-def test_evidence_of_two_points_makes_a_link(own, reason):
-    assert reasons(two(own)) == [reason]
+def test_evidence_of_two_points_makes_a_link(fields, reason):
+    assert reasons(two(fields)) == [reason]
 
 
 def test_tags_and_targets_are_one_in_whatever_case_and_shown_as_the_first_has_them():
-    own = {"tags": ("Ops",), "targets": ("Home Lab",)}
-    other = {"tags": ("ops",), "targets": ("home lab ",), "category": "people"}
-    assert reasons(two(own, other)) == ['tag "Ops", link "Home Lab"']
+    first_fields = {"tags": ("Ops",), "targets": ("Home Lab",)}
+    second_fields = {"tags": ("ops",), "targets": ("home lab ",), "category": "people"}
+    assert reasons(two(first_fields, second_fields)) == ['tag "Ops", link "Home Lab"']
 
 
 def test_of_many_shared_terms_three_count_the_rarest():
-    known = two({"content": "grafana prometheus loki-stack tempo2"})
-    known.append(memory("c", "grafana", "lessons"))
-    assert reasons(known) == ['term "loki-stack", term "prometheus", term "tempo2"']
+    memories = two({"content": "grafana prometheus loki-stack tempo2"})
+    memories.append(memory("c", "grafana", "lessons"))
+    assert reasons(memories) == ['term "loki-stack", term "prometheus", term "tempo2"']
 
 
 def test_neighbouring_shared_pairs_of_han_characters_count_once_and_four_characters_twice():
@@ -158,17 +161,18 @@ def test_a_term_of_more_than_five_memories_is_rare_only_among_many():
 
 
 def test_a_pair_unlinked_before_a_merge_stays_unlinked():
-    known = two({"content": "grafana prometheus"})
+    memories = two({"content": "grafana prometheus"})
     assert (
-        plan_links([replace(known[0], merged=("old",)), replace(known[1], unlinked=("old",))]) == []
+        plan_links([replace(memories[0], merged=("old",)), replace(memories[1], unlinked=("old",))])
+        == []
     )
 
 
 def many_pairs() -> list[MemoryState]:
     return [
-        each
+        state
         for n in range(60)
-        for each in (
+        for state in (
             memory(f"{n:02}a", f"term{n}x term{n}y"),
             memory(f"{n:02}b", f"term{n}x term{n}y", "people"),
         )
@@ -176,14 +180,14 @@ def many_pairs() -> list[MemoryState]:
 
 
 def test_a_run_makes_fifty_links_a_second_with_the_same_clock_none_a_later_one_the_rest():
-    known = many_pairs()
-    first = plan_links(known, NOW)
+    memories = many_pairs()
+    first = plan_links(memories, NOW)
     assert len(first) == 50
-    known = after_actions(known, first, NOW)
-    assert plan_links(known, NOW) == []
-    rest = plan_links(known, LATER)
+    memories = after_actions(memories, first, NOW)
+    assert plan_links(memories, NOW) == []
+    rest = plan_links(memories, LATER)
     assert len(rest) == 10
-    assert plan_links(after_actions(known, rest, LATER), LATER) == []
+    assert plan_links(after_actions(memories, rest, LATER), LATER) == []
 
 
 PIECES = [
@@ -210,62 +214,71 @@ MEMORIES = st.builds(
 )
 
 
-def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str, float]]:
+def by_the_rules(memories: list[MemoryState], now: datetime) -> list[tuple[str, str, float]]:
     """All pairs compared, best first under the caps."""
-    known = sorted(
-        (each for each in known if each.category != "reminders"), key=lambda each: each.id
+    memories = sorted(
+        (state for state in memories if state.category != "reminders"), key=lambda state: state.id
     )
-    words = [evidence_words(lower_form(each.content)) for each in known]
-    pairs = [evidence_pairs(lower_form(each.content)) for each in known]
-    tags = [{tag.lower() for tag in each.tags} for each in known]
-    counts = Counter(term for n in range(len(known)) for term in words[n] | pairs[n])
-    with_tag = Counter(tag for each in tags for tag in each)
+    words = [evidence_words(lower_form(state.content)) for state in memories]
+    pairs = [evidence_pairs(lower_form(state.content)) for state in memories]
+    tags = [{tag.lower() for tag in state.tags} for state in memories]
+    counts = Counter(term for n in range(len(memories)) for term in words[n] | pairs[n])
+    with_tag = Counter(tag for tags_of_one in tags for tag in tags_of_one)
 
     def score(a: int, b: int) -> float:
         rare = {
             t
             for t in (words[a] & words[b]) | (pairs[a] & pairs[b])
-            if counts[t] <= max(5, len(known) / 100)
+            if counts[t] <= max(5, len(memories) / 100)
         }
-        said = phrases(known[a].content, rare & pairs[a])
-        groups = len(rare & words[a]) + len(said) + sum(len(each) > 3 for each in said)
+        shared_phrases = phrases(memories[a].content, rare & pairs[a])
+        groups = (
+            len(rare & words[a])
+            + len(shared_phrases)
+            + sum(len(phrase) > 3 for phrase in shared_phrases)
+        )
         shared_tags = sum(with_tag[tag] <= 10 for tag in tags[a] & tags[b])
         return (
-            min(3, groups) + shared_tags + 1.5 * len(set(known[a].targets) & set(known[b].targets))
+            min(3, groups)
+            + shared_tags
+            + 1.5 * len(set(memories[a].targets) & set(memories[b].targets))
         )
 
     related = {
         (a, b): score(a, b)
-        for a, b in combinations(range(len(known)), 2)
-        if known[a].scope == known[b].scope
-        and known[a].category != known[b].category
+        for a, b in combinations(range(len(memories)), 2)
+        if memories[a].scope == memories[b].scope
+        and memories[a].category != memories[b].category
         and score(a, b) >= 2
     }
     has = Counter[int]()
-    left = linking.MOST_LINKS_PER_RUN
+    links_left = linking.MOST_LINKS_PER_RUN
     for a, b in related:
-        if known[b].id in known[a].links or known[a].id in known[b].links:
+        if memories[b].id in memories[a].links or memories[a].id in memories[b].links:
             has.update((a, b))
-            left -= known[a].updated == now == known[b].updated
-    found = []
+            links_left -= memories[a].updated == now == memories[b].updated
+    links_found = []
     for (a, b), points in sorted(related.items(), key=lambda item: (-item[1], item[0])):
-        own = known[a]
-        other = known[b]
-        if other.id in (*own.links, *own.unlinked) or own.id in (*other.links, *other.unlinked):
+        first = memories[a]
+        second = memories[b]
+        if second.id in (*first.links, *first.unlinked) or first.id in (
+            *second.links,
+            *second.unlinked,
+        ):
             continue
-        if has[a] < 3 and has[b] < 3 and len(found) < left:
+        if has[a] < 3 and has[b] < 3 and len(links_found) < links_left:
             has.update((a, b))
-            found.append((known[a].id, known[b].id, points))
-    return found
+            links_found.append((memories[a].id, memories[b].id, points))
+    return links_found
 
 
 @given(collections(MEMORIES), st.randoms(use_true_random=False))
-def test_the_plan_is_that_of_comparing_all_pairs_and_a_second_run_has_none(known, chance):
-    links = plan_links(known, NOW)
+def test_the_plan_is_that_of_comparing_all_pairs_and_a_second_run_has_none(memories, chance):
+    links = plan_links(memories, NOW)
     assert [(link.id, link.target, points(link.reason)) for link in links] == by_the_rules(
-        known, NOW
+        memories, NOW
     )
-    assert plan_links(chance.sample(known, len(known)), NOW) == links
-    after = after_actions(known, links, NOW)
+    assert plan_links(chance.sample(memories, len(memories)), NOW) == links
+    after = after_actions(memories, links, NOW)
     assert plan_links(after, NOW) == []
     assert plan_links(after, LATER) == by_the_rules(after, LATER) == []

@@ -55,10 +55,12 @@ class Month:
             self.now += timedelta(days=1)
             before = self.memory.log(limit=1)[0].number
             assert self.daemon.round()
-            news = [each for each in self.memory.log(limit=0) if each.number > before]
-            for each in reversed(news):
-                name = each.path.rpartition("/")[2].rpartition("-")[0]
-                self.events.append((self.day, each.verb, name))
+            news = [
+                candidate for candidate in self.memory.log(limit=0) if candidate.number > before
+            ]
+            for change in reversed(news):
+                name = change.path.rpartition("/")[2].rpartition("-")[0]
+                self.events.append((self.day, change.verb, name))
             again = lifecycle.consolidate(self.memory)
             assert all(not outcome.actions for outcome in again), "a second run has nothing to do"
 
@@ -95,9 +97,9 @@ def live(home):
         month.write("ADR-042 says: never rebuild the zebra-index by hand", "decisions")
         month.write("we decided to use SQLite")
         for level in (1, 2, 3):
-            done = dream.run(month.memory, level)
+            dreamt = dream.run(month.memory, level)
             month.events += [
-                (month.day, action.verb, action.category or "") for action in done.actions
+                (month.day, action.verb, action.category or "") for action in dreamt.actions
             ]
             assert dream.run(month.memory, level).actions == []
         month.until(31)
@@ -129,12 +131,12 @@ def test_a_month_goes_by_as_the_contract_says_and_twice_the_same(tmp_path, monke
         (31, "decay", "call-bob-tomorrow-at-3pm"),
         (31, "fire", "water-the-plants-every-monday-at-8am"),
     ]
-    kept = {
+    memories_kept = {
         path.rpartition("/")[2].rpartition("-")[0]
         for path in files
         if path.startswith("categories/")
     }
-    assert kept == {
+    assert memories_kept == {
         "bob-prefers-tea",
         "my-mission-is-kindness",
         "alice-is-my-colleague",

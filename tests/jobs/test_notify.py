@@ -210,9 +210,9 @@ def test_undated_unreadable_locked_and_other_memories_never_fire(home: Home) -> 
     home.put(THREE, "no reminder", further={"due_at": stamp(MOMENT)})
     home.put(FOUR, "odd", "reminders", further={"due_at": "whenever"})
     home.later(days=1)
-    before = {each: home.file(each).read_bytes() for each in (ONE, TWO, THREE, FOUR)}
+    before = {memory_id: home.file(memory_id).read_bytes() for memory_id in (ONE, TWO, THREE, FOUR)}
     assert fire(home) == []
-    assert {each: home.file(each).read_bytes() for each in before} == before
+    assert {memory_id: home.file(memory_id).read_bytes() for memory_id in before} == before
     assert pending(home) == f"{HEAD}None.\n"
 
 
@@ -280,8 +280,8 @@ def test_a_reminder_edited_while_it_is_about_to_fire_fires_the_next_time(
         return written
 
     monkeypatch.setattr(Pending, "refresh", edits_meanwhile)
-    done = reminders.notify(home.memory)
-    assert (done.notified, done.pending, home.pushed) == ((), 0, [])  # type: ignore[attr-defined]
+    outcome = reminders.notify(home.memory)
+    assert (outcome.notified, outcome.pending, home.pushed) == ((), 0, [])  # type: ignore[attr-defined]
     assert pending(home) == f"{HEAD}None.\n"
     assert fire(home) == [ONE]
     assert "1. call Alice\n" in pending(home)
@@ -325,10 +325,10 @@ def test_the_list_follows_whatever_happens_to_the_memory(home: Home, change: str
         place.write_text(place.read_text().replace("fired_at:", "was:"))
     Overview(home.memory).refresh()
     if change == "edit":
-        left = "1. call Alice\n   due 2026-05-06 10:00, id 11111111\n\n"
+        rest = "1. call Alice\n   due 2026-05-06 10:00, id 11111111\n\n"
     else:
-        left = "None.\n"
-    assert pending(home) == HEAD + left
+        rest = "None.\n"
+    assert pending(home) == HEAD + rest
 
 
 def test_keeping_up_makes_no_list_where_there_is_none(home: Home) -> None:

@@ -16,7 +16,7 @@ UNSURE = "zxcv qwer"
 
 
 def kinds(home: Home) -> list[str]:
-    return [each.kind for each in home.memory.review()]
+    return [question.kind for question in home.memory.review()]
 
 
 def near(home: Home) -> None:
@@ -25,24 +25,24 @@ def near(home: Home) -> None:
 
 
 @pytest.mark.promise("13.7-review")
-@pytest.mark.parametrize(("choice", "kept"), [("1", ONE), ("2", TWO)])
+@pytest.mark.parametrize(("choice", "kept_id"), [("1", ONE), ("2", TWO)])
 def test_near_duplicates_are_merged_as_the_owner_says_and_undo_asks_again(
-    home: Home, choice: str, kept: str
+    home: Home, choice: str, kept_id: str
 ) -> None:
     near(home)
     (item,) = home.memory.review()
     assert (item.kind, item.refs) == ("merge", (ONE, TWO))
     home.memory.decide(item.key, choice)
-    assert (home.ids(), home.memory.review()) == ({kept}, [])
+    assert (home.ids(), home.memory.review()) == ({kept_id}, [])
     home.memory.undo()
     assert home.ids() == {ONE, TWO}
-    assert [each.key for each in home.memory.review()] == [item.key]
+    assert [question.key for question in home.memory.review()] == [item.key]
 
 
 def test_a_question_about_a_memory_whose_id_is_all_is_about_it_alone(home: Home) -> None:
     home.put("all", "Ben is allergic to peanuts.", "people")
     home.put(TWO, "ben has a peanut allergy, is allergic to peanuts", "people")
-    (item,) = [each for each in home.memory.review() if each.kind == "merge"]
+    (item,) = [question for question in home.memory.review() if question.kind == "merge"]
     home.memory.decide(item.key, item.choices[0][0])
     assert len(home.ids()) == 1
 
@@ -75,9 +75,9 @@ def test_a_category_the_owner_chooses_is_learned_from(home: Home) -> None:
     home.memory.decide(item.key, "1")
     assert home.category(item.refs[0]) == label
     assert home.info(item.refs[0]).header[SET_BY] == "owner"
-    other = home.write(f"{UNSURE} again")
+    second_id = home.write(f"{UNSURE} again")
     (action,) = dream.run(home.memory, 1).actions
-    assert (action.id, action.category) == (other, label)
+    assert (action.id, action.category) == (second_id, label)
     assert action.reason == f'{label} (you put "{UNSURE}" there)'
 
 
@@ -122,7 +122,7 @@ def test_what_the_daemon_archives_by_itself_is_not_asked_about(home: Home) -> No
     home.later(days=40)
     assert home.memory.review(kind="archive") == []
     home.later(days=326)
-    assert [each.refs for each in home.memory.review(kind="archive")] == [(mine,)]
+    assert [question.refs for question in home.memory.review(kind="archive")] == [(mine,)]
 
 
 def test_a_day_without_a_date_is_asked_about_and_what_is_repeated_or_negated_is_not(
@@ -135,18 +135,18 @@ def test_a_day_without_a_date_is_asked_about_and_what_is_repeated_or_negated_is_
     (item,) = home.memory.review(kind="reminder")
     assert item.refs == (source,)
     home.memory.decide(item.key, "y")
-    (made,) = [each for each in home.upkeep.every() if each.category == "reminders"]
-    assert made.header["due_at"] == "2026-05-08T09:00:00Z"
+    (reminder,) = [memory for memory in home.upkeep.every() if memory.category == "reminders"]
+    assert reminder.header["due_at"] == "2026-05-08T09:00:00Z"
     assert home.memory.review(kind="reminder") == []
-    home.memory.delete(made.id)
+    home.memory.delete(reminder.id)
     assert home.memory.review(kind="reminder") == []
 
 
 def test_what_nobody_read_for_a_year_is_asked_about(home: Home) -> None:
-    one = home.write("the boiler needs water", "knowledge")
+    memory_id = home.write("the boiler needs water", "knowledge")
     home.later(days=366)
     (item,) = home.memory.review()
-    assert (item.kind, item.refs) == ("archive", (one,))
+    assert (item.kind, item.refs) == ("archive", (memory_id,))
     home.memory.decide(item.key, "n")
     assert home.memory.review() == []
     home.memory.undo()
@@ -200,7 +200,7 @@ def test_many_of_a_kind_are_one_question_which_one_answer_and_one_undo_settle(ho
     assert home.memory.decide(item, "y") == item
     assert (home.ids(), home.memory.review()) == (set(), [])
     home.memory.undo()
-    assert [each.key for each in home.memory.review()] == [item.key]
+    assert [question.key for question in home.memory.review()] == [item.key]
     with pytest.raises(errors.InvalidInput):
         home.memory.decide(item.key, "1")
 
@@ -210,7 +210,7 @@ def test_no_to_many_is_remembered_of_each_and_one_more_is_asked_about_alone(home
     home.memory.decide(home.memory.review()[0].key, "n")
     more = home.write("the key is with Paula", "knowledge")
     home.later(days=366)
-    assert [each.refs for each in home.memory.review()] == [(more,)]
+    assert [question.refs for question in home.memory.review()] == [(more,)]
 
 
 def test_a_question_about_many_that_are_no_longer_the_same_is_not_answered(home: Home) -> None:
@@ -238,11 +238,14 @@ def test_many_without_a_sure_category_are_sorted_by_one_answer_and_teach_nothing
     assert (item.text, {*item.refs}) == ("Sort these 4 memories of the inbox as shown?", ids)
     assert '"zxcv qwer" -> knowledge' in item.lines
     home.memory.decide(item, "y")
-    assert {home.category(each) for each in ids} == {"knowledge"}
-    assert not any(SET_BY in home.info(each).header for each in ids)
+    assert {home.category(memory_id) for memory_id in ids} == {"knowledge"}
+    assert not any(SET_BY in home.info(memory_id).header for memory_id in ids)
     home.memory.undo()
     home.memory.decide(item.key, "n")
-    assert (home.memory.review(), {home.category(each) for each in ids}) == ([], {"inbox"})
+    assert (home.memory.review(), {home.category(memory_id) for memory_id in ids}) == (
+        [],
+        {"inbox"},
+    )
 
 
 def test_nobody_is_asked_to_sort_what_expires_and_what_may_be_worth_keeping_does_not(
@@ -250,11 +253,11 @@ def test_nobody_is_asked_to_sort_what_expires_and_what_may_be_worth_keeping_does
 ) -> None:
     agent = home.memory.as_caller("claude", "mcp")
     passing = agent.write(Draft(UNSURE, project="categories")).id
-    kept = agent.write(
+    kept_id = agent.write(
         Draft("User wants commit messages in the imperative", project="categories")
     ).id
-    assert [each.refs for each in home.memory.review()] == [(kept,)]
+    assert [question.refs for question in home.memory.review()] == [(kept_id,)]
     for _ in range(2):
         home.later(days=8)
         home.round("dream")
-    assert (home.info(passing).phase, home.info(kept).phase) == ("archived", "inbox")
+    assert (home.info(passing).phase, home.info(kept_id).phase) == ("archived", "inbox")

@@ -15,10 +15,10 @@ from memoranda.sources.layout import Layout
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(Layout(tmp_path / "home"), clock.now)
+    new_ledger = Ledger(Layout(tmp_path / "home"), clock.now)
     (tmp_path / "home" / "notes").mkdir()
-    yield made
-    made.close()
+    yield new_ledger
+    new_ledger.close()
 
 
 @pytest.fixture

@@ -120,8 +120,8 @@ def test_purging_forgets_old_changes_and_their_texts_and_numbers_go_on(ledger, n
         assert ledger.purge(clock.now()) == 2
     assert [change.number for change in ledger.history.changes()] == [3]
     assert commit(ledger, put(notes, "a.md", "four")).number == 4
-    kept = [ledger.history.text(digest, "") for digest in ledger.history.texts()]
-    assert sorted(kept) == [b"three", b"two"]
+    texts = [ledger.history.text(digest, "") for digest in ledger.history.texts()]
+    assert sorted(texts) == [b"three", b"two"]
 
 
 def is_free(ledger: Ledger) -> bool:
@@ -212,18 +212,18 @@ def test_a_damaged_ledger_is_set_aside_and_its_history_begins_again(ledger, note
     data = bytearray(ledger.layout.ledger.read_bytes())
     data[at : at + 9000] = b"x" * 9000
     ledger.layout.ledger.write_bytes(data)
-    other = Ledger(ledger.layout, clock.now)
+    second_ledger = Ledger(ledger.layout, clock.now)
     with suppress(StorageError):
-        commit(other, put(notes, "b.md", "b"))
-    commit(other, put(notes, "c.md", "c"))
+        commit(second_ledger, put(notes, "b.md", "b"))
+    commit(second_ledger, put(notes, "c.md", "c"))
     assert files(notes)["a.md"] == "three" * 1000
     assert files(notes)["c.md"] == "c"
-    assert "its history begins again" in other.trouble().replace("their", "its")
-    other.close()
+    assert "its history begins again" in second_ledger.trouble().replace("their", "its")
+    second_ledger.close()
 
 
 def test_a_command_in_the_lock_file_has_two_words_and_no_private_ones(ledger, monkeypatch):
-    for arguments, shown in (
+    for arguments, expected_command in (
         (["/usr/bin/memory", "write", "my secret"], "memory write"),
         (["/usr/bin/memory", "My secret", "x"], "memory"),
         (["memory", "--home=/private"], "memory"),
@@ -232,7 +232,7 @@ def test_a_command_in_the_lock_file_has_two_words_and_no_private_ones(ledger, mo
         with ledger.lock:
             owner = lock_owner(ledger.layout.private)
         assert owner is not None
-        assert owner.command == shown
+        assert owner.command == expected_command
 
 
 def test_a_change_reaches_into_more_folders_than_a_process_may_have_files_open(ledger, notes):
@@ -244,11 +244,11 @@ def test_a_change_reaches_into_more_folders_than_a_process_may_have_files_open(l
     try:
         commit(ledger, *(put(notes, path, path) for path in paths))
         assert files(notes) == {path: path for path in paths}
-        gone = [step(notes, "remove", path, old=notes.read(path)) for path in paths]
+        removals = [step(notes, "remove", path, old=notes.read(path)) for path in paths]
         with pytest.raises(NotFound):
-            commit(ledger, *gone, step(notes, "rmdir", "0"), step(notes, "rmdir", "0"))
+            commit(ledger, *removals, step(notes, "rmdir", "0"), step(notes, "rmdir", "0"))
         assert files(notes) == {path: path for path in paths}
-        commit(ledger, *gone, *(step(notes, "rmdir", path.partition("/")[0]) for path in paths))
+        commit(ledger, *removals, *(step(notes, "rmdir", path.partition("/")[0]) for path in paths))
         assert os.listdir(notes.root) == []
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
@@ -312,7 +312,7 @@ def test_a_change_that_is_taken_back_leaves_no_text_but_those_other_changes_keep
 ):
     commit(ledger, put(notes, "a.md", "a" * size))
     commit(ledger, put(notes, "a.md", "b" * size))
-    kept = set(ledger.history.texts())
+    texts = set(ledger.history.texts())
 
     def refuse(self, step, *_):
         raise OSError(errno.EIO, "no")
@@ -322,5 +322,5 @@ def test_a_change_that_is_taken_back_leaves_no_text_but_those_other_changes_keep
         patch.setattr(Execution, "run", refuse)
         with pytest.raises(StorageError):
             commit(ledger, *steps)
-    assert kept == set(ledger.history.texts()) != set()
+    assert texts == set(ledger.history.texts()) != set()
     assert ledger.history.unreferenced() == []

@@ -103,14 +103,14 @@ def test_a_graph_file_is_whole_after_a_power_failure(
     monkeypatch.setattr(homes, "boot_id", lambda: "after")
     with open_session(tmp_path / "home", watch=False) as memory:
         graph = GraphFile(folder, memory)
-        shown = graph.names()
+        names_shown = graph.names()
         changed = [*names, "New"] if way == "append" else names[1:]
-        assert shown in (names, changed)
-        assert names_in(graph.place.read_bytes()) == shown
-        if shown == names:
+        assert names_shown in (names, changed)
+        assert names_in(graph.place.read_bytes()) == names_shown
+        if names_shown == names:
             assert graph.place.read_bytes() == before
-        assert len(graph.log()) == len(names) + (shown == changed)
-        if shown == changed:
+        assert len(graph.log()) == len(names) + (names_shown == changed)
+        if names_shown == changed:
             memory.undo()
             assert graph.place.read_bytes() == before
 

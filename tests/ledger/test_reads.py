@@ -43,15 +43,15 @@ def reads(place: Path) -> Reads:
 
 
 def test_reads_of_all_processes_are_counted_and_a_restart_forgets_them(place: Path) -> None:
-    here = opened(place)
+    reads = opened(place)
     elsewhere = opened(place)
-    here.count_read(ONE)
+    reads.count_read(ONE)
     elsewhere.count_read(ONE)
     elsewhere.count_read(OTHER)
-    assert here.counts() == elsewhere.counts() == {ONE: 2, OTHER: 1}
-    assert here.counts([OTHER]) == {OTHER: 1}
+    assert reads.counts() == elsewhere.counts() == {ONE: 2, OTHER: 1}
+    assert reads.counts([OTHER]) == {OTHER: 1}
     elsewhere.restart(ONE)
-    assert here.counts() == {OTHER: 1}
+    assert reads.counts() == {OTHER: 1}
 
 
 def test_a_read_is_not_held_up_by_a_writer_and_counts_once_it_is_done(

@@ -34,13 +34,13 @@ def dies(ledger: Ledger, monkeypatch, at: int, *steps: Step) -> None:
     a dead process leaves them.
     """
     with monkeypatch.context() as patch:
-        seen = []
+        planned_steps = []
         execute = Execution.run
 
         def last_breath(self, planned):
-            if len(seen) == at:
+            if len(planned_steps) == at:
                 raise Died
-            seen.append(planned)
+            planned_steps.append(planned)
             execute(self, planned)
 
         patch.setattr(Execution, "run", last_breath)
@@ -89,24 +89,24 @@ def test_a_change_set_aside_is_finished_even_when_other_changes_came_meanwhile(
 ):
     dies_between(ledger, notes, disk, monkeypatch)
     with unplugged(disk):
-        other = again(ledger)
-        with other.lock:
+        second_ledger = again(ledger)
+        with second_ledger.lock:
             pass
-        commit(other, put(notes, "c.md", "c"))
-    [waiting] = other.set_aside()
-    with other.lock:
-        other.retry(waiting)
+        commit(second_ledger, put(notes, "c.md", "c"))
+    [waiting] = second_ledger.set_aside()
+    with second_ledger.lock:
+        second_ledger.retry(waiting)
     assert (disk / "b.md").read_text() == "b"
     assert list(files(notes)) == ["a.md", "c.md"]
-    assert [change.number for change in other.history.changes()] == [2, 1]
-    assert other.set_aside() == []
-    other.close()
+    assert [change.number for change in second_ledger.history.changes()] == [2, 1]
+    assert second_ledger.set_aside() == []
+    second_ledger.close()
 
 
 def test_two_changes_set_aside_are_both_finished(ledger, notes, disk, monkeypatch):
     for name in ("one", "two"):
-        there = on_disk(disk, "put", f"{name}.md", data=name.encode())
-        dies(ledger, monkeypatch, 1, put(notes, f"{name}.md", name), there)
+        files_on_disk = on_disk(disk, "put", f"{name}.md", data=name.encode())
+        dies(ledger, monkeypatch, 1, put(notes, f"{name}.md", name), files_on_disk)
         with unplugged(disk), ledger.lock:
             pass
     assert len(ledger.set_aside()) == 2
@@ -265,16 +265,16 @@ def test_what_cannot_be_taken_back_is_named_and_nothing_is_lost(ledger, notes, m
 def test_control_c_between_two_steps_leaves_all_or_nothing(ledger, notes, monkeypatch, at):
     commit(ledger, put(notes, "a.md", "a1"))
     commit(ledger, put(notes, "b.md", "b1"))
-    seen = []
+    steps_seen = []
     with monkeypatch.context() as patch:
 
         def interrupted(function):
             def call(*args, **more):
-                done = function(*args, **more)
-                seen.append(1)
-                if len(seen) == at:
+                result = function(*args, **more)
+                steps_seen.append(1)
+                if len(steps_seen) == at:
                     raise KeyboardInterrupt
-                return done
+                return result
 
             return call
 

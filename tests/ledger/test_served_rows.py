@@ -70,18 +70,18 @@ def test_the_oldest_calls_go_when_there_are_too_many(
     rows = ServedRows(database)
     for number in range(100):
         rows.add(NOW, "claude", "read", "", [f"n{number}"])
-    left = rows.rows()
-    assert [row.notes for row in left] == [(f"n{number}",) for number in range(99, 69, -1)]
+    remaining = rows.rows()
+    assert [row.notes for row in remaining] == [(f"n{number}",) for number in range(99, 69, -1)]
     assert database.row("select count(*) as n from served_note")["n"] == 30
 
 
 def test_a_call_that_cannot_be_noted_costs_its_row_only(tmp_path: Path) -> None:
     with (
-        closing(LedgerDatabase(tmp_path / "ledger.db")) as other,
+        closing(LedgerDatabase(tmp_path / "ledger.db")) as database,
         closing(LedgerDatabase(tmp_path / "ledger.db")) as mine,
     ):
         rows = ServedRows(mine)
-        with other.transaction():
+        with database.transaction():
             rows.add(NOW, "claude", "read", "", ["a"])
             with pytest.raises(StorageError), mine.transaction(may_wait=False):
                 pass

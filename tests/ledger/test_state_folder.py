@@ -69,8 +69,11 @@ def test_a_home_opens_with_its_notes_when_its_state_is_gone(tmp_path: Path) -> N
 def test_the_state_of_another_home_is_refused(tmp_path: Path) -> None:
     with open_session(home_with_state(tmp_path / "one", tmp_path / "state"), watch=False):
         pass
-    other = home_with_state(tmp_path / "two", tmp_path / "state")
-    with pytest.raises(StorageError, match="is the state of"), open_session(other, watch=False):
+    second_home = home_with_state(tmp_path / "two", tmp_path / "state")
+    with (
+        pytest.raises(StorageError, match="is the state of"),
+        open_session(second_home, watch=False),
+    ):
         pass
 
 

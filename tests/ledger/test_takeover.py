@@ -107,9 +107,9 @@ def test_everything_is_taken_over_once_and_the_files_go(tmp_path: Path) -> None:
     layout = old_home(tmp_path)
     assert held(tmp_path) == EXPECTED
     assert held(tmp_path) == EXPECTED
-    left = {path.name for path in layout.private.iterdir()}
+    names = {path.name for path in layout.private.iterdir()}
     former = ("access.log", "review.json", "requests.json", "access.json", "sessions")
-    assert not left & {*former, "served.log", "paused.json"}
+    assert not names & {*former, "served.log", "paused.json"}
 
 
 @pytest.mark.parametrize("is_before", [True, False])
@@ -162,8 +162,8 @@ def test_doctor_names_what_could_not_be_taken_over_and_nothing_else(tmp_path: Pa
     layout = old_home(tmp_path)
     layout.review.write_text("{")
     with open_session(tmp_path, watch=False) as memory:
-        named = [each.path for each in examine(memory) if each.code == "not_taken_over"]
-    assert named == [".memoranda/review.json"]
+        paths = [finding.path for finding in examine(memory) if finding.code == "not_taken_over"]
+    assert paths == [".memoranda/review.json"]
 
 
 def test_a_damaged_list_of_paused_agents_pauses_nobody(tmp_path: Path) -> None:

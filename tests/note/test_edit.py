@@ -75,9 +75,9 @@ last"""
 def test_an_edit_changes_nothing_but_what_it_is_about_and_tells_where(
     edit: Any, old: str, new: str, line: int, newline: str
 ) -> None:
-    found = edit.apply(NOTE.replace("\n", newline))
-    assert found.text == NOTE.replace(old, new, 1).replace("\n", newline)
-    assert found.line == line
+    applied = edit.apply(NOTE.replace("\n", newline))
+    assert applied.text == NOTE.replace(old, new, 1).replace("\n", newline)
+    assert applied.line == line
 
 
 @pytest.mark.parametrize(
@@ -264,12 +264,12 @@ COUNTED = "one two\none one\n"
 
 
 @pytest.mark.promise("000b-12.9")
-@pytest.mark.parametrize(("expected", "found"), [(1, 3), (2, 3), (4, 3), (0, 3)])
-def test_the_number_of_occurrences_must_be_the_expected_one(expected: int, found: int) -> None:
+@pytest.mark.parametrize(("expected", "actual"), [(1, 3), (2, 3), (4, 3), (0, 3)])
+def test_the_number_of_occurrences_must_be_the_expected_one(expected: int, actual: int) -> None:
     with pytest.raises(CountMismatch) as caught:
         FindReplace("one", "1", expected).apply(COUNTED)
     assert (caught.value.found, caught.value.expected, caught.value.lines) == (
-        found,
+        actual,
         expected,
         [1, 2, 2],
     )
@@ -358,17 +358,17 @@ def test_bytes_outside_the_section_stay(
         AddItem(section, "NEW"),
     ):
         try:
-            found = edit.apply(text)
+            applied = edit.apply(text)
         except SectionError:
             continue
-        before, _, after = found.text.partition("NEW")
-        if isinstance(edit, AddItem) and found.text.startswith(text):
+        before, _, after = applied.text.partition("NEW")
+        if isinstance(edit, AddItem) and applied.text.startswith(text):
             continue
         assert text.startswith(before.rstrip("\r\n"))
         assert text.endswith(after.removeprefix(newline))
         if not isinstance(edit, ReplaceSection):
-            assert len(text) + 3 <= len(found.text) <= len(text) + 3 + 2 * len(newline)
-        assert found.text.split("\n")[found.line - 1].rstrip("\r") in (
+            assert len(text) + 3 <= len(applied.text) <= len(text) + 3 + 2 * len(newline)
+        assert applied.text.split("\n")[applied.line - 1].rstrip("\r") in (
             "NEW",
             "",
             section,

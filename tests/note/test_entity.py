@@ -138,11 +138,11 @@ def test_a_name_is_its_file_name_where_every_system_takes_it(name, stem):
 
 
 def test_names_that_are_one_on_some_system_get_files_of_their_own():
-    taken: set[str] = set()
+    names: set[str] = set()
     for name in ("Ada", "ada", "ADA", "é", "e\u0301"):
-        stem = file_stem(name, lambda each: folded_name(each) in taken)
-        assert folded_name(stem) not in taken
-        taken.add(folded_name(stem))
+        stem = file_stem(name, lambda stem_tried: folded_name(stem_tried) in names)
+        assert folded_name(stem) not in names
+        names.add(folded_name(stem))
 
 
 FOREIGN = """---\r
@@ -218,7 +218,7 @@ def test_hand_written_links_mean_their_target_and_other_items_are_left_alone():
         ("knows", "Bob"),
         ("read", "Bob"),
     ]
-    text.drop_relations(lambda each: each.type == "knows")
+    text.drop_relations(lambda link: link.type == "knows")
     assert text.text == "## Relations\n\n- read [[Bob#Early life]]\n- just text\n"
 
 

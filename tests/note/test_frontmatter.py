@@ -40,8 +40,8 @@ from memoranda.note.frontmatter import REMOVE, dump, entries, parse, scalar, set
 def test_a_header_stands_between_two_fences_at_the_start(
     text: str, header: str | None, body: str
 ) -> None:
-    found = split(text)
-    assert (found.yaml, text[found.body_at :]) == (header, body)
+    parts = split(text)
+    assert (parts.yaml, text[parts.body_at :]) == (header, body)
 
 
 @pytest.mark.parametrize(
@@ -435,8 +435,8 @@ def test_every_other_line_stays_byte_for_byte(
     )
     text = f"---\n{lines}---\nbody a: 1\n".replace("\n", "\r\n" if crlf else "\n")
     after = set_keys(text, changes)
-    wanted = {key: value for key, value in (header | changes).items() if value is not REMOVE}
-    assert parse(split(after).yaml or "") == wanted
+    expected = {key: value for key, value in (header | changes).items() if value is not REMOVE}
+    assert parse(split(after).yaml or "") == expected
     assert text[split(text).body_at :] == after[split(after).body_at :]
     for key, value in header.items():
         if key not in changes or (

@@ -14,11 +14,11 @@ from memoranda.note.markdown import parse_note
 
 
 def targets(text: str) -> list[str]:
-    return [each.target for each in scan(text)[1]]
+    return [link.target for link in scan(text)[1]]
 
 
 def categories(text: str) -> list[str | None]:
-    return [each.category for each in scan(text)[0]]
+    return [observation.category for observation in scan(text)[0]]
 
 
 @pytest.mark.promise("000b-12.3")
@@ -95,8 +95,8 @@ def test_items_in_comments_code_and_quotes_are_no_items() -> None:
 
 
 def test_a_comment_is_taken_out_of_an_item() -> None:
-    (found,) = scan("- [fact] tea <!-- or coffee --> #drink %% x %%\n")[0]
-    assert (found.content, found.tags) == ("tea  #drink", ("drink",))
+    (observation,) = scan("- [fact] tea <!-- or coffee --> #drink %% x %%\n")[0]
+    assert (observation.content, observation.tags) == ("tea  #drink", ("drink",))
 
 
 def test_what_follows_a_comment_on_its_line_is_no_item() -> None:
@@ -129,7 +129,9 @@ def test_lines_count_from_one_in_the_whole_file() -> None:
 def test_headings_are_those_with_signs_outside_lists_and_quotes(
     line: str, heading: tuple[int, str] | None
 ) -> None:
-    assert [(each.level, each.text) for each in scan(line)[2]] == ([heading] if heading else [])
+    assert [(found_heading.level, found_heading.text) for found_heading in scan(line)[2]] == (
+        [heading] if heading else []
+    )
 
 
 def test_an_item_without_text_does_not_hide_what_follows() -> None:
@@ -200,8 +202,8 @@ def test_relations_of_a_graph_note_are_the_items_of_the_first_section_and_other_
 
 
 def test_an_observation_of_a_graph_note_has_category_and_context_where_written() -> None:
-    (found,) = scan("# Observations\n- [fact] tea #a (work)\n", graph=True)[0]
-    assert (found.category, found.content, found.tags, found.context) == (
+    (observation,) = scan("# Observations\n- [fact] tea #a (work)\n", graph=True)[0]
+    assert (observation.category, observation.content, observation.tags, observation.context) == (
         "fact",
         "tea #a",
         ("a",),

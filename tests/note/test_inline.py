@@ -75,10 +75,10 @@ def test_nested_tag_is_in_all_its_levels() -> None:
 
 def test_a_tag_that_is_nested_very_deep_is_found_by_its_outermost_levels():
     tag = "/".join(f"t{number}" for number in range(50_000))
-    found = levels(tag)
-    assert found[0] == tag
-    assert found[-2:] == ["t0/t1", "t0"]
-    assert len(found) == LEVELS + 1
+    tag_levels = levels(tag)
+    assert tag_levels[0] == tag
+    assert tag_levels[-2:] == ["t0/t1", "t0"]
+    assert len(tag_levels) == LEVELS + 1
     deepest = "/".join("abcdefghijklmnopqrstuvwxyz"[:LEVELS])
     assert levels(deepest)[0] == deepest
     assert len(levels(deepest)) == deepest.count("/") + 1

@@ -9,11 +9,14 @@ from memoranda.note.model import Observation, Relation
 
 
 def observed(text: str) -> list[tuple[str | None, str, tuple[str, ...], str | None]]:
-    return [(each.category, each.content, each.tags, each.context) for each in scan(text)[0]]
+    return [
+        (observation.category, observation.content, observation.tags, observation.context)
+        for observation in scan(text)[0]
+    ]
 
 
 def related(text: str) -> list[tuple[str, str, str | None]]:
-    return [(each.type, each.target, each.context) for each in scan(text)[1]]
+    return [(relation.type, relation.target, relation.context) for relation in scan(text)[1]]
 
 
 @pytest.mark.promise("000b-12.3")
@@ -120,8 +123,14 @@ def test_items_count_at_any_nesting() -> None:
     text = (
         "- a\n    - [one] x\n\t\t- [two] y\n              * [three] z\n1. [four] w\n   - [five] v\n"
     )
-    assert [each.category for each in scan(text)[0]] == ["one", "two", "three", "four", "five"]
-    assert [each.line for each in scan(text)[0]] == [2, 3, 4, 5, 6]
+    assert [observation.category for observation in scan(text)[0]] == [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+    ]
+    assert [observation.line for observation in scan(text)[0]] == [2, 3, 4, 5, 6]
 
 
 def test_an_items_text_is_its_paragraph() -> None:
@@ -229,7 +238,10 @@ def test_a_target_may_name_its_project() -> None:
 
 def test_a_relation_is_there_once() -> None:
     text = "[[A]] [[A|b]] [[a]]\n- uses [[A]]\n- uses [[A]] (again)\n- uses [[p::A]]\n"
-    assert [(each.type, each.project, each.target, each.line) for each in scan(text)[1]] == [
+    assert [
+        (relation.type, relation.project, relation.target, relation.line)
+        for relation in scan(text)[1]
+    ] == [
         ("links_to", None, "A", 1),
         ("links_to", None, "a", 1),
         ("uses", None, "A", 2),

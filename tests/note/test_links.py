@@ -95,11 +95,13 @@ def test_a_name_and_its_slug_fold_alike(name: str) -> None:
     st.sampled_from([" ", "_", "-", "\t"]),
     NAMES,
 )
-def test_titles_of_one_folded_form_fold_alike(left: str, one: str, other: str, right: str) -> None:
+def test_titles_of_one_folded_form_fold_alike(
+    beginning: str, first_form: str, second_form: str, right: str
+) -> None:
     for first, second in (
-        (left + one + right, left + other + right),
-        (left, left.upper()),
-        (left, left.swapcase()),
+        (beginning + first_form + right, beginning + second_form + right),
+        (beginning, beginning.upper()),
+        (beginning, beginning.swapcase()),
     ):
         if fold_title(first) == fold_title(second) and fold_title(first).strip(".md") not in (
             "",

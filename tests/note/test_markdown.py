@@ -36,59 +36,63 @@ def note(
 
 
 def test_a_file_without_header_has_every_default() -> None:
-    found = note()
-    assert (found.title, found.type, found.permalink, found.scope) == (
+    parsed = note()
+    assert (parsed.title, parsed.type, parsed.permalink, parsed.scope) == (
         "Some note",
         "note",
         "notes/a/some-note",
         "global",
     )
-    assert found.id == str(uuid.uuid5(uuid.NAMESPACE_URL, "memory://notes/a/Some note.md"))
-    assert (found.created, found.changed, found.date, found.source) == (
+    assert parsed.id == str(uuid.uuid5(uuid.NAMESPACE_URL, "memory://notes/a/Some note.md"))
+    assert (parsed.created, parsed.changed, parsed.date, parsed.source) == (
         CHANGED,
         CHANGED,
         None,
         None,
     )
-    assert (found.tags, found.aliases, found.locked, found.warnings, found.header) == (
+    assert (parsed.tags, parsed.aliases, parsed.locked, parsed.warnings, parsed.header) == (
         (),
         (),
         False,
         [],
         {},
     )
-    assert not found.own_id
-    assert not found.own_permalink
-    assert found.body == "body\n"
+    assert not parsed.own_id
+    assert not parsed.own_permalink
+    assert parsed.body == "body\n"
 
 
 def test_every_key_is_read() -> None:
-    found = note(
+    parsed = note(
         "id: abc-1\ntitle: A title\naliases: [B, c]\ntype: Design Spec\npermalink: Old/Place\ntags: '#x, y,, X'\n"
         "created_at: 2026-01-02T03:04:05+02:00\ndate: 2025-12-24\nscope: agent:claude\nlocked: true\n"
         "source: web\nstatus: no\n"
         "updated_at: 2026-01-03T00:00:00Z\nexpires_at: 2027-01-01\naccess_count: 3\nversion: 2"
     )
-    assert (found.id, found.own_id, found.title, found.aliases) == (
+    assert (parsed.id, parsed.own_id, parsed.title, parsed.aliases) == (
         "abc-1",
         True,
         "A title",
         ("B", "c"),
     )
-    assert (found.type, found.permalink, found.own_permalink) == ("Design Spec", "Old/Place", True)
-    assert found.tags == ("x", "y")
-    assert found.created == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)
-    assert (found.date, found.scope, found.locked, found.source) == (
+    assert (parsed.type, parsed.permalink, parsed.own_permalink) == (
+        "Design Spec",
+        "Old/Place",
+        True,
+    )
+    assert parsed.tags == ("x", "y")
+    assert parsed.created == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)
+    assert (parsed.date, parsed.scope, parsed.locked, parsed.source) == (
         "2025-12-24",
         "agent:claude",
         True,
         "web",
     )
-    assert (found.updated, found.expires) == (
+    assert (parsed.updated, parsed.expires) == (
         datetime(2026, 1, 3, tzinfo=UTC),
         datetime(2027, 1, 1, tzinfo=UTC),
     )
-    assert (found.access_count, found.version, found.header["status"], found.warnings) == (
+    assert (parsed.access_count, parsed.version, parsed.header["status"], parsed.warnings) == (
         3,
         2,
         "no",
@@ -132,8 +136,8 @@ def test_the_title_in_kv_is_the_key() -> None:
 
 
 def test_a_graph_name_and_type_are_exact() -> None:
-    found = note('title: ""\ntype: " x "', project="graph")
-    assert (found.title, found.type) == ("", " x ")
+    parsed = note('title: ""\ntype: " x "', project="graph")
+    assert (parsed.title, parsed.type) == ("", " x ")
     assert note("type: ''", project="graph").type == ""
     assert note("type: ''").type == "note"
 
@@ -160,17 +164,17 @@ def test_created_stands_for_created_at_and_the_file_for_both() -> None:
 @pytest.mark.parametrize("value", ["soon", "2026-13-01", "[a]", "12:30", "true"])
 @pytest.mark.parametrize("key", ["created_at", "date", "updated_at", "expires_at"])
 def test_a_bad_date_is_ignored_with_a_warning(key: str, value: str) -> None:
-    found = note(f"{key}: {value}\ntitle: kept")
-    assert (found.title, found.created, found.date, found.updated, found.expires) == (
+    parsed = note(f"{key}: {value}\ntitle: kept")
+    assert (parsed.title, parsed.created, parsed.date, parsed.updated, parsed.expires) == (
         "kept",
         CHANGED,
         None,
         None,
         None,
     )
-    assert [warning[:10] for warning in found.warnings] == ['bad date "']
+    assert [warning[:10] for warning in parsed.warnings] == ['bad date "']
     if value == "soon":
-        assert found.warnings == ['bad date "soon" ignored']
+        assert parsed.warnings == ['bad date "soon" ignored']
 
 
 @pytest.mark.parametrize(
@@ -190,9 +194,9 @@ def test_any_written_time_is_read(value: str) -> None:
     "value", ["everyone", "'agent:'", "agent:X y", "[a]", "''", "true", "agent:../x"]
 )
 def test_a_scope_nobody_can_read_hides_the_note(value: str) -> None:
-    found = note(f"scope: {value}")
-    assert found.scope not in ("global", "")
-    assert found.warnings[0].startswith("bad scope")
+    parsed = note(f"scope: {value}")
+    assert parsed.scope not in ("global", "")
+    assert parsed.warnings[0].startswith("bad scope")
 
 
 @pytest.mark.parametrize(
@@ -205,8 +209,8 @@ def test_a_scope_nobody_can_read_hides_the_note(value: str) -> None:
     ],
 )
 def test_a_scope_counts_without_case(value: str, scope: str) -> None:
-    found = note(f"scope: {value}")
-    assert (found.scope, found.warnings) == (scope, [])
+    parsed = note(f"scope: {value}")
+    assert (parsed.scope, parsed.warnings) == (scope, [])
 
 
 def test_an_empty_scope_is_global() -> None:
@@ -221,23 +225,23 @@ def test_a_note_can_be_locked(value: str) -> None:
 
 @pytest.mark.parametrize("header", ["title: a: b", "just text", "- a", "title: [x"])
 def test_a_header_that_cannot_be_read_leaves_a_note(header: str) -> None:
-    found = note(header, "- [fact] x [[Y]]\n")
-    assert (found.title, found.header, found.body) == ("Some note", {}, found.text)
-    assert found.warnings[0].startswith("bad_frontmatter")
-    assert [observation.line for observation in found.observations] == [4]
-    assert len(found.relations) == 1
+    parsed = note(header, "- [fact] x [[Y]]\n")
+    assert (parsed.title, parsed.header, parsed.body) == ("Some note", {}, parsed.text)
+    assert parsed.warnings[0].startswith("bad_frontmatter")
+    assert [observation.line for observation in parsed.observations] == [4]
+    assert len(parsed.relations) == 1
 
 
 def test_a_broken_header_still_closes_the_note() -> None:
-    found = note("title: a: b\nscope: 'agent:x'\nlocked: true")
-    assert (found.scope, found.locked) == ("agent:x", True)
+    parsed = note("title: a: b\nscope: 'agent:x'\nlocked: true")
+    assert (parsed.scope, parsed.locked) == ("agent:x", True)
 
 
 def test_a_byte_order_mark_belongs_to_no_part() -> None:
-    found = parse_note(
+    parsed = parse_note(
         "\ufeff---\r\ntitle: x\r\n---\r\nbody\r\n", project="notes", path="a.md", changed=CHANGED
     )
-    assert (found.title, found.body) == ("x", "body\r\n")
+    assert (parsed.title, parsed.body) == ("x", "body\r\n")
     assert (
         parse_note("\ufeffbody", project="categories", path="inbox/a.md", changed=CHANGED).title
         == "body"
@@ -263,16 +267,16 @@ def memory(
 
 
 def test_a_memory_is_read() -> None:
-    found = memory(MEMORY, "user prefers [[7f8d9e00-1111-4222-8333-444455556667]]\n")
-    assert (found.category, found.phase, found.type, found.source) == (
+    parsed = memory(MEMORY, "user prefers [[7f8d9e00-1111-4222-8333-444455556667]]\n")
+    assert (parsed.category, parsed.phase, parsed.type, parsed.source) == (
         "preferences",
         "organized",
         "preferences",
         "claude",
     )
-    assert found.title == found.content == "user prefers [[7f8d9e00-1111-4222-8333-444455556667]]"
+    assert parsed.title == parsed.content == "user prefers [[7f8d9e00-1111-4222-8333-444455556667]]"
     assert [
-        (relation.type, relation.target[-1], relation.line) for relation in found.relations
+        (relation.type, relation.target[-1], relation.line) for relation in parsed.relations
     ] == [
         ("links_to", "7", 13),
         ("links_to", "6", 8),
@@ -299,8 +303,8 @@ def test_a_memory_is_read() -> None:
 def test_category_and_phase_come_from_folder_and_header(
     header: str | None, path: str, category: str, phase: str
 ) -> None:
-    found = memory(header, path=path)
-    assert (found.category, found.phase, found.type, found.warnings) == (
+    parsed = memory(header, path=path)
+    assert (parsed.category, parsed.phase, parsed.type, parsed.warnings) == (
         category,
         phase,
         category,
@@ -309,9 +313,9 @@ def test_category_and_phase_come_from_folder_and_header(
 
 
 def test_the_folder_outranks_the_header() -> None:
-    found = memory("category: inbox\nphase: inbox", path="people/x.md")
-    assert (found.category, found.phase) == ("people", "organized")
-    assert found.warnings[0].startswith("category_differs")
+    parsed = memory("category: inbox\nphase: inbox", path="people/x.md")
+    assert (parsed.category, parsed.phase) == ("people", "organized")
+    assert parsed.warnings[0].startswith("category_differs")
 
 
 def test_a_memory_without_header_comes_from_a_file() -> None:
@@ -320,14 +324,14 @@ def test_a_memory_without_header_comes_from_a_file() -> None:
 
 
 def test_bad_keys_of_a_memory_are_named() -> None:
-    found = memory("category: cats\nphase: soon\naccess_count: many\nversion: 1.5")
-    assert (found.category, found.phase, found.access_count, found.version) == (
+    parsed = memory("category: cats\nphase: soon\naccess_count: many\nversion: 1.5")
+    assert (parsed.category, parsed.phase, parsed.access_count, parsed.version) == (
         "preferences",
         "organized",
         0,
         1,
     )
-    assert found.warnings == [
+    assert parsed.warnings == [
         'bad access_count "many" ignored',
         'bad version "1.5" ignored',
         'bad category "cats" ignored',
@@ -395,8 +399,8 @@ def test_the_content_may_bring_its_type_permalink_and_date() -> None:
 
 
 def test_metadata_may_set_the_permalink_but_not_the_title() -> None:
-    found = header(composed("x", metadata={"permalink": "p/q", "title": "no", "type": "no"}))
-    assert (found["permalink"], found["title"], found["type"]) == ("p/q", "API", "note")
+    parsed = header(composed("x", metadata={"permalink": "p/q", "title": "no", "type": "no"}))
+    assert (parsed["permalink"], parsed["title"], parsed["type"]) == ("p/q", "API", "note")
 
 
 @pytest.mark.parametrize(
@@ -413,10 +417,10 @@ def test_a_body_of_crlf_lines_gets_a_header_of_crlf_lines() -> None:
     assert text.count("\n") == text.count("\r\n")
 
 
-@pytest.mark.parametrize("own", ["a: &x 1\nb: *x", "{a: 1, b: 1}", "a: 1\nb: 1\nb: 1"])
-def test_unusual_frontmatter_keeps_its_values(own: str) -> None:
-    found = header(composed(f"---\n{own}\n---\nbody"))
-    assert (found["a"], found["b"]) == ("1", "1")
+@pytest.mark.parametrize("header_text", ["a: &x 1\nb: *x", "{a: 1, b: 1}", "a: 1\nb: 1\nb: 1"])
+def test_unusual_frontmatter_keeps_its_values(header_text: str) -> None:
+    parsed = header(composed(f"---\n{header_text}\n---\nbody"))
+    assert (parsed["a"], parsed["b"]) == ("1", "1")
 
 
 VALUES = st.text() | st.integers() | st.booleans() | st.none() | st.lists(st.text(), max_size=3)
@@ -433,23 +437,23 @@ def test_what_is_written_is_read_again(
 ) -> None:
     if split(body).yaml is not None:
         return
-    found = parse_note(
+    parsed = parse_note(
         composed(body, title=title, tags=tags, metadata=metadata),
         project="notes",
         path="x.md",
         changed=CHANGED,
     )
-    assert found.header["title"] == title
-    assert found.body.removesuffix("\n") == body.removeprefix("\ufeff").removesuffix("\n")
+    assert parsed.header["title"] == title
+    assert parsed.body.removesuffix("\n") == body.removeprefix("\ufeff").removesuffix("\n")
     for key, value in metadata.items():
         if key not in ("title", "type", "tags", "id", "permalink", "created_at"):
-            assert found.header[key] == (str(value) if type(value) is int else value)
+            assert parsed.header[key] == (str(value) if type(value) is int else value)
 
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_a_memorys_content_is_kept_exactly(content: str) -> None:
     text = Record("550e8400-e29b-41d4-a716-446655440000", content, "inbox", CHANGED, CHANGED).text()
-    found = parse_note(text, project="categories", path="inbox/x.md", changed=CHANGED)
-    assert found.content == content
-    assert found.header["content_hash"] == hashlib.sha256(content.encode()).hexdigest()
-    assert found.warnings == []
+    parsed = parse_note(text, project="categories", path="inbox/x.md", changed=CHANGED)
+    assert parsed.content == content
+    assert parsed.header["content_hash"] == hashlib.sha256(content.encode()).hexdigest()
+    assert parsed.warnings == []

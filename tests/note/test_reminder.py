@@ -115,7 +115,9 @@ def test_the_zone_of_the_system_is_the_one_of_that_name(zone, monkeypatch):
                 assert ours.astimezone(UTC) == moment
                 assert ours.fold == theirs.fold
         twice = datetime(2026, 10, 25, 0, 30, tzinfo=UTC), datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
-        assert [each.astimezone(SYSTEM_ZONE).astimezone(UTC) for each in twice] == list(twice)
+        assert [
+            time_of_two.astimezone(SYSTEM_ZONE).astimezone(UTC) for time_of_two in twice
+        ] == list(twice)
     finally:
         monkeypatch.undo()
         time.tzset()

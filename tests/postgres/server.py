@@ -40,9 +40,9 @@ def served(durable: bool = False) -> Iterator[str]:
     """The address of an empty database, its owner an ordinary role. With `durable` what it commits
     is synced.
     """
-    given = os.environ.get("MEMORY_TEST_PG_URL")
-    if given:
-        yield given
+    given_url = os.environ.get("MEMORY_TEST_PG_URL")
+    if given_url:
+        yield given_url
         return
     import psycopg
 
@@ -116,8 +116,8 @@ def served(durable: bool = False) -> Iterator[str]:
             process.send_signal(signal.SIGQUIT)
             process.wait(30)
     finally:
-        for each in (folder, data):
-            shutil.rmtree(each, ignore_errors=True)
+        for place in (folder, data):
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def admin_of(url: str) -> str:

@@ -89,7 +89,7 @@ def test_a_process_that_dies_while_it_brings_changes_is_continued(
 
 def test_after_the_machine_was_started_again_every_copy_is_compared(replica: Replica):
     a = replica("a")
-    kept, lost, damaged = a.write_many([Draft(f"text {n}", title=f"N{n}") for n in range(3)])
+    whole, lost, damaged = a.write_many([Draft(f"text {n}", title=f"N{n}") for n in range(3)])
     before = files(a.home)
     a.close()
     state = a.home / ".memoranda/replica.json"
@@ -101,7 +101,7 @@ def test_after_the_machine_was_started_again_every_copy_is_compared(replica: Rep
     assert files(a.home) == before
     assert a.search("text").total == 3
     assert a.search("hand").total == 0
-    assert kept.title == "N0"
+    assert whole.title == "N0"
 
 
 def test_a_database_that_was_restored_from_a_backup_is_what_counts(replica: Replica, database: str):
@@ -115,7 +115,7 @@ def test_a_database_that_was_restored_from_a_backup_is_what_counts(replica: Repl
     assert files(a.home) == before
     assert journal(a.home) == lines
     a.write(Draft("made anew", title="Three"))
-    assert [each.number for each in replica("b").log()] == [2, 1]
+    assert [change.number for change in replica("b").log()] == [2, 1]
 
 
 def test_a_database_that_went_back_and_on_again_is_noticed(replica: Replica, database: str):
@@ -143,13 +143,13 @@ def test_a_purged_journal_is_the_same_on_every_replica(replica: Replica, databas
     assert b.list()[1] == 1
     c = replica("c", clock=lambda: later)
     assert c.purge_history() == 2
-    assert [each.number for each in b.log()] == [each.number for each in a.log()] == [3]
+    assert [change.number for change in b.log()] == [change.number for change in a.log()] == [3]
     assert journal(a.home) == journal(b.home) == journal(c.home)
     with connected(database, a.settings.space) as db:
         assert db.execute("select count(*) from memoranda.text").fetchone() == (0,)
     assert list(b.engine.ledger.history.texts()) == []
     b.write(Draft("more", title="L"))
-    assert [each.number for each in a.log()] == [4, 3]
+    assert [change.number for change in a.log()] == [4, 3]
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_writers_on_two_machines_lose_nothing_and_number_every_change_once(
         for number in range(4)
         for turn in range(10)
     )
-    assert [each.number for each in a.log(limit=0)] == list(range(81, 0, -1))
+    assert [change.number for change in a.log(limit=0)] == list(range(81, 0, -1))
     memories[2].list()
     a.list()
     assert are_alike(a, memories[2])

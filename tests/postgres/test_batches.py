@@ -19,8 +19,11 @@ from postgres.test_commits import cut, cut_after_commit, intercept, lose_server_
 from postgres.test_replicas import are_alike
 
 CALLS = {
-    f"n{each}": ("write_note", {"title": f"N {each}", "content": f"text {each}", "directory": ""})
-    for each in "abcdef"
+    f"n{letter}": (
+        "write_note",
+        {"title": f"N {letter}", "content": f"text {letter}", "directory": ""},
+    )
+    for letter in "abcdef"
 }
 
 
@@ -37,12 +40,12 @@ def failed(replies: dict[str, Reply | None]) -> dict[str, str]:
     }
 
 
-def agree(one: MemorySession, two: MemorySession, changes: int) -> None:
+def agree(first: MemorySession, two: MemorySession, changes: int) -> None:
     """Both copies are the same, and so many changes were made, each once."""
-    assert [each.number for each in two.log(limit=0)] == list(range(changes, 0, -1))
-    one.list()
-    assert are_alike(one, two)
-    assert not list(one.home.rglob(".tmp-*"))
+    assert [change.number for change in two.log(limit=0)] == list(range(changes, 0, -1))
+    first.list()
+    assert are_alike(first, two)
+    assert not list(first.home.rglob(".tmp-*"))
 
 
 def test_writers_that_wait_share_one_transaction_and_every_replica_sees_each_change(
@@ -50,14 +53,14 @@ def test_writers_that_wait_share_one_transaction_and_every_replica_sees_each_cha
 ):
     a = replica("a")
     b = replica("b")
-    said: list[str] = []
+    statements: list[str] = []
     with monkeypatch.context() as patch:
-        intercept(patch, said.append)
+        intercept(patch, statements.append)
         with at_once(a, CALLS) as replies:
             pass
     assert not failed(replies)
-    assert said.count("commit") == 1
-    assert sum("try_advisory_lock" in each for each in said) == 1
+    assert statements.count("commit") == 1
+    assert sum("try_advisory_lock" in statement for statement in statements) == 1
     assert b.search("text").total == 6
     agree(a, b, 6)
 
@@ -75,8 +78,8 @@ def test_a_change_that_meets_another_text_fails_alone(replica: Replica, database
             "values (%s, 'notes', 'Taken.md', 'file', 'x', 'x', 384, 2)",
             [a.settings.space],
         )
-    taken = ("write_note", {"title": "Taken", "content": "text", "directory": ""})
-    with at_once(a, CALLS | {"taken": taken}) as replies:
+    call_of_taken = ("write_note", {"title": "Taken", "content": "text", "directory": ""})
+    with at_once(a, CALLS | {"taken": call_of_taken}) as replies:
         pass
     assert [*failed(replies)] == ["taken"]
     assert "exists" in failed(replies)["taken"]
@@ -89,21 +92,21 @@ def test_a_connection_cut_before_or_after_the_commit_of_a_batch_is_no_error_and_
 ):
     a = replica("a")
     b = replica("b")
-    left = [1] if when == "before" else []
+    cuts_left = [1] if when == "before" else []
 
     def before(query: str) -> None:
-        if query == "commit" and left:
-            left.clear()
+        if query == "commit" and cuts_left:
+            cuts_left.clear()
             cut(database, a)
 
     with monkeypatch.context() as patch:
-        if left:
+        if cuts_left:
             intercept(patch, before)
         else:
             cut_after_commit(patch, database, a)
         with at_once(a, CALLS) as replies:
             pass
-    assert not left
+    assert not cuts_left
     assert not failed(replies)
     agree(a, b, 6)
 
@@ -117,7 +120,7 @@ def test_when_nobody_can_be_asked_each_of_a_batch_is_told_that_the_outcome_is_un
         with at_once(a, CALLS) as replies:
             pass
     assert [*failed(replies)] == [*CALLS]
-    assert all("memory log" in each for each in failed(replies).values())
+    assert all("memory log" in reply for reply in failed(replies).values())
     # The second in which reads do not try again is over
     a.engine.ledger._database._away = ""
     agree(a, replica("b"), 6)
@@ -128,20 +131,20 @@ def test_a_batch_killed_before_any_statement_is_there_as_a_whole_or_not_at_all(
     space: str, replica: Replica, tmp_path: Path
 ):
     b = replica("b")
-    found = set()
+    counts_found = set()
     number = 0
-    while 6 not in found:
+    while 6 not in counts_found:
         number += 1
         assert number < 60
         in_child(tmp_path / "cache" / "killed", partial(die_in_batch, space, number))
         notes = b.list(limit=0)[0]
-        found.add(len(notes))
+        counts_found.add(len(notes))
         for note in notes:
             b.delete(note.id)
         a = replica("killed")
         agree(a, b, len(b.log(limit=0)))
         a.close()
-    assert found == {0, 6}
+    assert counts_found == {0, 6}
 
 
 def die_in_batch(space: str, number: int) -> None:

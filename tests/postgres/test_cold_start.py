@@ -23,13 +23,13 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     this.
     """
     go = threading.Event()
-    told = ColdStart._tell
+    tell_progress = ColdStart._tell
 
-    def tell(self: Any, fd: int, done: int, total: int) -> bool:
-        found = told(self, fd, done, total)
-        if done >= 20:
+    def tell(self: Any, fd: int, count: int, total: int) -> bool:
+        result = tell_progress(self, fd, count, total)
+        if count >= 20:
             go.wait(20)
-        return found
+        return result
 
     monkeypatch.setattr(ColdStart, "_tell", tell)
     monkeypatch.setattr(module, "_LARGE", 10)
@@ -71,6 +71,6 @@ def test_a_mirror_waits_for_a_copy_that_is_being_filled(
     assert wait_for(lambda: bool(b.list()) and "20 of 60" in str(b.warnings))
     assert b.lag()
     threading.Timer(0.2, slow.set).start()
-    done = Mirror(b, copy).run()
-    assert (done.files, done.removed, done.commits) == (60, 0, 0)
+    mirrored = Mirror(b, copy).run()
+    assert (mirrored.files, mirrored.removed, mirrored.commits) == (60, 0, 0)
     assert b.lag() == 0

@@ -33,11 +33,11 @@ def intercept(
     """Call these around every statement this process says to a server."""
     execute: Execute = psycopg.Connection.execute
 
-    def wrapped(self: psycopg.Connection[Any], query: Any, *more: Any, **named: Any) -> Any:
+    def wrapped(self: psycopg.Connection[Any], query: Any, *more: Any, **options: Any) -> Any:
         before(str(query))
-        found = execute(self, query, *more, **named)
+        result = execute(self, query, *more, **options)
         after(str(query))
-        return found
+        return result
 
     monkeypatch.setattr(psycopg.Connection, "execute", wrapped)
 
@@ -93,8 +93,8 @@ def test_killed_before_any_statement_a_change_is_whole_or_not_there(
         assert number < 60
         before = b.list()[1]
         acknowledged = killed_at(space, tmp_path / "cache" / "killed", number)
-        there = b.list()[1] - before
-        assert there in ((2,) if acknowledged else (0, 2)), number
+        notes_there = b.list()[1] - before
+        assert notes_there in ((2,) if acknowledged else (0, 2)), number
         # Nobody is kept out
         b.write(Draft(f"after {number}", title=f"After {number}"))
         a = replica("killed")
@@ -141,7 +141,7 @@ def test_a_connection_cut_after_the_commit_is_no_error_and_nothing_is_done_twice
     with monkeypatch.context() as patch:
         cut_after_commit(patch, database, a)
         written = a.write_many(DRAFTS)
-    assert [each.title for each in written] == ["One", "Two"]
+    assert [note.title for note in written] == ["One", "Two"]
     assert b.list()[1] == 2
     assert len(b.log()) == 1
     assert files(a.home) == files(b.home)
@@ -205,7 +205,7 @@ def test_an_interrupted_commit_is_no_part_of_the_next_one(
             a.write_many(DRAFTS)
     b.write(Draft("between", title="Between"))
     a.write(Draft("next", title="Next"))
-    assert [each.number for each in b.log()] == [2, 1]
+    assert [change.number for change in b.log()] == [2, 1]
     assert b.list()[1] == a.list()[1] == 2
     assert not list(a.home.rglob(".tmp-*"))
 

@@ -10,16 +10,16 @@ ADDRESS = "postgresql://nobody@127.0.0.1:1/notes?space=team"
 
 
 @pytest.mark.parametrize(
-    ("has_driver", "said"),
+    ("has_driver", "complaint"),
     [(False, "pip install '.[postgres]' 'psycopg[binary]'"), (True, "cannot be reached")],
 )
 def test_a_database_that_cannot_be_asked_is_said_with_the_remedy(
-    terminal, monkeypatch, has_driver, said
+    terminal, monkeypatch, has_driver, complaint
 ):
     if not has_driver:
         monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(terminal.folder / "cache"))
     ran = terminal("--home", ADDRESS, "list")
     assert ran.status == 1
-    assert said in ran.err
+    assert complaint in ran.err
     assert "inside memoranda" not in ran.err

@@ -76,7 +76,7 @@ def test_the_texts_of_each_change_are_found_by_its_number(replica: Replica, fold
         [revision.after for revision in memory.revisions(change.number)]
         for change in memory.log(limit=0)
     ]
-    assert [len(found) for found in texts] == [1, 0, 1, 0, 1]
+    assert [len(texts_of_change) for texts_of_change in texts] == [1, 0, 1, 0, 1]
     assert "two" in str(texts[2])
 
 
@@ -127,31 +127,31 @@ def test_changes_of_entries_go_back_in_any_order(replica: Replica, folder: Path)
 def test_another_machine_sees_and_undoes_only_what_is_shared(
     replica: Replica, folder: Path
 ) -> None:
-    here, there = replica("here"), replica("there")
-    entries_of(here, folder).put("default", "zq4711key", "zq4712value")
-    here.write(Draft("one", title="First"))
-    assert verbs(there) == [("write", "First.md")]
-    there.write(Draft("two", title="Second"))
-    assert len(verbs(here)) == 3
-    texts = there.engine.ledger.database.rows("select data from text")
+    first, second = replica("here"), replica("there")
+    entries_of(first, folder).put("default", "zq4711key", "zq4712value")
+    first.write(Draft("one", title="First"))
+    assert verbs(second) == [("write", "First.md")]
+    second.write(Draft("two", title="Second"))
+    assert len(verbs(first)) == 3
+    texts = second.engine.ledger.database.rows("select data from text")
     assert all(b"zq47" not in bytes(row["data"]) for row in texts)
 
 
 def test_a_history_that_is_fetched_anew_leaves_that_of_entries(
     replica: Replica, folder: Path
 ) -> None:
-    here, there = replica("here"), replica("there")
-    entries = entries_of(here, folder)
+    first, second = replica("here"), replica("there")
+    entries = entries_of(first, folder)
     entries.put("default", "name", "Ann")
     entries.put("default", "name", "Zoë")
-    there.write(Draft("zq4711 words", title="First"))
-    there.write(Draft("two", title="Second"))
-    there.erase("notes/first")
-    here.engine.ledger._folder.set_state(None)
-    with here.engine.ledger.lock:
-        here.engine.ledger._bring()
-    assert ("write", "Second.md") in verbs(here)
-    here.undo(FIRST_OF_MACHINE + 1)
+    second.write(Draft("zq4711 words", title="First"))
+    second.write(Draft("two", title="Second"))
+    second.erase("notes/first")
+    first.engine.ledger._folder.set_state(None)
+    with first.engine.ledger.lock:
+        first.engine.ledger._bring()
+    assert ("write", "Second.md") in verbs(first)
+    first.undo(FIRST_OF_MACHINE + 1)
     assert values(folder) == {"name": "Ann"}
 
 
@@ -166,9 +166,9 @@ def test_erasing_an_entry_leaves_nothing_of_it(
     entries.put("default", "zq4711key", "zq4713second value")
     erased = memory.erase(f"{folder}/default.json:zq4711key")
     assert (erased.remains, erased.changes) == ((), 2)
-    every = [path for path in tmp_path.rglob("*") if path.is_file()]
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
     for word in (b"zq4711", b"zq4712", b"zq4713"):
-        assert [path for path in every if word in path.read_bytes()] == []
+        assert [path for path in files if word in path.read_bytes()] == []
     assert values(folder) == {"other": "stays here"}
     memory.undo(FIRST_OF_MACHINE + 1)
     assert values(folder) == {}
@@ -289,18 +289,18 @@ def test_purging_what_is_of_this_machine_changes_nothing_in_the_database(
 def test_what_agents_write_a_day_includes_entries_written_through_another_process(
     replica: Replica, folder: Path
 ) -> None:
-    one, other = replica(), replica()
+    first_replica, second = replica(), replica()
 
     def bytes_written(memory: MemorySession) -> int:
         engine = memory.engine
         uses = engine.day_use.since_midnight(engine.clock(), engine.settings)
         return uses["claude"].bytes
 
-    entries_of(one, folder).put("default", "name", "Ann")
-    first = bytes_written(other)
-    one.write(Draft("one", title="First"))
-    entries_of(one, folder).put("default", "town", "x" * 500)
-    assert bytes_written(other) == bytes_written(one) > first + 500
-    entries_of(other, folder).put("default", "street", "x" * 500)
-    other.write(Draft("two", title="Second"))
-    assert bytes_written(other) == bytes_written(one) > first + 1000
+    entries_of(first_replica, folder).put("default", "name", "Ann")
+    first = bytes_written(second)
+    first_replica.write(Draft("one", title="First"))
+    entries_of(first_replica, folder).put("default", "town", "x" * 500)
+    assert bytes_written(second) == bytes_written(first_replica) > first + 500
+    entries_of(second, folder).put("default", "street", "x" * 500)
+    second.write(Draft("two", title="Second"))
+    assert bytes_written(second) == bytes_written(first_replica) > first + 1000

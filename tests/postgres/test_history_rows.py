@@ -105,10 +105,10 @@ def test_lines_of_a_version_before_become_rows_and_can_be_taken_back(
     space: str, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     address = own_database(database, "older")
-    for own in ("one", "two"):
-        if own == "one":
-            make_older_database(address, own)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / own))
+    for space_name in ("one", "two"):
+        if space_name == "one":
+            make_older_database(address, space_name)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / space_name))
         with open_session(f"{address}&space=one") as memory:
             changes = list(memory.engine.ledger.history.changes(origins=True))
             numbers = [change.number for change in changes]
@@ -118,7 +118,7 @@ def test_lines_of_a_version_before_become_rows_and_can_be_taken_back(
             assert write.by == {"tool": "write_note"}
             assert write.files[0].kept
             assert origins.files[0].path == "é.md"
-            if own == "one":
+            if space_name == "one":
                 memory.undo()
             assert "green" in memory.read("notes/Tea").text
     with psycopg.connect(address) as db:
@@ -155,8 +155,10 @@ def test_what_the_version_before_erased_reaches_a_replica_that_was_away(
     with psycopg.connect(address) as db:
         forced = "select relforcerowsecurity from pg_class where oid = 'memoranda.space'::regclass"
         assert db.execute(forced).fetchone() == (True,)
-        left = db.execute("select relname from pg_class where relname ~ '^moving_'").fetchall()
-        assert not left
+        tables_left = db.execute(
+            "select relname from pg_class where relname ~ '^moving_'"
+        ).fetchall()
+        assert not tables_left
 
 
 def test_what_is_erased_or_purged_reaches_a_replica_without_the_rest_of_the_history(
@@ -173,10 +175,10 @@ def test_what_is_erased_or_purged_reaches_a_replica_without_the_rest_of_the_hist
     def refuse(*_: object) -> None:
         raise AssertionError("the whole history was fetched")
 
-    done = Erasure(a).erase(
+    erased = Erasure(a).erase(
         [secret.id], agent=None, project=None, source=None, observation=None, dry_run=False
     )
-    assert not done.remains
+    assert not erased.remains
     monkeypatch.setattr(ReplicaLedger, "_bring_history", refuse)
     assert b.search("xyzzy").total == 0
     assert are_alike(a, b)

@@ -22,11 +22,13 @@ from transfer.conftest import times_killed
 
 def files(folder: Path) -> dict[str, bytes]:
     """The files of the projects of a home, or of a mirror."""
-    every = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
-    left = (".memoranda", MIRROR, ".git")
+    paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    contents = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+    left_out = (".memoranda", MIRROR, ".git")
     return {
-        name: data for name, data in found.items() if "/" in name and name.split("/")[0] not in left
+        name: data
+        for name, data in contents.items()
+        if "/" in name and name.split("/")[0] not in left_out
     }
 
 
@@ -64,8 +66,8 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
         for p in home.rglob("*")
         if p.is_file() and not p.name.startswith(("index", "lock", "ledger"))
     }
-    there = move(str(home), space)
-    assert there.outside == ["vault"]
+    moved = move(str(home), space)
+    assert moved.outside == ["vault"]
     with open_session(home) as old, open_session(space) as new:
         assert new.log(limit=0) == old.log(limit=0)
         assert files(new.home) == files(home)
@@ -96,7 +98,7 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
         names = os.listdir(again.home)
         assert "README.txt" not in names
         assert not (again.home / ".memoranda" / "replica.json").exists()
-    assert there.checksum != back.checksum
+    assert moved.checksum != back.checksum
     after = {
         str(p): p.read_bytes()
         for p in home.rglob("*")
@@ -107,12 +109,12 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
 
 def test_a_dry_run_leaves_no_space_and_the_proof_is_the_same_on_both_ways(home, space, tmp_path):
     planned = move(str(home), space, dry_run=True)
-    there = move(str(home), space)
+    moved = move(str(home), space)
     back = move(space, str(tmp_path / "back"))
-    assert there.checksum == back.checksum
-    assert (there.changes, there.texts) == (back.changes, back.texts)
-    planned.checksum = there.checksum
-    assert planned == there
+    assert moved.checksum == back.checksum
+    assert (moved.changes, moved.texts) == (back.changes, back.texts)
+    planned.checksum = moved.checksum
+    assert planned == moved
 
 
 def test_a_space_with_notes_or_tokens_is_refused_and_an_unused_one_taken(home, space, tmp_path):
@@ -145,8 +147,8 @@ def test_nobody_sees_a_move_that_was_cut_off_and_another_home_does_not_go_on_wit
         move(str(home), space)
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache2"))
-    with open_session(tmp_path / "other") as other:
-        other.write(Draft("x"))
+    with open_session(tmp_path / "other") as other_home:
+        other_home.write(Draft("x"))
     with pytest.raises(InvalidInput, match="Another home"):
         move(str(tmp_path / "other"), space)
     (home / "notes" / "f1" / "n1.md").write_text("changed by hand meanwhile")
@@ -158,18 +160,18 @@ def test_nobody_sees_a_move_that_was_cut_off_and_another_home_does_not_go_on_wit
 
 def test_of_two_homes_that_begin_to_move_to_one_space_at_once_one_is_refused(space, monkeypatch):
     url, _, name = space.partition("&space=")
-    one = NewSpace(url, name, "one")
-    other = NewSpace(url, name, "other")
+    first = NewSpace(url, name, "one")
+    second = NewSpace(url, name, "other")
     refused = []
 
     def begin_other() -> None:
         try:
-            other.begin()
+            second.begin()
         except InvalidInput as error:
             refused.append(str(error))
 
     thread = Thread(target=begin_other)
-    check_free = one._check_free
+    check_free = first._check_free
 
     def check_and_wait(db):
         is_begun = check_free(db)
@@ -177,13 +179,13 @@ def test_of_two_homes_that_begin_to_move_to_one_space_at_once_one_is_refused(spa
         thread.join(0.5)
         return is_begun
 
-    monkeypatch.setattr(one, "_check_free", check_and_wait)
-    one.begin()
+    monkeypatch.setattr(first, "_check_free", check_and_wait)
+    first.begin()
     thread.join()
     assert len(refused) == 1
     assert "Another home is being moved" in refused[0]
-    one.close()
-    other.close()
+    first.close()
+    second.close()
 
 
 @pytest.mark.slow
@@ -205,28 +207,28 @@ def test_a_move_into_a_database_that_is_killed_goes_on(home, space, tmp_path):
 
 
 def test_a_mirror_of_a_space_follows_every_replica(space, replica, tmp_path):
-    one = replica("a")
+    first = replica("a")
     two = replica("b")
-    one.as_caller("claude").write(Draft("one", project="notes", title="a"))
+    first.as_caller("claude").write(Draft("one", project="notes", title="a"))
     copy = tmp_path / "copy"
     Mirror(two, copy).run(git=True)
     two.as_caller("cursor").write(Draft("two", project="notes", title="b"))
-    one.delete("notes/a.md")
-    done = Mirror(two, copy).run()
-    assert (done.commits, done.removed) == (1, 1)
+    first.delete("notes/a.md")
+    mirrored = Mirror(two, copy).run()
+    assert (mirrored.commits, mirrored.removed) == (1, 1)
     assert files(copy) == files(two.home)
-    said = subprocess.check_output(
+    lines = subprocess.check_output(
         ["git", "-C", str(copy), "log", "--format=%an %s"], text=True
     ).splitlines()
-    assert len(said) == 2
-    assert said[1] == "claude write notes/a.md"
+    assert len(lines) == 2
+    assert lines[1] == "claude write notes/a.md"
     assert subprocess.check_output(["git", "-C", str(copy), "status", "--porcelain"]) == b""
 
 
 def test_the_command_shows_no_password(terminal, space, monkeypatch):
     terminal.write("one")
     address = space.replace("memoranda_team@", "memoranda_team:s3cret@") + "&password=s3cret"
-    said = terminal.ok("move-home", str(terminal.home), address)
-    assert "s3cret" not in said
-    assert "&space=" in said
+    output = terminal.ok("move-home", str(terminal.home), address)
+    assert "s3cret" not in output
+    assert "&space=" in output
     assert terminal.ok("--home", space, "list") == terminal.ok("list")

@@ -27,31 +27,31 @@ LOG = "notes/log.md"
 
 
 def write_until_killed(
-    space: str, cache: Path, name: str, first: int, statements: int, said: int
+    space: str, cache: Path, name: str, first: int, statements: int, output: int
 ) -> None:
     """Write notes and lines of a shared note from number `first` on, by threads that wait for the
     database together, say each that was begun (`+`) and each that was acknowledged, and die before
     the statement of this number. Runs in a process of its own."""
-    left = statements
+    statements_left = statements
     execute = psycopg.Connection.execute
 
-    def counted(self, query, *more, **named):
-        nonlocal left
-        left -= 1
-        if left == 0:
+    def counted(self, query, *more, **options):
+        nonlocal statements_left
+        statements_left -= 1
+        if statements_left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-        return execute(self, query, *more, **named)
+        return execute(self, query, *more, **options)
 
     def write(memory: MemorySession, numbers: Iterator[int]) -> None:
         try:
             for number in numbers:
-                os.write(said, f"+{number}\n".encode())
+                os.write(output, f"+{number}\n".encode())
                 text = f"{name}-{number}"
                 if number % 3:
                     memory.in_turn(partial(memory.write, Draft(text, project="notes", title=text)))
                 else:
                     memory.in_turn(partial(memory.edit, LOG, Append(f"line {text} end")))
-                os.write(said, f"{number}\n".encode())
+                os.write(output, f"{number}\n".encode())
         finally:
             os._exit(1)
 
@@ -98,15 +98,15 @@ class Writer:
 
     def wait(self) -> None:
         """Until it is dead; then what it acknowledged is known."""
-        said = b""
+        output = b""
         while block := os.read(self._reading, 4096):
-            said += block
+            output += block
         os.close(self._reading)
         _, status = os.waitpid(self._pid, 0)
         assert os.WIFSIGNALED(status), "it was refused something"
         assert os.WTERMSIG(status) == signal.SIGKILL
-        numbers = [int(line) for line in said.split()]
-        self.acknowledged.update(int(line) for line in said.split() if not line.startswith(b"+"))
+        numbers = [int(line) for line in output.split()]
+        self.acknowledged.update(int(line) for line in output.split() if not line.startswith(b"+"))
         # What it was at is not tried again
         self.next = max([self.next, *(number + 1 for number in numbers)])
 
@@ -127,21 +127,21 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(
         for writer in writers:
             writer.wait()
     with open_session(space) as memory:
-        titles = Counter(each.title for each in memory.list(limit=0)[0])
+        titles = Counter(info.title for info in memory.list(limit=0)[0])
         lines = Counter(re.findall(r"line (\S+) end", memory.read(LOG).text))
         changes = memory.log(limit=0)
     assert sum(len(writer.acknowledged) for writer in writers) > KILLS
     for writer in writers:
         tried = {f"{writer.name}-{number}" for number in range(1, writer.next)}
-        found = {
+        counts = {
             name: count for name, count in (titles + lines).items() if name.startswith(writer.name)
         }
         assert (
-            {f"{writer.name}-{number}" for number in writer.acknowledged} <= found.keys() <= tried
+            {f"{writer.name}-{number}" for number in writer.acknowledged} <= counts.keys() <= tried
         )
-        assert {*found.values()} == {1}
+        assert {*counts.values()} == {1}
     print(
-        f"{KILLS} kills, {len(changes)} changes, {sum(len(each.acknowledged) for each in writers)} acknowledged"
+        f"{KILLS} kills, {len(changes)} changes, {sum(len(killed.acknowledged) for killed in writers)} acknowledged"
     )
     numbers = [change.number for change in changes]
     assert numbers == list(range(len(changes), 0, -1))
@@ -150,8 +150,8 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(
     for name in ("anna", "ben", "c", "new"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache / name))
         with open_session(space) as replica:
-            every = sorted(
+            all_changes = sorted(
                 (path.name, path.read_bytes()) for path in (replica.home / "notes").rglob("*.md")
             )
-            views.append((every, journal(replica.home)))
+            views.append((all_changes, journal(replica.home)))
     assert all(view == views[0] for view in views)

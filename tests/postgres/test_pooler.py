@@ -44,9 +44,9 @@ def nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @contextmanager
@@ -117,9 +117,9 @@ def test_a_pooler_that_keeps_sessions_serves(
 class FakeConnection:
     """A connection through a pooler, whose transactions run in the processes `given`, in turn."""
 
-    def __init__(self, told: int, given: list[int]):
-        self.info = SimpleNamespace(backend_pid=told)
-        self._given = given
+    def __init__(self, told_id: int, process_ids: list[int]):
+        self.info = SimpleNamespace(backend_pid=told_id)
+        self._given = process_ids
 
     def execute(self, _: str) -> Any:
         number = self._given.pop(0) if len(self._given) > 1 else self._given[0]
@@ -136,7 +136,7 @@ class FakeConnection:
 
 
 @pytest.mark.parametrize(
-    ("first", "others", "is_shared"),
+    ("first", "later_ids", "is_shared"),
     [
         ([7, 7], [[8], [9], [10]], False),
         ([7, 7], [[7]], True),
@@ -145,11 +145,11 @@ class FakeConnection:
     ],
 )
 def test_processes_that_are_shared_are_seen(
-    first: list[int], others: list[list[int]], is_shared: bool
+    first: list[int], later_ids: list[list[int]], is_shared: bool
 ) -> None:
-    waiting = [FakeConnection(99, given) for given in others]
-    found = shares_processes(FakeConnection(98, first), lambda: waiting.pop(0))  # type: ignore[arg-type, return-value]
-    assert found is is_shared
+    waiting = [FakeConnection(99, process_ids) for process_ids in later_ids]
+    answer = shares_processes(FakeConnection(98, first), lambda: waiting.pop(0))  # type: ignore[arg-type, return-value]
+    assert answer is is_shared
 
 
 def test_the_server_itself_is_asked_once_and_no_second_connection_is_made(space: str) -> None:

@@ -107,8 +107,8 @@ def test_a_role_that_may_only_read_reads_and_its_writes_are_refused_in_one_line(
 def test_the_project_a_refusal_names_can_be_added_by_the_command(
     space: str, terminal: Terminal, tmp_path: Path
 ):
-    said = terminal("project", "add", "plans", str(tmp_path), "--home", space).error
-    assert "name projects/plans, which all machines share" in said
+    complaint = terminal("project", "add", "plans", str(tmp_path), "--home", space).error
+    assert "name projects/plans, which all machines share" in complaint
     assert terminal.ok("project", "add", "plans", "projects/plans", "--home", space).startswith(
         "Added project plans"
     )
@@ -129,5 +129,5 @@ def test_no_note_goes_through_a_link_or_into_a_file(replica: Replica, tmp_path: 
             a.move(a.write(Draft("other", title="Other")).id, path)
         a.undo()
     assert (a.home / "notes/link").is_symlink()
-    assert [each.path for each in a.list("project:notes")[0]] == [note.path]
+    assert [info.path for info in a.list("project:notes")[0]] == [note.path]
     assert replica("b").read(note.id).content == "text"

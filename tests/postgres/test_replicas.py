@@ -39,9 +39,9 @@ def journal(home: Path) -> bytes:
         history.database.close()
 
 
-def are_alike(one: MemorySession, two: MemorySession) -> bool:
+def are_alike(first: MemorySession, two: MemorySession) -> bool:
     """Whether notes and journals are the same, byte for byte."""
-    return files(one.home) == files(two.home) and journal(one.home) == journal(two.home)
+    return files(first.home) == files(two.home) and journal(first.home) == journal(two.home)
 
 
 def test_what_one_replica_wrote_another_reads_finds_and_lists_at_once(replica: Replica):
@@ -68,10 +68,10 @@ def test_a_text_that_another_machine_replaced_is_not_kept_here_too(replica: Repl
 def test_moving_linking_and_deleting_reach_the_other_replica(replica: Replica):
     a = replica("a")
     b = replica("b")
-    one, two = (a.write(Draft(f"text {n}", title=n, folder="old/deep")) for n in ("One", "Two"))
-    a.link(one, two)
+    first, two = (a.write(Draft(f"text {n}", title=n, folder="old/deep")) for n in ("One", "Two"))
+    a.link(first, two)
     assert [backlink.title for backlink in b.backlinks(two.id)] == ["One"]
-    a.move(one.id, "new/One.md")
+    a.move(first.id, "new/One.md")
     assert b.read(("notes", "new/One.md")).title == "One"
     b.delete(two.id)
     with pytest.raises(NotFound):
@@ -97,16 +97,16 @@ def test_erased_text_is_nowhere_on_any_replica_nor_in_the_database(replica: Repl
     note = a.write(Draft("the unspeakable zyqquop", title="N"))
     b.write(Draft("something else", title="Other"))
     assert [hit.note.id for hit in b.search("zyqquop")] == [note.id]
-    done = a.erase(note.id)
-    assert done.remains == ()
-    assert any("write-ahead log" in place for place in done.out_of_reach), done.out_of_reach
-    assert not any("dead rows" in place for place in done.out_of_reach), done.out_of_reach
+    erasure = a.erase(note.id)
+    assert erasure.remains == ()
+    assert any("write-ahead log" in place for place in erasure.out_of_reach), erasure.out_of_reach
+    assert not any("dead rows" in place for place in erasure.out_of_reach), erasure.out_of_reach
     assert b.search("zyqquop").total == 0
     b.close()
-    found = [
+    places = [
         path for path in b.home.rglob("*") if path.is_file() and b"zyqquop" in path.read_bytes()
     ]
-    assert found == []
+    assert places == []
     with psycopg.connect(database) as db:
         db.execute("select set_config('memoranda.space', %s, false)", [b.engine.settings.space])
         for table in ("note", "text", "change", "step"):
@@ -141,12 +141,14 @@ def bytes_of(path: Path) -> bytes:
 def test_an_erasure_says_what_another_session_keeps(replica: Replica, database: str):
     a = replica("a")
     note = a.write(Draft("the unspeakable xyzzy", title="N"))
-    with psycopg.connect(database) as other:
-        other.execute("set transaction isolation level repeatable read")
-        other.execute("select set_config('memoranda.space', %s, false)", [a.engine.settings.space])
-        other.execute("select count(*) from memoranda.note")
-        done = a.erase(note.id)
-    assert any("dead rows" in place for place in done.out_of_reach), done.out_of_reach
+    with psycopg.connect(database) as other_session:
+        other_session.execute("set transaction isolation level repeatable read")
+        other_session.execute(
+            "select set_config('memoranda.space', %s, false)", [a.engine.settings.space]
+        )
+        other_session.execute("select count(*) from memoranda.note")
+        erasure = a.erase(note.id)
+    assert any("dead rows" in place for place in erasure.out_of_reach), erasure.out_of_reach
 
 
 def test_a_note_edited_by_hand_in_the_folder_of_copies_is_put_back(replica: Replica):

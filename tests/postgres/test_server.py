@@ -32,19 +32,19 @@ def connected(database: str, space: str = "") -> psycopg.Connection[tuple[object
 
 
 def test_spaces_of_one_database_know_nothing_of_each_other(space: str):
-    with open_session(space) as one, open_session(f"{space}-other") as other:
-        note = one.write(Draft("only here", title="N"))
-        assert other.search("here").total == 0
-        other.write(Draft("and there", title="N"))
-        assert one.read(note.id).text.count("only here") == 1
-        assert [each.number for each in other.log()] == [1]
-        assert one.home != other.home
+    with open_session(space) as first, open_session(f"{space}-other") as second:
+        note = first.write(Draft("only here", title="N"))
+        assert second.search("here").total == 0
+        second.write(Draft("and there", title="N"))
+        assert first.read(note.id).text.count("only here") == 1
+        assert [change.number for change in second.log()] == [1]
+        assert first.home != second.home
 
 
 def test_row_level_security_hides_and_refuses_the_rows_of_other_spaces(space: str, database: str):
-    with open_session(space) as one:
-        one.write(Draft("x", title="N"))
-        name = one.engine.settings.space
+    with open_session(space) as memory:
+        memory.write(Draft("x", title="N"))
+        name = memory.engine.settings.space
     with connected(database, "somebody-else") as db:
         passes = "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
         if db.execute(passes).fetchone() != (False,):
@@ -69,9 +69,9 @@ def test_row_level_security_hides_and_refuses_the_rows_of_other_spaces(space: st
 
 
 def test_a_space_is_a_partition_of_each_large_table(space: str, database: str):
-    with open_session(space) as one:
-        name = one.engine.settings.space
-        one.write(Draft("x", title="N"))
+    with open_session(space) as memory:
+        name = memory.engine.settings.space
+        memory.write(Draft("x", title="N"))
     with connected(database, name) as db:
         plan = str(
             db.execute("explain select * from memoranda.note where space = %s", [name]).fetchall()
@@ -83,24 +83,24 @@ def test_many_who_open_a_new_space_at_once_make_it_once(space: str):
     url, _, rest = space.partition("&space=")
     databases = [SpaceDatabase(url, rest) for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
-        states = set(pool.map(lambda each: each.prepare(), databases))
-    for each in databases:
-        each.close()
+        states = set(pool.map(lambda database: database.prepare(), databases))
+    for database in databases:
+        database.close()
     assert len(states) == 1
 
 
 def test_tables_of_a_later_version_are_read_if_they_say_so_and_never_written(
     space: str, database: str
 ):
-    with open_session(space) as one:
-        note = one.write(Draft("x", title="N"))
+    with open_session(space) as memory:
+        note = memory.write(Draft("x", title="N"))
         sql = "insert into memoranda.version (number, reads, writes) values (%s, %s, %s)"
         with connected(database) as db:
             try:
                 db.execute(sql, [SCHEMA + 1, SCHEMA, SCHEMA + 1])
-                assert one.read(note.id).title == "N"
+                assert memory.read(note.id).title == "N"
                 with pytest.raises(DatabaseRefused, match="upgrade"):
-                    one.write(Draft("y", title="M"))
+                    memory.write(Draft("y", title="M"))
                 db.execute(sql, [SCHEMA + 2, SCHEMA + 1, SCHEMA + 1])
                 with pytest.raises(DatabaseRefused, match="upgrade"):
                     open_session(space)
@@ -158,13 +158,13 @@ def test_doctor_names_a_role_that_row_level_security_does_not_hold_and_the_remed
     if os.environ.get("MEMORY_TEST_PG_URL"):
         pytest.skip("the superuser of that server is not ours")
     with open_session(space) as memory:
-        assert "weak_role" not in {each.code for each in examine(memory)}
+        assert "weak_role" not in {finding.code for finding in examine(memory)}
     with open_session(admin_of(space)) as memory:
-        (found,) = [each for each in examine(memory) if each.code == "weak_role"]
-    assert found.level == "warning"
-    assert "the role postgres" in found.text
-    assert "CREATE ROLE" in found.text
-    assert "NOBYPASSRLS" in found.text
+        (finding,) = [finding for finding in examine(memory) if finding.code == "weak_role"]
+    assert finding.level == "warning"
+    assert "the role postgres" in finding.text
+    assert "CREATE ROLE" in finding.text
+    assert "NOBYPASSRLS" in finding.text
 
 
 def test_a_statement_that_takes_too_long_changes_nothing_and_says_what_to_look_at(
@@ -184,7 +184,7 @@ def test_a_statement_that_takes_too_long_changes_nothing_and_says_what_to_look_a
         with pytest.raises(DatabaseRefused, match=r"pg_stat_activity.* Nothing was changed"):
             a.write(Draft("x", title="N"))
     a.write(Draft("x", title="N"))
-    assert [each.number for each in a.log()] == [1]
+    assert [change.number for change in a.log()] == [1]
 
 
 def test_a_table_that_somebody_keeps_locked_is_an_error_that_says_how_to_find_them(
@@ -211,9 +211,9 @@ def test_a_transaction_left_idle_is_ended_by_the_server_and_the_next_question_is
     database = SpaceDatabase(a.settings.url or "", a.settings.space)
 
     def slowly() -> None:
-        with database.snapshot() as seen:
+        with database.snapshot() as snapshot:
             wait_for(lambda: False, 0.5)
-            seen.state()
+            snapshot.state()
 
     with pytest.raises(DatabaseAway, match=r"in a transaction, so it was ended"):
         slowly()

@@ -33,18 +33,18 @@ class Server(Web):
 def servers(
     space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Server, Server]]:
-    made = []
+    started = []
     for name in ("a", "b"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache" / name))
-        made.append(Server(space))
-    yield made[0], made[1]
-    for each in made:
-        each.close()
+        started.append(Server(space))
+    yield started[0], started[1]
+    for server in started:
+        server.close()
 
 
 def test_a_token_a_note_and_its_end_count_on_every_server(servers: tuple[Server, Server]):
-    one, two = servers
-    secret = one.token()
+    first_server, two = servers
+    secret = first_server.token()
 
     async def conversation(first):
         async with two.served() as second:
@@ -59,12 +59,12 @@ def test_a_token_a_note_and_its_end_count_on_every_server(servers: tuple[Server,
             two.access.revoke("laptop")
             assert await status(first, secret) == await status(second, secret) == 401
 
-    one.run(conversation)
+    first_server.run(conversation)
 
 
 def test_each_step_of_oauth_may_go_to_another_server(servers: tuple[Server, Server]):
-    one, two = servers
-    secret = one.token(scope="write")
+    first_server, two = servers
+    secret = first_server.token(scope="write")
 
     async def conversation(first):
         async with two.served() as second:
@@ -78,4 +78,4 @@ def test_each_step_of_oauth_may_go_to_another_server(servers: tuple[Server, Serv
             assert (await exchanged(first, id, code=code)).status_code == 400
             assert await status(second, got["access_token"]) == 401
 
-    one.run(conversation)
+    first_server.run(conversation)

@@ -25,9 +25,9 @@ from postgres.test_server import connected
 def test_a_token_is_good_and_revoked_on_every_replica_at_once(replica: Replica):
     a, b = (Access(replica(name).home) for name in "ab")
     _, secret = a.add("bot")
-    found = b.find(secret)
-    assert found is not None
-    assert found.name == "bot"
+    token_found = b.find(secret)
+    assert token_found is not None
+    assert token_found.name == "bot"
     b.add("other")
     assert [token.name for token in a.tokens()] == ["bot", "other"]
     a.revoke("bot")
@@ -37,12 +37,12 @@ def test_a_token_is_good_and_revoked_on_every_replica_at_once(replica: Replica):
 def test_a_space_for_members_is_a_space_of_the_same_database(replica: Replica, tmp_path: Path):
     a = replica("a")
     b = replica("b")
-    made = Access(a.home).add_space("ann")
-    assert made.database == f"{a.settings.space}.ann"
-    assert Access(b.home).space("ann") == made
+    new_space = Access(a.home).add_space("ann")
+    assert new_space.database == f"{a.settings.space}.ann"
+    assert Access(b.home).space("ann") == new_space
     with pytest.raises(InvalidInput, match="leave the folder out"):
         Access(b.home).add_space("bob", tmp_path)
-    with open_session(a.settings.address_of(made.database)) as space:
+    with open_session(a.settings.address_of(new_space.database)) as space:
         space.write(Draft("hers", title="N"))
     assert b.search("hers").total == 0
 
@@ -89,8 +89,8 @@ def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
     b.read(note.id)
     # Its own, until the next exchange
     assert b.read(note.id, count=False).access_count == 1
-    for each in (a, b, a, b):
-        each.engine.reads.exchange(now=True)
+    for replica_session in (a, b, a, b):
+        replica_session.engine.reads.exchange(now=True)
     assert b.read(note.id, count=False).access_count == 3
     a.close()
     b.close()
@@ -122,10 +122,10 @@ def test_reads_are_counted_once_by_a_process_killed_before_any_statement(
         a.close()
     assert 10 < number < 80
     with connected(space.partition("&space")[0], a.settings.space) as db:
-        left = db.execute("select count(*) from memoranda.counted").fetchone()
-        assert left is not None
+        counted = db.execute("select count(*) from memoranda.counted").fetchone()
+        assert counted is not None
         # A process died before it had forgotten its mark
-        assert left[0] <= 2
+        assert counted[0] <= 2
 
 
 def exchange(space: str, id: str, number: int) -> None:
@@ -223,4 +223,4 @@ def test_answers_that_a_version_before_kept_in_a_file_become_rows(space: str, re
     b = replica("b")
     assert b.decision("merge:x") == "n"
     assert not b.engine.layout.review.exists()
-    assert [each.verb for each in b.log(limit=0)] == ["review", "write"]
+    assert [logged.verb for logged in b.log(limit=0)] == ["review", "write"]

@@ -64,11 +64,11 @@ class Answer:
     """The keys of the notes a question found, best first."""
 
     question: Question
-    found: tuple[str, ...]
+    keys: tuple[str, ...]
 
     @property
     def recall(self) -> float:
-        return len(self.question.evidence.intersection(self.found)) / len(self.question.evidence)
+        return len(self.question.evidence.intersection(self.keys)) / len(self.question.evidence)
 
     @property
     def hit(self) -> float:
@@ -78,7 +78,7 @@ class Answer:
     def first(self) -> float:
         """One over the place of the first note that helps, 0 when none does."""
         return next(
-            (1 / place for place, key in enumerate(self.found, 1) if key in self.question.evidence),
+            (1 / place for place, key in enumerate(self.keys, 1) if key in self.question.evidence),
             0.0,
         )
 
@@ -117,15 +117,15 @@ def kept_of(key: str, fields: dict[str, str]) -> Kept:
 
 def read_notes() -> list[Kept]:
     files = sorted((HERE / "notes").glob("*.yaml"))
-    every = [yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader) for file in files]
-    return [kept_of(key, fields) for notes in every for key, fields in notes.items()]
+    documents = [yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader) for file in files]
+    return [kept_of(key, fields) for notes in documents for key, fields in notes.items()]
 
 
 def read_questions() -> list[Question]:
     lines = (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [
-        Question(one["category"], one["question"], frozenset(one["evidence"]))
-        for one in map(json.loads, lines)
+        Question(row["category"], row["question"], frozenset(row["evidence"]))
+        for row in map(json.loads, lines)
     ]
 
 
@@ -171,7 +171,7 @@ def table(answers: list[Answer]) -> str:
 def missed(answers: list[Answer]) -> str:
     """The questions that lack evidence, and what they lack."""
     return "\n".join(
-        f"{answer.question.text} -> {', '.join(sorted(answer.question.evidence.difference(answer.found)))}"
+        f"{answer.question.text} -> {', '.join(sorted(answer.question.evidence.difference(answer.keys)))}"
         for answer in answers
         if answer.recall < 1
     )
@@ -182,10 +182,10 @@ def set_floors(answers: list[Answer]) -> None:
     worse ranking.
     """
     place = HERE / "floors.toml"
-    kept = re.sub(
+    rest = re.sub(
         r"(?m)^measured = .*$", f"measured = {date.today()}", place.read_text(encoding="utf-8")
     )
-    lines = [kept[: kept.index("[floors]")] + "[floors]"]
+    lines = [rest[: rest.index("[floors]")] + "[floors]"]
     for group in FLOORS:
         mine = of(group, answers)
         reached = figures(mine)
@@ -194,7 +194,7 @@ def set_floors(answers: list[Answer]) -> None:
             max(old, floor(got - margin)) for old, got in zip(FLOORS[group], reached, strict=True)
         ]
         now = ", ".join(f"{got:.1f}" for got in reached)
-        least = ", ".join(f"{each:3}" for each in FLOORS[group])
+        least = ", ".join(f"{figure:3}" for figure in FLOORS[group])
         lines.append(f'"{group}" = [{least}]  # {now}')
     place.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -205,12 +205,13 @@ def ask(home: Path) -> list[Answer]:
     Files get the time their note was written: of notes equally good the newer one comes first.
     """
     with open_session(home, clock=lambda: TODAY, watch=False) as memory:
-        written = memory.write_many(one.draft for one in NOTES)
+        written = memory.write_many(kept_note.draft for kept_note in NOTES)
         keys = {
-            (note.project, note.path): one.key for note, one in zip(written, NOTES, strict=True)
+            (note.project, note.path): kept_note.key
+            for note, kept_note in zip(written, NOTES, strict=True)
         }
-        for place, (note, one) in enumerate(zip(written, NOTES, strict=True)):
-            seconds = one.created.timestamp() + place / 1_000
+        for place, (note, kept_note) in enumerate(zip(written, NOTES, strict=True)):
+            seconds = kept_note.created.timestamp() + place / 1_000
             os.utime(home / note.project / note.path, (seconds, seconds))
         return [
             Answer(
@@ -228,10 +229,10 @@ def ask(home: Path) -> list[Answer]:
 def answers(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> list[Answer]:
-    given = ask(tmp_path_factory.mktemp("recall") / "home")
+    answers_given = ask(tmp_path_factory.mktemp("recall") / "home")
     if request.config.getoption("update"):
-        set_floors(given)
-    return given
+        set_floors(answers_given)
+    return answers_given
 
 
 @pytest.mark.parametrize("group", FLOORS)

@@ -21,28 +21,28 @@ NAMING = ("contract", "crash")
 
 def marked(node: ast.AST) -> set[str]:
     """The promise ids in the decorators of a function or class."""
-    found: set[str] = set()
+    names: set[str] = set()
     for decorator in getattr(node, "decorator_list", []):
         if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("mark.promise"):
-            found |= {
+            names |= {
                 argument.value for argument in decorator.args if isinstance(argument, ast.Constant)
             }
-    return found
+    return names
 
 
 def module_marks(tree: ast.Module) -> set[str]:
     """The ids a module's `pytestmark` gives to all its tests."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
             for call in ast.walk(node.value):
                 if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("mark.promise"):
-                    found |= {
+                    names |= {
                         argument.value
                         for argument in call.args
                         if isinstance(argument, ast.Constant)
                     }
-    return found
+    return names
 
 
 def functions_of(place: Path) -> list[tuple[str, set[str]]]:

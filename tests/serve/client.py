@@ -26,7 +26,7 @@ async def forked_stdio(command: list[str], user: Path | None = None) -> AsyncIte
     it.
     """
     server = Forked(command, env=environment(user), cwd=user, stderr=sys.__stderr__)
-    pipes = [str(each) for each in (os.getpid(), server.stdin.fileno(), server.stdout.fileno())]
+    pipes = [str(number) for number in (os.getpid(), server.stdin.fileno(), server.stdout.fileno())]
     async with stdio_client(
         StdioServerParameters(command="sh", args=["-c", RELAY, *pipes])
     ) as streams:

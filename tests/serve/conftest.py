@@ -56,9 +56,9 @@ def anyio_backend():
 @pytest.fixture
 def web(home):
     """A home served over HTTP in this process."""
-    made = Web(home)
-    yield made
-    made.close()
+    new_web = Web(home)
+    yield new_web
+    new_web.close()
 
 
 @pytest.fixture

@@ -60,13 +60,13 @@ class Client:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(SECONDS)
         with _MOVING:
-            here = os.getcwd()
+            folder_before = os.getcwd()
             # The path of a test's home may be too long for a socket
             os.chdir(home)
             try:
                 self._socket.connect("memory.sock")
             finally:
-                os.chdir(here)
+                os.chdir(folder_before)
         self._file = self._socket.makefile("rb")
 
     def __enter__(self) -> Client:

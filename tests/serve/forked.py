@@ -92,20 +92,20 @@ class Forked:
             (name, value) for name, value in sorted(env.items()) if name.startswith(FOR_THE_START)
         )
         its: list[int] = []
-        for number, (name, given) in enumerate(
+        for number, (name, stream) in enumerate(
             (("stdin", stdin), ("stdout", stdout), ("stderr", stderr))
         ):
-            if given == PIPE:
+            if stream == PIPE:
                 read, write = os.pipe()
                 mine, fd = (read, write) if number else (write, read)
                 setattr(
                     self, name, os.fdopen(mine, ("r" if number else "w") + ("" if text else "b"))
                 )
             else:
-                if given == DEVNULL:
+                if stream == DEVNULL:
                     fd = os.open(os.devnull, os.O_RDWR)
                 else:
-                    fd = os.dup(given.fileno())
+                    fd = os.dup(stream.fileno())
             its.append(fd)
         self._end, end = os.pipe()
         program = {
@@ -125,9 +125,9 @@ class Forked:
 
     def _heard(self) -> int:
         """The next number the template says: the process's id, then its status."""
-        said = os.read(self._end, NUMBER.size)
-        assert said, "the template has ended"
-        return int(NUMBER.unpack(said)[0])
+        data = os.read(self._end, NUMBER.size)
+        assert data, "the template has ended"
+        return int(NUMBER.unpack(data)[0])
 
     def poll(self) -> int | None:
         with self._lock:
@@ -156,10 +156,14 @@ class Forked:
 
     def communicate(self, timeout: float) -> tuple[Any, Any]:
         """All it says on stdout and stderr, once it has ended."""
-        said: dict[IO[Any], Any] = {}
-        streams = [each for each in (self.stdout, self.stderr) if each and not each.closed]
+        outputs: dict[IO[Any], Any] = {}
+        streams = [
+            candidate
+            for candidate in (self.stdout, self.stderr)
+            if candidate and not candidate.closed
+        ]
         readers = [
-            threading.Thread(target=lambda of=stream: said.update({of: of.read()}), daemon=True)
+            threading.Thread(target=lambda of=stream: outputs.update({of: of.read()}), daemon=True)
             for stream in streams
         ]
         for reader in readers:
@@ -171,7 +175,7 @@ class Forked:
         self.wait(timeout)
         for stream in streams:
             stream.close()
-        return said.get(self.stdout), said.get(self.stderr)
+        return outputs.get(self.stdout), outputs.get(self.stderr)
 
 
 def run(
@@ -183,14 +187,14 @@ def run(
     timeout: float = 60,
 ) -> subprocess.CompletedProcess[bytes]:
     """As subprocess.run, with all it prints kept."""
-    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
-        given.write(input)
-        given.seek(0)
-        program = Forked(command, env=env, cwd=cwd, stdin=given, stdout=out, stderr=err)
+    with TemporaryFile() as input_file, TemporaryFile() as out, TemporaryFile() as err:
+        input_file.write(input)
+        input_file.seek(0)
+        program = Forked(command, env=env, cwd=cwd, stdin=input_file, stdout=out, stderr=err)
         try:
             status = program.wait(timeout)
         finally:
             program.kill()
-        for each in (out, err):
-            each.seek(0)
+        for file in (out, err):
+            file.seek(0)
         return subprocess.CompletedProcess(command, status, out.read(), err.read())

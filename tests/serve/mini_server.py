@@ -136,10 +136,10 @@ def _read(memory, variables):
     return f"{variables['project']}|{variables['path']}"
 
 
-def _complete(memory, variable, beginning, others):
+def _complete(memory, variable, beginning, other_arguments):
     if variable == "project":
-        return [each for each in ("memories", "notes") if each.startswith(beginning)]
-    return [f"{others.get('project', 'any')}/{beginning}{n}" for n in range(150)]
+        return [project for project in ("memories", "notes") if project.startswith(beginning)]
+    return [f"{other_arguments.get('project', 'any')}/{beginning}{n}" for n in range(150)]
 
 
 PROMPT = Prompt("greet", "A greeting.", _greet, [("name", "Whom", True), ("tone", "How", False)])

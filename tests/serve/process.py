@@ -43,9 +43,9 @@ def run_memory(home: Path, *words: str) -> str:
     nothing.
     """
     command = [sys.executable, "-m", "memoranda", *words, "--home", str(home)]
-    done = run(command, env=environment(home.parent), timeout=SECONDS)
-    assert (done.returncode, done.stderr) == (0, b""), done
-    return done.stdout.decode()
+    process = run(command, env=environment(home.parent), timeout=SECONDS)
+    assert (process.returncode, process.stderr) == (0, b""), process
+    return process.stdout.decode()
 
 
 def connected(

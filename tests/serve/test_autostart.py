@@ -56,18 +56,22 @@ def test_the_first_client_starts_a_daemon_that_serves_the_next_ones(autostart, h
         assert passes_on(server)
     first.text("write_note", {"title": "Tea", "content": "green", "directory": ""})
     assert "green" in second.text("read_note", {"identifier": "Tea"})
-    found = state(home)
-    assert (found["running"], found["autostarted"], found["answers"]) == (True, True, True)
+    first_state = state(home)
+    assert (first_state["running"], first_state["autostarted"], first_state["answers"]) == (
+        True,
+        True,
+        True,
+    )
     assert "started by a client, " in memory(home, "status").stdout.decode()
     log = home / ".memoranda" / "daemon.log"
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     stopped = memory(home, "serve", "--stop").stdout.decode()
     assert stopped == (
-        f"The daemon (process {found['pid']}) has ended. The next client starts another one.\n"
+        f"The daemon (process {first_state['pid']}) has ended. The next client starts another one.\n"
     )
     # The sessions go on, with the next daemon
     assert "green" in first.text("read_note", {"identifier": "Tea"})
-    assert state(home)["pid"] not in (found["pid"], None)
+    assert state(home)["pid"] not in (first_state["pid"], None)
 
 
 @pytest.mark.slow
@@ -79,11 +83,11 @@ def test_a_hook_starts_it_and_a_person_s_daemon_takes_its_place(autostart, home,
     memory(home, "hook", "claude-code", input=json.dumps(event).encode())
     assert daemon_client.wait_for(home / "memory.sock", SECONDS)
     first = int((home / ".daemon.lock").read_text().split()[0])
-    with DaemonProcess(home, "--interval", "1h") as own:
-        assert own.ready().startswith("Memory daemon running")
-        assert (home / ".daemon.lock").read_text() == f"{own.process.pid}\n"
-        assert own.process.pid != first
-        own.stop()
+    with DaemonProcess(home, "--interval", "1h") as own_daemon:
+        assert own_daemon.ready().startswith("Memory daemon running")
+        assert (home / ".daemon.lock").read_text() == f"{own_daemon.process.pid}\n"
+        assert own_daemon.process.pid != first
+        own_daemon.stop()
 
 
 @pytest.mark.slow
@@ -140,8 +144,8 @@ def test_a_stopped_daemon_holds_up_no_client_for_more_than_five_seconds(home, st
         new.handshake()
         assert not passes_on(new)
         assert "green" in new.text("read_note", {"identifier": "Tea"})
-        shown = memory(home, "status").stdout.decode()
-        assert "does not answer; end it with: memory serve --stop" in shown
+        output = memory(home, "status").stdout.decode()
+        assert "does not answer; end it with: memory serve --stop" in output
         assert b"has ended" in memory(home, "serve", "--stop").stdout
         daemon.ended()
 

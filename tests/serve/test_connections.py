@@ -97,16 +97,16 @@ async def test_a_header_that_does_not_come_ends_with_408(header_seconds, beginni
 async def test_connections_that_send_nothing_take_no_place_from_others(monkeypatch):
     monkeypatch.setattr(connections, "FOR_ADDRESS", 10)
     monkeypatch.setattr(connections, "CONNECTIONS", 20)
-    async with listening() as port, caller(port) as kept:
-        kept[1].write(ASK)
-        assert await answer(kept[0]) == (200, {"length": 2})
+    async with listening() as port, caller(port) as kept_connection:
+        kept_connection[1].write(ASK)
+        assert await answer(kept_connection[0]) == (200, {"length": 2})
         with ExitStack() as silent:
             for _ in range(60):
                 stranger = silent.enter_context(socket.create_connection(("127.0.0.1", port)))
                 stranger.sendall(ASK[:-2])
                 await asyncio.sleep(0)
             async with caller(port) as new:
-                for reader, writer in (new, kept):
+                for reader, writer in (new, kept_connection):
                     writer.write(ASK)
                     assert await answer(reader) == (200, {"length": 2})
 

@@ -110,17 +110,20 @@ def test_an_interval_it_cannot_keep_is_refused(terminal, interval):
 def test_clients_of_the_socket_share_one_memory_with_everybody(home):
     with DaemonProcess(home) as daemon:
         daemon.ready()
-        with Client(home) as one, Client(home) as other:
-            written = one.call(
+        with Client(home) as first, Client(home) as second:
+            written = first.call(
                 "memory_write", content="tea is in the kitchen", category="knowledge"
             )
-            assert other.call("memory_read", id=written["id"])["content"] == "tea is in the kitchen"
             assert (
-                other.ask("memory_read", params={"id": "nope"})["error"] == "memory not found: nope"
+                second.call("memory_read", id=written["id"])["content"] == "tea is in the kitchen"
             )
-            one.send(b"x" * (1 << 20) + b"xx\n")
-            assert one.reply() == {"id": 0, "error": "request too large (limit 1048576 bytes)"}
-            assert len(other.ask("tools/list")["result"]) == 7
+            assert (
+                second.ask("memory_read", params={"id": "nope"})["error"]
+                == "memory not found: nope"
+            )
+            first.send(b"x" * (1 << 20) + b"xx\n")
+            assert first.reply() == {"id": 0, "error": "request too large (limit 1048576 bytes)"}
+            assert len(second.ask("tools/list")["result"]) == 7
         with open_session(home, watch=False) as memory:
             assert memory.memory_id(written["id"]).category == "knowledge"
         assert daemon.stop()[0] == 0
@@ -135,11 +138,11 @@ def test_twenty_clients_write_and_read_under_the_jobs_and_nothing_is_lost(home):
         try:
             with Client(home) as client:
                 for turn in range(5):
-                    found = client.call(
+                    written = client.call(
                         "memory_write", content=f"note {number} {turn}", category="knowledge"
                     )
                     assert (
-                        client.call("memory_read", id=found["id"])["content"]
+                        client.call("memory_read", id=written["id"])["content"]
                         == f"note {number} {turn}"
                     )
                     client.call("memory_search", query=f"note {number}")
@@ -149,10 +152,10 @@ def test_twenty_clients_write_and_read_under_the_jobs_and_nothing_is_lost(home):
     with DaemonProcess(home, "--interval", "1s") as daemon:
         daemon.ready()
         clients = [threading.Thread(target=work, args=(number,)) for number in range(20)]
-        for each in clients:
-            each.start()
-        for each in clients:
-            each.join()
+        for worker in clients:
+            worker.start()
+        for worker in clients:
+            worker.join()
         assert failures == []
         status, _, err = daemon.stop()
         assert status == 0
@@ -179,7 +182,7 @@ def test_a_request_in_progress_is_answered_before_it_ends(home):
             assert daemon.stop()[0] == 0
             answered = [first]
             answered += client.rest()
-    assert [each["id"] for each in answered] == list(range(len(answered)))
+    assert [reply["id"] for reply in answered] == list(range(len(answered)))
     with open_session(home, watch=False) as memory:
         assert memory.stats().projects["categories"] == len(answered)
 
@@ -190,9 +193,9 @@ def test_unit_files_start_this_command_on_this_home_as_it_was_asked_for(home, te
     launchd = terminal("--home", str(home), "serve", "--print-unit", "launchd").out
     assert f"<string>{home}</string>\n    <string>serve</string>" in launchd
     assert terminal("serve", "--print-unit", "cron").status == 2
-    asked = ("--interval", "5m", "--tools", "agent,notes", "--log", "day.log")
+    options = ("--interval", "5m", "--tools", "agent,notes", "--log", "day.log")
     unit = terminal(
-        "--home", str(home), "--agent", "claude", "serve", *asked, "--print-unit", "systemd"
+        "--home", str(home), "--agent", "claude", "serve", *options, "--print-unit", "systemd"
     ).out
     log = os.path.abspath("day.log")
     assert (
@@ -236,7 +239,7 @@ def test_it_ends_in_peace_when_nobody_reads_what_it_says(home):
         daemon.ready()
         daemon.process.stdout.close()
         daemon.process.send_signal(signal.SIGTERM)
-        said = daemon.process.stderr.read()
-        assert "Traceback" not in said
-        assert "Broken pipe" not in said
+        stderr = daemon.process.stderr.read()
+        assert "Traceback" not in stderr
+        assert "Broken pipe" not in stderr
         assert daemon.process.wait(SECONDS) == 0

@@ -22,18 +22,18 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.promise("http-revisions")
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 async def test_clients_of_both_revisions_find_every_toolset_with_a_token(web, mode, client):
-    async with official(client, web.token(scope="admin"), mode=mode) as found:
-        names = {each.name for each in (await found.list_tools()).tools}
+    async with official(client, web.token(scope="admin"), mode=mode) as connected:
+        names = {tool_found.name for tool_found in (await connected.list_tools()).tools}
         assert {"memory", "write_note", "memory_read_graph", "activate", "memory_recall"} <= names
-        done = await found.call_tool(
+        result = await connected.call_tool(
             "write_note", {"title": "Tea", "content": "green", "directory": ""}
         )
-        assert not done.is_error, done
-        read = await found.call_tool("read_note", {"identifier": "tea"})
+        assert not result.is_error, result
+        read = await connected.call_tool("read_note", {"identifier": "tea"})
         assert "green" in read.content[0].text
         with pytest.raises(MCPError, match="Unknown tool: nothing"):
-            await found.call_tool("nothing", {})
-        assert (await found.list_prompts()).prompts
+            await connected.call_tool("nothing", {})
+        assert (await connected.list_prompts()).prompts
 
 
 @pytest.mark.promise("http-refused")
@@ -142,15 +142,15 @@ async def test_discovery_is_answered_in_json_where_there_is_no_oauth(client, pat
 
 
 async def test_a_page_of_a_let_in_origin_may_ask_before_it_calls(client):
-    asked = {
+    preflight = {
         "access-control-request-method": "POST",
         "access-control-request-headers": "authorization,mcp-method",
     }
-    answer = await client.options("/mcp", headers={"origin": "http://localhost:6274"} | asked)
+    answer = await client.options("/mcp", headers={"origin": "http://localhost:6274"} | preflight)
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == "http://localhost:6274"
     assert "mcp-name" in answer.headers["access-control-allow-headers"]
-    answer = await client.options("/mcp", headers={"origin": "https://evil.example"} | asked)
+    answer = await client.options("/mcp", headers={"origin": "https://evil.example"} | preflight)
     assert answer.status_code == 403
 
 
@@ -158,8 +158,8 @@ async def test_without_tokens_a_caller_of_this_machine_is_who_its_client_says(tm
     web = Web(tmp_path / "home", is_open=True)
     new = {"title": "Mine", "content": "x", "directory": "", "metadata": {"scope": "agent:tester"}}
     async with web.served() as client:
-        async with official(client) as found:
-            assert (await found.list_tools()).tools
+        async with official(client) as connected:
+            assert (await connected.list_tools()).tools
         body = {
             "jsonrpc": "2.0",
             "id": 1,
@@ -201,7 +201,7 @@ def test_an_address_is_host_and_port():
 
 @pytest.mark.promise("http-scopes")
 async def test_a_tool_a_token_may_not_use_is_not_there(web, client):
-    read, write, admin = (web.token(each, scope=each) for each in ("read", "write", "admin"))
+    read, write, admin = (web.token(scope, scope=scope) for scope in ("read", "write", "admin"))
     few = web.token("few", scope="admin", projects=["notes"])
     assert {"read_note", "search_notes"} <= await tools(client, read)
     assert not {"write_note", "memory", "delete_note", "memory_remember", "activate"} & await tools(
@@ -234,16 +234,16 @@ async def test_what_a_token_may_not_see_does_not_exist_for_it(web, tmp_path, cli
     web.memory.write(Draft("mine alone", title="Own", project="notes", scope="agent:other"))
     plan = web.memory.find("plan")
     secret = web.token(projects=["notes"], agent="claude")
-    every = web.token("all", agent="claude")
-    assert "secret" in await tool(client, every, "read_note", identifier="plan")
+    all_token = web.token("all", agent="claude")
+    assert "secret" in await tool(client, all_token, "read_note", identifier="plan")
     for refused in (plan.id, "plan", "Plan", plan.permalink, "memory://work/plan"):
-        said = await tool(client, secret, "read_note", identifier=refused)
-        assert "secret" not in said
+        reply = await tool(client, secret, "read_note", identifier=refused)
+        assert "secret" not in reply
     unknown = await tool(client, secret, "read_note", identifier="nowhere")
     assert (await tool(client, secret, "read_note", identifier="plan")) == unknown.replace(
         "nowhere", "plan"
     )
-    for name, given in (
+    for name, arguments in (
         ("search_notes", {"query": "secret plan"}),
         ("recent_activity", {}),
         ("list_memory_projects", {}),
@@ -254,17 +254,17 @@ async def test_what_a_token_may_not_see_does_not_exist_for_it(web, tmp_path, cli
         ("list_directory", {"project": "work"}),
         ("delete_note", {"identifier": "plan"}),
     ):
-        said = (
-            (await tool(client, secret, name, **given))
+        reply = (
+            (await tool(client, secret, name, **arguments))
             .replace('"work"', "")
             .replace("secret plan", "")
         )
-        assert not [each for each in ("secret", "Plan", str(tmp_path / "work")) if each in said], (
+        assert not [word for word in ("secret", "Plan", str(tmp_path / "work")) if word in reply], (
             name,
-            said,
+            reply,
         )
     assert "soup" in await tool(client, secret, "search_notes", query="soup noon")
-    assert "# 0 notes" in await tool(client, every, "search_notes", query="mine alone")
+    assert "# 0 notes" in await tool(client, all_token, "search_notes", query="mine alone")
     assert "# Created" in await tool(
         client, secret, "write_note", title="New", content="kept", directory=""
     )
@@ -332,9 +332,9 @@ async def test_a_space_is_there_for_its_members_alone(web, client):
     assert "create_memory_project" in await tools(client, eve, "/s/other/mcp")
     assert "# 0 notes" in await tool(client, ann, "search_notes", team, query="diary private")
     assert [await status(who, team) for who in (eve, mine, "x")] == [404, 404, 401]
-    there = await client.post(team, json=LIST, headers=ACCEPT | bearer(eve))
+    answer = await client.post(team, json=LIST, headers=ACCEPT | bearer(eve))
     not_there = await client.post("/s/no/mcp", json=LIST, headers=ACCEPT | bearer(eve))
-    assert (there.status_code, there.content) == (not_there.status_code, not_there.content)
+    assert (answer.status_code, answer.content) == (not_there.status_code, not_there.content)
     assert await status(ann, "/mcp") == 404
     web.access.set_member("team", "ann", None)
     assert await status(ann, team) == 404
@@ -378,9 +378,9 @@ async def test_the_calls_of_a_day_count_on_after_a_new_start(web, client):
     budgets = Budgets(web.access.clock, Access(web.memory.home).table)
     id = web.access.tokens()[0].id
     assert budgets.take(id, 600, 3) is None
-    found = budgets.take(id, 600, 3)
-    assert found is not None
-    assert "3 calls a day" in found[1]
+    refusal = budgets.take(id, 600, 3)
+    assert refusal is not None
+    assert "3 calls a day" in refusal[1]
 
 
 async def test_many_callers_at_once_lose_nothing(web, client):
@@ -388,7 +388,7 @@ async def test_many_callers_at_once_lose_nothing(web, client):
 
     async def caller(number):
         for turn in range(5):
-            said = await tool(
+            reply = await tool(
                 client,
                 secrets[number],
                 "write_note",
@@ -396,7 +396,7 @@ async def test_many_callers_at_once_lose_nothing(web, client):
                 content="x",
                 directory="",
             )
-            assert "N" in said
+            assert "N" in reply
 
     await asyncio.gather(*(caller(number) for number in range(len(secrets))))
     assert web.memory.stats().projects["notes"] == 40
@@ -404,7 +404,7 @@ async def test_many_callers_at_once_lose_nothing(web, client):
 
 async def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web, client):
     secret = web.token(scope="admin", projects=["kv"])
-    given = {
+    arguments = {
         "memory": {"command": "view", "path": "/memories"},
         "read_note": {"identifier": "x"},
         "list_directory": {},
@@ -425,7 +425,9 @@ async def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web, clie
         "memory_search": {"query": "v"},
     }
     for name in sorted(await tools(client, secret)):
-        answer = await rpc(client, secret, "tools/call", name=name, arguments=given.get(name, {}))
+        answer = await rpc(
+            client, secret, "tools/call", name=name, arguments=arguments.get(name, {})
+        )
         assert "failed inside the server" not in str(answer), name
     assert "v" in await tool(client, secret, "memory_recall", key="k")
     assert {name for name, count in web.memory.stats().projects.items() if count} == {"kv"}
@@ -463,7 +465,7 @@ async def test_tools_about_a_project_the_token_does_not_have_are_not_there(web, 
     web.memory.add_project("work", str(tmp_path / "work"))
     work = web.token(projects=["work"])
     mixed = web.token("mixed", projects=["Kv", "work"])
-    every = web.token("all")
+    all_token = web.token("all")
 
     offered = await tools(client, work)
     assert {"write_note", "search_notes", "memory_read_graph"} <= offered
@@ -475,5 +477,5 @@ async def test_tools_about_a_project_the_token_does_not_have_are_not_there(web, 
 
     assert await tools(client, mixed) - offered >= {"memory_recall", "memory_remember"}
     assert not {"memory", "activate"} & await tools(client, mixed)
-    assert {"memory", "activate", "memory_recall"} <= await tools(client, every)
-    assert "ALWAYS VIEW YOUR MEMORY DIRECTORY" in await instructions(client, every)
+    assert {"memory", "activate", "memory_recall"} <= await tools(client, all_token)
+    assert "ALWAYS VIEW YOUR MEMORY DIRECTORY" in await instructions(client, all_token)

@@ -49,20 +49,20 @@ def test_tokens_made_and_revoked_by_another_process_count_at_once(home):
         headers = ACCEPT | bearer(secret)
         assert httpx2.post(url, json=LIST, headers=headers).status_code == 200
         run_memory(home, "write", "tea is green")
-        made = httpx2.post(
+        created = httpx2.post(
             url, json=call("write_note", title="Cup", content="blue", directory=""), headers=headers
         )
-        assert "# Created" in made.text
+        assert "# Created" in created.text
         # The socket shares the tools
-        with Client(home) as here:
+        with Client(home) as client:
             assert (
                 "blue"
-                in here.ask(
+                in client.ask(
                     "tools/call", params={"name": "read_note", "params": {"identifier": "cup"}}
                 )["result"]["content"]
             )
-        found = httpx2.post(url, json=call("search_notes", query="tea"), headers=headers)
-        assert "green" in found.text
+        answer = httpx2.post(url, json=call("search_notes", query="tea"), headers=headers)
+        assert "green" in answer.text
         run_memory(home, "token", "revoke", "laptop")
         assert httpx2.post(url, json=LIST, headers=headers).status_code == 401
         status, _, log = daemon.stop()
@@ -77,36 +77,36 @@ def test_what_is_in_progress_at_the_signal_is_answered_and_kept(home):
     secret = Access(home).add("laptop", rate=0)[1]
 
     async def burst(url):
-        done = 0
+        created = 0
 
         async def write(client, number):
-            nonlocal done
+            nonlocal created
             note = call("write_note", title=f"Note {number}", content="x", directory="")
             try:
                 answer = await client.post(url, json=note, headers=ACCEPT | bearer(secret))
             except httpx2.TransportError:
                 # It came after the end
                 return
-            done += answer.status_code == 200 and "# Created" in answer.text
-            if done == 5:
+            created += answer.status_code == 200 and "# Created" in answer.text
+            if created == 5:
                 daemon.process.terminate()
 
         async with httpx2.AsyncClient(timeout=SECONDS) as client:
             await asyncio.gather(*(write(client, number) for number in range(60)))
-        return done
+        return created
 
     with served(home) as daemon:
-        done = asyncio.run(burst(address(daemon) + "/mcp"))
+        created = asyncio.run(burst(address(daemon) + "/mcp"))
         status, _, log = daemon.ended()
     assert status == 0
     assert "Traceback" not in log
-    with open_session(home) as kept:
-        assert kept.stats().projects["notes"] >= done >= 5
+    with open_session(home) as memory:
+        assert memory.stats().projects["notes"] >= created >= 5
 
 
 def test_a_port_that_is_taken_is_named(home):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         with DaemonProcess(home, "--http", f"127.0.0.1:{port}") as daemon:
             status, _, log = daemon.ended()
     assert status == 1
@@ -125,8 +125,10 @@ def test_after_what_is_no_http_and_callers_that_go_away_the_official_client_conn
     async def conversation(base):
         async with httpx2.AsyncClient(base_url=base) as client:
             for mode in ("legacy", "2026-07-28"):
-                async with official(client, secret, mode=mode) as found:
-                    assert "read_note" in {tool.name for tool in (await found.list_tools()).tools}
+                async with official(client, secret, mode=mode) as connected:
+                    assert "read_note" in {
+                        tool.name for tool in (await connected.list_tools()).tools
+                    }
 
     mine = (
         "Content-Type: application/json\r\nAccept: */*\r\nAuthorization: Bearer " + secret + "\r\n"
@@ -170,7 +172,7 @@ def test_the_daemon_keeps_spaces_tidy_too_and_reports_one_whose_folder_cannot_be
         shared.write(Draft("we decided to deploy on fridays only", project="categories"))
     access.set_member("team", "ann", "member")
     secret = access.add("ann", member="ann")[1]
-    own = access.add("own")[1]
+    own_secret = access.add("own")[1]
     broken.home.rmdir()
     broken.home.write_text("no folder")
     with served(home) as daemon:
@@ -179,13 +181,16 @@ def test_the_daemon_keeps_spaces_tidy_too_and_reports_one_whose_folder_cannot_be
             httpx2.post(url + "/s/team/mcp", json=LIST, headers=ACCEPT | bearer(secret)).status_code
             == 503
         )
-        assert httpx2.post(url + "/mcp", json=LIST, headers=ACCEPT | bearer(own)).status_code == 200
+        assert (
+            httpx2.post(url + "/mcp", json=LIST, headers=ACCEPT | bearer(own_secret)).status_code
+            == 200
+        )
         waited = {"[spaces]", "[tidy: memory.md]"}
         while waited:
             line = daemon.process.stderr.readline()
             assert line
             assert "Traceback" not in line
-            waited -= {each for each in waited if each in line}
+            waited -= {name for name in waited if name in line}
         status, _, log = daemon.stop()
     assert status == 0
     assert "Traceback" not in log

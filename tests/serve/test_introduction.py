@@ -56,19 +56,19 @@ def test_what_one_client_stored_is_told_to_another_as_unconfirmed(home, face):
     fixed = instructions(home)
     assert "memoranda-memory" not in fixed
     stored(home, *STORED[face])
-    told = instructions(home)
-    assert told.startswith(f"{fixed}\n\n<memoranda-memory ")
-    assert told.endswith("</memoranda-memory>")
-    assert TEXT in told
-    assert "unconfirmed" in told
-    assert "claude noted" in told
+    told_text = instructions(home)
+    assert told_text.startswith(f"{fixed}\n\n<memoranda-memory ")
+    assert told_text.endswith("</memoranda-memory>")
+    assert TEXT in told_text
+    assert "unconfirmed" in told_text
+    assert "claude noted" in told_text
 
 
 def test_what_the_owner_said_to_the_command_is_told_as_a_fact(home):
     run_memory(home, "add", TEXT, "--category", "preferences")
-    told = instructions(home)
-    assert TEXT in told
-    assert "unconfirmed" not in told
+    told_text = instructions(home)
+    assert TEXT in told_text
+    assert "unconfirmed" not in told_text
 
 
 @pytest.mark.parametrize("client", ["claude-code", "Codex-MCP-client", "gemini-cli-mcp-client"])
@@ -97,11 +97,11 @@ def test_what_is_private_or_planted_is_not_told_and_the_budget_is_kept(home):
         )
         for number in range(30):
             memory.write(Draft(f"Fact {number} " + "of many words " * 20, category="preferences"))
-    told = instructions(home)
-    assert "hush" not in told
-    assert "evil.example" not in told
-    begin = told.index("<memoranda-memory")
-    assert 200 < tokens_in(told[begin:]) <= INTRODUCTION_TOKENS
+    told_text = instructions(home)
+    assert "hush" not in told_text
+    assert "evil.example" not in told_text
+    begin = told_text.index("<memoranda-memory")
+    assert 200 < tokens_in(told_text[begin:]) <= INTRODUCTION_TOKENS
 
 
 def test_no_text_of_a_note_ends_the_fence(home):
@@ -121,14 +121,14 @@ async def test_over_http_the_agent_of_the_token_decides_what_is_told(web, client
         "capabilities": {},
         "clientInfo": {"name": "claude-desktop", "version": "1"},
     }
-    told = {}
+    told_texts = {}
     for agent in ("claude", "codex"):
         answer = await rpc(client, web.token(agent, agent=agent), "initialize", **params)
-        told[agent] = answer["result"]["instructions"]
-    assert "all: tabs" in told["claude"]
-    assert "all: tabs" in told["codex"]
-    assert "own: tabs" in told["claude"]
-    assert "own: tabs" not in told["codex"]
+        told_texts[agent] = answer["result"]["instructions"]
+    assert "all: tabs" in told_texts["claude"]
+    assert "all: tabs" in told_texts["codex"]
+    assert "own: tabs" in told_texts["claude"]
+    assert "own: tabs" not in told_texts["codex"]
 
 
 def test_the_clients_install_gives_hooks_have_hooks_by_name():

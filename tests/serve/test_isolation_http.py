@@ -87,8 +87,8 @@ def everything(root: Path) -> dict[str, str]:
     async def whole() -> dict[str, str]:
         async with web.served() as client:
             return {
-                asked: re.sub(SCORES, "SCORE", shown(answer, root))
-                async for asked, answer in answers(client, secret)
+                request: re.sub(SCORES, "SCORE", shown(answer, root))
+                async for request, answer in answers(client, secret)
             }
 
     try:
@@ -108,12 +108,12 @@ def test_a_token_of_an_agent_is_answered_as_if_anothers_private_notes_did_not_ex
     with_bob = everything(both)
     without_bob = everything(alone)
     assert len(with_bob) > 400
-    different = [asked for asked in with_bob if with_bob[asked] != without_bob[asked]]
+    different = [request for request in with_bob if with_bob[request] != without_bob[request]]
     assert different == [], (with_bob[different[0]], without_bob[different[0]])
     own_words = [
-        asked
-        for asked, answer in with_bob.items()
-        if any(name in answer and name not in asked for name in CANARIES)
-        and not any(name in without_bob[asked] for name in CANARIES)
+        request
+        for request, answer in with_bob.items()
+        if any(name in answer and name not in request for name in CANARIES)
+        and not any(name in without_bob[request] for name in CANARIES)
     ]
     assert own_words == []

@@ -62,9 +62,9 @@ def test_every_agent_can_stand_in_a_scope(client):
 def test_of_a_secret_in_a_clients_name_nothing_is_left_where_the_name_is_cut(before):
     name = "x" * before + " " + SECRET
     client = SimpleNamespace(name=name, version=name)
-    for shown in (agent_of(name), client_text(client, "stdio")):
+    for name_shown in (agent_of(name), client_text(client, "stdio")):
         pieces = {SECRET[at : at + PIECE].lower() for at in range(len(SECRET) - PIECE + 1)}
-        assert not any(piece in shown.lower() for piece in pieces), shown
+        assert not any(piece in name_shown.lower() for piece in pieces), name_shown
 
 
 def test_the_star_of_the_owners_table_stands_for_every_client_not_in_it():

@@ -25,8 +25,8 @@ def test_the_official_client_finds_everything(mode):
             assert tools["append"].annotations.destructive_hint is True
             assert tools["odd"].input_schema["properties"]["when"]["default"] is None
 
-            done = await client.call_tool("append", {"text": "first"})
-            assert (done.is_error, done.structured_content, done.content[0].text) == (
+            result = await client.call_tool("append", {"text": "first"})
+            assert (result.is_error, result.structured_content, result.content[0].text) == (
                 False,
                 {"line": 1},
                 "line 1",
@@ -64,15 +64,15 @@ def test_the_official_client_finds_everything(mode):
 
 
 def test_the_official_client_starts_a_server_and_ends_it_without_killing_it(tmp_path):
-    said = tmp_path / "stderr"
+    stderr_file = tmp_path / "stderr"
     parameters = StdioServerParameters(command=MINI[0], args=MINI[1:], env=environment())
 
     async def conversation():
-        with open(said, "w") as errors:
+        with open(stderr_file, "w") as errors:
             async with Client(
                 stdio_client(parameters, errlog=errors), read_timeout_seconds=SECONDS
             ) as client:
                 await client.call_tool("append", {"text": "x"})
 
     asyncio.run(asyncio.wait_for(conversation(), SECONDS))
-    assert said.read_text().endswith("event agent_end\nmemory closed\n")
+    assert stderr_file.read_text().endswith("event agent_end\nmemory closed\n")

@@ -39,9 +39,9 @@ def test_each_revision_with_a_handshake_is_spoken(start, version):
 
 def test_the_revision_without_a_handshake_is_spoken(start):
     server = start()
-    found = server.modern("server/discover")["result"]
-    assert found["supportedVersions"] == ["2026-07-28"]
-    assert found["instructions"] == "Remember 记忆 things."
+    discovered = server.modern("server/discover")["result"]
+    assert discovered["supportedVersions"] == ["2026-07-28"]
+    assert discovered["instructions"] == "Remember 记忆 things."
     assert [tool["name"] for tool in server.modern("tools/list")["result"]["tools"]][:2] == [
         "append",
         "odd",
@@ -93,11 +93,11 @@ def test_without_a_handshake_each_request_has_the_identity_it_brings(start):
     ]
 
 
-@pytest.mark.parametrize(("given", "agent"), [((), "robot"), (("--agent", "given"), "given")])
+@pytest.mark.parametrize(("options", "agent"), [((), "robot"), (("--agent", "given"), "given")])
 def test_the_agent_is_the_one_given_at_the_start_else_of_the_name_in_the_handshake(
-    start, given, agent
+    start, options, agent
 ):
-    server = start(*given)
+    server = start(*options)
     server.handshake(client="House Robot")
     assert server.text("who") == f"{agent} through mcp"
 

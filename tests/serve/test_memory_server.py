@@ -20,14 +20,16 @@ def test_a_note_says_which_client_and_tool_wrote_it(connect):
         is False
     )
     for name, tool in (("N", "write_note"), ("memories/m", "memory")):
-        found = server.call("read_note", {"identifier": name})["structuredContent"]["provenance"]
-        assert (found["who"], found["trust"], found["tool"]) == (
+        provenance = server.call("read_note", {"identifier": name})["structuredContent"][
+            "provenance"
+        ]
+        assert (provenance["who"], provenance["trust"], provenance["tool"]) == (
             "agent:owner-client",
             "agent",
             tool,
         )
-        assert found["client"].startswith("owner ")
-        assert len(found["session"]) == 8
+        assert provenance["client"].startswith("owner ")
+        assert len(provenance["session"]) == 8
     hits = server.call("search_notes", {"query": "client:owner"})["structuredContent"]["results"]
     assert [hit["by"] for hit in hits] == ["agent:owner-client"] * 2
 
@@ -35,10 +37,10 @@ def test_a_note_says_which_client_and_tool_wrote_it(connect):
 @pytest.mark.promise("trust-projects")
 def test_a_client_is_told_that_the_owner_is_asked(connect):
     server = connect(name="cursor-vscode")
-    given = {"project_name": "vault", "project_path": "/elsewhere/vault"}
-    reply = server.call("create_memory_project", given)
+    arguments = {"project_name": "vault", "project_path": "/elsewhere/vault"}
+    reply = server.call("create_memory_project", arguments)
     assert reply["structuredContent"]["action"] == "asked"
     assert "memory review" in reply["content"][0]["text"]
     assert not Path("/elsewhere").exists()
-    refused = server.call("create_memory_project", {**given, "project_path": "/etc"})
+    refused = server.call("create_memory_project", {**arguments, "project_path": "/etc"})
     assert refused["structuredContent"]["code"] == "project_refused"

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 def values(text: str) -> dict[str, float]:
     """The samples of a page in the text form of Prometheus; every line of it must be well formed."""
-    found = {}
+    values_found = {}
     types = {}
     for line in text.splitlines():
         described = re.fullmatch(r"# (HELP|TYPE) (memoranda_[a-z_]+) (.+)", line)
@@ -26,9 +26,9 @@ def values(text: str) -> dict[str, float]:
         )
         assert sample, line
         assert re.sub(r"_(bucket|sum|count)$", "", sample[1]) in types or sample[1] in types, line
-        assert sample[1] + sample[2] not in found, line
-        found[sample[1] + sample[2]] = float(sample[3])
-    return found
+        assert sample[1] + sample[2] not in values_found, line
+        values_found[sample[1] + sample[2]] = float(sample[3])
+    return values_found
 
 
 async def test_calls_are_counted_by_tool_and_outcome_with_their_time(web, client):
@@ -43,27 +43,27 @@ async def test_calls_are_counted_by_tool_and_outcome_with_their_time(web, client
     await client.post("/mcp", json=LIST, headers=ACCEPT)
     answer = await client.get("/metrics", headers=bearer(scraper))
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    found = values(answer.text)
-    assert found['memoranda_calls_total{tool="write_note",outcome="ok"}'] == 1
-    assert found['memoranda_calls_total{tool="read_note",outcome="ok"}'] == 1
-    assert found['memoranda_calls_total{tool="read_note",outcome="error"}'] == 1
-    assert not any("no_such_tool" in name for name in found)
-    assert found['memoranda_call_seconds_count{tool="read_note"}'] == 2
-    assert found['memoranda_call_seconds_bucket{tool="read_note",le="+Inf"}'] == 2
+    metrics = values(answer.text)
+    assert metrics['memoranda_calls_total{tool="write_note",outcome="ok"}'] == 1
+    assert metrics['memoranda_calls_total{tool="read_note",outcome="ok"}'] == 1
+    assert metrics['memoranda_calls_total{tool="read_note",outcome="error"}'] == 1
+    assert not any("no_such_tool" in name for name in metrics)
+    assert metrics['memoranda_call_seconds_count{tool="read_note"}'] == 2
+    assert metrics['memoranda_call_seconds_bucket{tool="read_note",le="+Inf"}'] == 2
     groups = [
         value
-        for name, value in found.items()
+        for name, value in metrics.items()
         if name.startswith('memoranda_call_seconds_bucket{tool="read')
     ]
     assert groups == sorted(groups)
-    assert found['memoranda_call_seconds_sum{tool="read_note"}'] > 0
-    assert found['memoranda_requests_total{status="401"}'] == 1
+    assert metrics['memoranda_call_seconds_sum{tool="read_note"}'] > 0
+    assert metrics['memoranda_requests_total{status="401"}'] == 1
     assert (
-        found["memoranda_notes"],
-        found["memoranda_ready"],
-        found["memoranda_index_lag_changes"],
+        metrics["memoranda_notes"],
+        metrics["memoranda_ready"],
+        metrics["memoranda_index_lag_changes"],
     ) == (1, 1, 0)
-    assert "memoranda_lock_waits_total" in found
+    assert "memoranda_lock_waits_total" in metrics
 
 
 async def test_only_the_owners_tokens_for_everything_see_the_numbers(web, client):
@@ -101,9 +101,9 @@ async def test_a_server_whose_memory_cannot_be_read_lives_and_is_not_ready(
     answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", "lag": None})
     assert (await client.get("/healthz")).status_code == 200
-    found = values((await client.get("/metrics", headers=bearer(web.token("m")))).text)
-    assert found["memoranda_ready"] == 0
-    assert "memoranda_notes" not in found
+    metrics = values((await client.get("/metrics", headers=bearer(web.token("m")))).text)
+    assert metrics["memoranda_ready"] == 0
+    assert "memoranda_notes" not in metrics
 
 
 @pytest.mark.parametrize(("lag", "code", "status"), [(0, 200, "ready"), (7, 503, "behind")])
@@ -117,13 +117,13 @@ async def test_a_server_that_is_behind_says_by_how_much_and_takes_no_calls_from_
 
 
 async def test_who_asks_often_does_not_ask_the_memory_each_time(web, monkeypatch, client):
-    asked = []
+    calls = []
     lag = type(web.memory).lag
-    monkeypatch.setattr(type(web.memory), "lag", lambda self: asked.append(1) or lag(self))
+    monkeypatch.setattr(type(web.memory), "lag", lambda self: calls.append(1) or lag(self))
     monkeypatch.setattr("memoranda.serve.middleware._REUSE_SECONDS", 1e9)
     for _ in range(20):
         assert (await client.get("/readyz")).status_code == 200
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 async def test_a_token_is_told_of_the_notes_it_sees(web, client):
@@ -131,8 +131,8 @@ async def test_a_token_is_told_of_the_notes_it_sees(web, client):
     private = "---\nscope: agent:bob\n---\nx\n"
     for title, content in (("Tea", "x\n"), ("Own", private)):
         await tool(client, token["bob"], "write_note", title=title, content=content, directory="")
-    told = {}
+    counts = {}
     for name, secret in token.items():
         answer = await client.get("/metrics", headers=bearer(secret))
-        told[name] = values(answer.text)["memoranda_notes"]
-    assert told == {"alice": 1, "bob": 2}
+        counts[name] = values(answer.text)["memoranda_notes"]
+    assert counts == {"alice": 1, "bob": 2}

@@ -33,9 +33,9 @@ CHALLENGE = (
 
 @pytest.fixture
 def web(tmp_path):
-    made = Web(tmp_path / "home", public=FAR)
-    yield made
-    made.close()
+    new_web = Web(tmp_path / "home", public=FAR)
+    yield new_web
+    new_web.close()
 
 
 class Storage:
@@ -131,30 +131,32 @@ async def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web,
     secret = web.token(scope="write", agent="claude")
     web.documents[DOCUMENT] = document()
     storage = Storage()
-    seen = {}
+    parameters = {}
 
     async def browser(url):
         redirect = await client.get(url, follow_redirects=False)
         page = await client.get(redirect.headers["location"])
         assert "claude.ai" in page.text
         assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-        seen.update(query(await answered(client, redirect.headers["location"], secret)))
+        parameters.update(query(await answered(client, redirect.headers["location"], secret)))
 
     async def back():
-        return AuthorizationCodeResult(**seen)
+        return AuthorizationCodeResult(**parameters)
 
     about = OAuthClientMetadata(redirect_uris=[BACK], client_name="Claude", scope="write")
     url = DOCUMENT if how == "has a document" else None
     auth = OAuthClientProvider(FAR + "/mcp", about, storage, browser, back, client_metadata_url=url)
     async with (
         httpx2.AsyncClient(transport=client._transport, auth=auth) as http,
-        Client(streamable_http_client(FAR + "/mcp", http_client=http)) as found,
+        Client(streamable_http_client(FAR + "/mcp", http_client=http)) as connected,
     ):
-        assert "write_note" in {tool.name for tool in (await found.list_tools()).tools}
-        done = await found.call_tool("write_note", {"title": "A", "content": "b", "directory": ""})
-        assert not done.is_error
+        assert "write_note" in {tool.name for tool in (await connected.list_tools()).tools}
+        result = await connected.call_tool(
+            "write_note", {"title": "A", "content": "b", "directory": ""}
+        )
+        assert not result.is_error
     assert (storage.client.client_id == DOCUMENT) == (how == "has a document")
-    assert seen["iss"] == FAR
+    assert parameters["iss"] == FAR
     assert web.memory.find("a").provenance.who == "agent:claude"
 
 
@@ -180,18 +182,20 @@ async def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_end
     assert await status(client, got["access_token"]) == 401
     assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"
     for name in ("ledger.db", "ledger.db-wal"):
-        kept = (web.memory.home / ".memoranda" / name).read_bytes()
-        assert b"cpa_" not in kept
-        assert b"cpr_" not in kept
+        stored = (web.memory.home / ".memoranda" / name).read_bytes()
+        assert b"cpa_" not in stored
+        assert b"cpr_" not in stored
 
 
 @pytest.mark.promise("oauth-rotation")
 async def test_a_refresh_token_that_comes_twice_ends_all_it_led_to(web, client):
     secret = web.token()
     id = await registered(client)
-    other = await registered(client)
+    other_client = await registered(client)
     first = (await exchanged(client, id, code=await code_for(client, id, secret))).json()
-    assert (await renewed(client, other, first["refresh_token"])).json()["error"] == "invalid_grant"
+    assert (await renewed(client, other_client, first["refresh_token"])).json()[
+        "error"
+    ] == "invalid_grant"
     second = (await renewed(client, id, first["refresh_token"])).json()
     assert await status(client, first["access_token"]) == 401
     assert await status(client, second["access_token"]) == 200
@@ -203,12 +207,12 @@ async def test_a_refresh_token_that_comes_twice_ends_all_it_led_to(web, client):
 async def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, monkeypatch, client):
     secret = web.token()
     id = await registered(client)
-    other = await registered(client)
+    other_client = await registered(client)
     code = await code_for(client, id, secret)
     for wrong in (
         {"code_verifier": "w" * 64},
         {"redirect_uri": BACK + "/x"},
-        {"client_id": other},
+        {"client_id": other_client},
         {"code": "x"},
     ):
         answer = await exchanged(client, id, **{"code": code} | wrong)
@@ -230,22 +234,22 @@ async def test_who_shows_no_valid_token_lets_nobody_in(web, client):
     web.access.add_space("team")
     web.access.set_member("team", "ann", "member")
     ann = web.token("ann", member="ann")
-    own = web.token()
+    own_secret = web.token()
     id = await registered(client)
     location = (await asked(client, id)).headers["location"]
     for secret in ("", "cpl_wrong", ann):
         answer = await answered(client, location, secret)
         assert (answer.status_code, "no valid token" in answer.text) == (403, True)
-    refused = query(await answered(client, location, own, "deny"))
+    refused = query(await answered(client, location, own_secret, "deny"))
     assert refused == {"error": "access_denied", "state": "s1", "iss": FAR}
-    assert (await answered(client, location, own)).status_code == 400
+    assert (await answered(client, location, own_secret)).status_code == 400
     location = (await asked(client, id)).headers["location"]
     assert [(await answered(client, location, "x")).status_code for _ in range(6)] == [403] * 4 + [
         400
     ] * 2
     team = FAR + "/s/team/mcp"
     location = (await asked(client, id, resource=team)).headers["location"]
-    assert (await answered(client, location, own)).status_code == 403
+    assert (await answered(client, location, own_secret)).status_code == 403
     code = query(await answered(client, location, ann))["code"]
     got = (await exchanged(client, id, code=code)).json()
     assert await status(client, got["access_token"], "/s/team/mcp") == 200
@@ -297,17 +301,17 @@ async def test_the_names_a_client_gives_itself_are_only_text_on_the_page(client)
 async def test_what_the_server_is_is_told_to_every_page(client):
     any_page = {"origin": "https://inspector.example"}
     server = await client.get("/.well-known/oauth-authorization-server", headers=any_page)
-    told = server.json()
+    server_document = server.json()
     assert server.headers["access-control-allow-origin"] == "*"
-    assert told["issuer"] == FAR
-    assert told["code_challenge_methods_supported"] == ["S256"]
-    assert told["client_id_metadata_document_supported"] is True
-    assert told["authorization_response_iss_parameter_supported"] is True
+    assert server_document["issuer"] == FAR
+    assert server_document["code_challenge_methods_supported"] == ["S256"]
+    assert server_document["client_id_metadata_document_supported"] is True
+    assert server_document["authorization_response_iss_parameter_supported"] is True
     for path in ("/mcp", "", "/s/team/mcp"):
-        found = (
+        resource = (
             await client.get("/.well-known/oauth-protected-resource" + path, headers=any_page)
         ).json()
-        assert (found["resource"], found["authorization_servers"]) == (
+        assert (resource["resource"], resource["authorization_servers"]) == (
             FAR + (path or "/mcp"),
             [FAR],
         )
@@ -322,20 +326,20 @@ async def test_what_the_server_is_is_told_to_every_page(client):
 
 @pytest.mark.promise("http-strangers")
 async def test_strangers_may_not_ask_without_end(web, client):
-    found = [(await client.post("/register", content="{")).status_code for _ in range(121)]
-    assert found == [400] * 120 + [429]
+    statuses = [(await client.post("/register", content="{")).status_code for _ in range(121)]
+    assert statuses == [400] * 120 + [429]
     web.later(minutes=1)
     assert (await client.post("/register", content="{")).status_code == 400
 
 
 async def test_clients_that_registered_and_got_nothing_are_forgotten_after_a_day(web, client):
     secret = web.token()
-    kept = await registered(client)
+    kept_client = await registered(client)
     forgotten = await registered(client)
-    await exchanged(client, kept, code=await code_for(client, kept, secret))
+    await exchanged(client, kept_client, code=await code_for(client, kept_client, secret))
     web.later(days=2)
     await registered(client)
-    assert (await asked(client, kept)).status_code == 302
+    assert (await asked(client, kept_client)).status_code == 302
     assert (await asked(client, forgotten)).status_code == 400
 
 
@@ -504,9 +508,9 @@ def test_a_document_and_its_absence_are_asked_for_once():
 
 
 async def test_each_step_may_be_answered_by_another_server_of_the_home(web, client, tmp_path):
-    other = Web(tmp_path / "home", public=FAR)
+    other_web = Web(tmp_path / "home", public=FAR)
     secret = web.token(scope="write")
-    async with other.served() as second:
+    async with other_web.served() as second:
         id = await registered(client)
         location = (await asked(second, id)).headers["location"]
         assert (await answered(client, location, "cpl_wrong")).status_code == 403
@@ -523,7 +527,7 @@ async def test_each_step_may_be_answered_by_another_server_of_the_home(web, clie
         # It came twice: all it led to ends
         assert (await exchanged(client, id, code=code)).status_code == 400
         assert await status(second, got["access_token"]) == 401
-    other.close()
+    other_web.close()
 
 
 async def test_what_waits_is_kept_without_its_secrets_and_only_for_minutes(web, client):

@@ -40,11 +40,11 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
     agent = web.memory.as_caller("claude", "mcp", client="claude-code 2.1", session="s1234567890")
     note = agent.write(Draft("green\n", title="Tea"))
     web.memory.tag(note, ["hot"])
-    shown = plain(await page.see("/page"))
-    assert "claude claude-code 2.1" in shown
-    assert "changed Tea · tagged tags: hot" in shown
-    assert "learned Tea green" in shown
-    assert shown.index("changed Tea") < shown.index("learned Tea")
+    html = plain(await page.see("/page"))
+    assert "claude claude-code 2.1" in html
+    assert "changed Tea · tagged tags: hot" in html
+    assert "learned Tea green" in html
+    assert html.index("changed Tea") < html.index("learned Tea")
     diffs = await page.see("/page/change/2", **{"x-part": "1"})
     assert "<!doctype" not in diffs
     assert "<ins>hot</ins>" in diffs
@@ -61,13 +61,13 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
     assert (await page.client.get("/page/change/99")).status_code == 404
     assert (await page.client.get(f"/page/change/{FIRST_OF_MACHINE}")).status_code == 404
     assert (await page.client.get("/page/change/x")).status_code == 400
-    found = (await page.client.get("/api/change/1")).json()
-    assert (found["verb"], found["agent"], found["files"][0]["path"]) == (
+    document = (await page.client.get("/api/change/1")).json()
+    assert (document["verb"], document["agent"], document["files"][0]["path"]) == (
         "write",
         "claude",
         "Tea.md",
     )
-    assert "green" in found["files"][0]["after"]
+    assert "green" in document["files"][0]["after"]
     assert web.memory.read(note).tags == ()
     assert web.memory.log(limit=1)[0].by["client"] == "page"
 
@@ -82,15 +82,15 @@ async def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_whole(web
         memory(web, text)
     web.later(minutes=1)
     dream.run(web.memory, 1)
-    shown = await page.see("/page")
+    html = await page.see("/page")
     assert re.search(
-        r"<summary>(?:(?!</summary>).)*Upkeep.*tidied:.*3", plain_tags(shown), re.DOTALL
+        r"<summary>(?:(?!</summary>).)*Upkeep.*tidied:.*3", plain_tags(html), re.DOTALL
     )
-    assert shown.count(">Upkeep<") == 1
-    run = re.search(r'name="run" value="(\d+)"', shown)[1]
+    assert html.count(">Upkeep<") == 1
+    run = re.search(r'name="run" value="(\d+)"', html)[1]
     await page.send("/page/undo", run=run)
     assert 'name="run"' not in await page.see("/page")
-    assert {each.phase for each in web.memory.list()[0]} == {"inbox"}
+    assert {info.phase for info in web.memory.list()[0]} == {"inbox"}
 
 
 def plain_tags(page):
@@ -102,14 +102,14 @@ def plain_tags(page):
 async def test_every_change_stands_on_one_page_of_the_list(web, page):
     for number in range(120):
         web.memory.write(Draft("x", title=f"N{number}"))
-    seen = []
+    numbers = []
     path = "/page"
     while path:
-        shown = await page.see(path)
-        seen += re.findall(r'<li class="row" id="c(\d+)"', shown)
-        more = re.search(r'href="(/page\?before=\d+)" rel="next"', shown)
+        html = await page.see(path)
+        numbers += re.findall(r'<li class="row" id="c(\d+)"', html)
+        more = re.search(r'href="(/page\?before=\d+)" rel="next"', html)
         path = more and more[1]
-    assert seen == [str(number) for number in range(120, 0, -1)]
+    assert numbers == [str(number) for number in range(120, 0, -1)]
 
 
 @pytest.mark.promise("page-note")
@@ -133,16 +133,16 @@ async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
 
 async def edited(page, at, text, checksum=None):
     """The answer to saving `text` in the form of a note, and the text the form had."""
-    shown = await page.see(at + "?part=edit")
+    html_shown = await page.see(at + "?part=edit")
     fields = {
         name: html.unescape(content).replace("\r\n", "\n")
         for name, content in re.findall(
-            r'<textarea id="(\w+)"[^>]*>\n(.*?)</textarea>', shown, re.DOTALL
+            r'<textarea id="(\w+)"[^>]*>\n(.*?)</textarea>', html_shown, re.DOTALL
         )
     }
     was = fields["text"]
     fields["text"] = text(was)
-    checksum = checksum or re.search(r'name="checksum" value="(\w+)"', shown)[1]
+    checksum = checksum or re.search(r'name="checksum" value="(\w+)"', html_shown)[1]
     form = {name: content.replace("\n", "\r\n") for name, content in fields.items()}
     return await page.send(at, do="edit", checksum=checksum, **form), was
 
@@ -156,9 +156,9 @@ async def test_an_edit_keeps_every_byte_it_is_not_about_and_asks_when_the_note_c
     at = "/page/note/notes/crlf.md"
     await edited(page, at, lambda text: text)
     assert place.read_bytes() == was
-    shown = await page.see(at + "?part=edit")
-    assert "title: A" in shown.partition('<textarea id="header"')[2]
-    assert "title: A" not in shown.partition('<textarea id="text"')[2].partition("</textarea>")[0]
+    html = await page.see(at + "?part=edit")
+    assert "title: A" in html.partition('<textarea id="header"')[2]
+    assert "title: A" not in html.partition('<textarea id="text"')[2].partition("</textarea>")[0]
     await edited(page, at, lambda text: text.replace("first", "second"))
     assert place.read_bytes() == was.replace(b"first", b"second")
     answer, _ = await edited(page, at, lambda text: "mine\n", checksum="00000000")
@@ -186,45 +186,45 @@ async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
     assert await do(tea, do="tag", tags="a, b") == tea
     assert await do(tea, do="tag", tags="b") == tea
     assert web.memory.read(note).tags == ("b",)
-    here = await do(at, do="category", category="decisions")
-    assert here.startswith("/page/note/categories/decisions/")
-    await do(here, do="pin")
+    place = await do(at, do="category", category="decisions")
+    assert place.startswith("/page/note/categories/decisions/")
+    await do(place, do="pin")
     assert web.memory.memory_id(bob.id).header["pinned"] is True
-    await do(here, do="unpin")
-    there = await do(here, do="archive")
-    assert there.startswith("/page/note/.archive/decisions/")
+    await do(place, do="unpin")
+    archived = await do(place, do="archive")
+    assert archived.startswith("/page/note/.archive/decisions/")
     # A look at it does not
-    assert "Bring back" in await page.see(there)
-    assert await do(there, do="bring_back") == here
+    assert "Bring back" in await page.see(archived)
+    assert await do(archived, do="bring_back") == place
     await edited(page, tea, lambda text: text.replace("one", "two"))
     number = web.memory.log(limit=1)[0].number
     assert await do(tea, do="delete") == "/page"
-    gone = await page.client.get(tea)
-    assert gone.status_code == 404
-    assert "Its history is still here" in gone.text
+    missing = await page.client.get(tea)
+    assert missing.status_code == 404
+    assert "Its history is still here" in missing.text
     assert await do(tea, do="restore", change=str(number)) == tea
     assert web.memory.read(note).text.endswith("one\n")
     for wrong in ({"do": "x"}, {"do": "tag"}, {"do": "category", "category": "nonsense"}, {}):
         assert (await page.send(at, **wrong)).status_code in (400, 404), wrong
-    asked = await page.send(tea, do="erase")
-    assert "There is no undo" in asked.text
-    foretold = re.search(r"With it go: (\d+) entries of the log, (\d+) older texts", asked.text)
+    question = await page.send(tea, do="erase")
+    assert "There is no undo" in question.text
+    foretold = re.search(r"With it go: (\d+) entries of the log, (\d+) older texts", question.text)
     assert min(int(foretold[1]), int(foretold[2])) >= 4
-    assert 'name="sure" value="yes"' in asked.text
+    assert 'name="sure" value="yes"' in question.text
     assert web.memory.read(note)
     web.memory.write(Draft("[[Plan]]", title="Linking"))
-    done = await page.send(tea, do="erase", sure="yes")
-    assert "Linking" in plain(done.text)
+    answered = await page.send(tea, do="erase", sure="yes")
+    assert "Linking" in plain(answered.text)
     assert (await page.client.get(tea)).status_code == 404
     assert not re.search(r"\bone\b", plain(await page.see("/page")))
 
 
 @pytest.mark.promise("page-note")
 def test_a_change_shows_both_texts_after_a_move_a_later_edit_and_counted_reads(web):
-    kept = memory(web, "Bob is a colleague", category="people")
-    web.memory.edit(kept, Append("of Ann\n"))
+    note = memory(web, "Bob is a colleague", category="people")
+    web.memory.edit(note, Append("of Ann\n"))
     for _ in range(3):
-        web.memory.read(kept.id)
+        web.memory.read(note.id)
     web.later(days=2)
     dream.run(web.memory, 1)
     first = web.memory.revisions(1)[0]
@@ -236,7 +236,7 @@ def test_a_change_shows_both_texts_after_a_move_a_later_edit_and_counted_reads(w
 
 @pytest.mark.promise("page-review")
 async def test_review_asks_what_the_command_asks_and_does_what_is_answered(web, page):
-    one = memory(
+    memory_note = memory(
         web,
         "The staging server of the house is called heron and stands in Bern",
         category="knowledge",
@@ -250,13 +250,13 @@ async def test_review_asks_what_the_command_asks_and_does_what_is_answered(web, 
     items = (await page.client.get("/api/review")).json()["items"]
     assert {item["kind"] for item in items} == {"merge", "category"}
     merge = next(item for item in items if item["kind"] == "merge")
-    shown = await page.see(f"/page/review?list=1&at={quote(merge['key'])}")
-    assert shown.count('<li class="here">') == 1
-    assert "1 of 2" in plain(shown)
-    marked = re.findall(r"<(del|ins)>(the|our)</", shown)
+    html_shown = await page.see(f"/page/review?list=1&at={quote(merge['key'])}")
+    assert html_shown.count('<li class="here">') == 1
+    assert "1 of 2" in plain(html_shown)
+    marked = re.findall(r"<(del|ins)>(the|our)</", html_shown)
     assert sorted(marked) in ([("del", "our"), ("ins", "the")], [("del", "the"), ("ins", "our")])
-    assert note_url(one.project, one.path) in shown
-    following = html.unescape(re.search(r'name="next" value="([^"]+)"', shown)[1])
+    assert note_url(memory_note.project, memory_note.path) in html_shown
+    following = html.unescape(re.search(r'name="next" value="([^"]+)"', html_shown)[1])
     form = {"key": merge["key"], "choice": "1", "next": following}
     answer = await page.send("/page/review", **form)
     where = answer.headers["location"]
@@ -269,9 +269,9 @@ async def test_review_asks_what_the_command_asks_and_does_what_is_answered(web, 
         "/api/review", json={"key": merge["key"], "choice": "n", "csrf": page.csrf}
     )
     assert answer.json()["item"]["key"] == merge["key"]
-    shown = await page.see("/page/review?list=1")
-    assert merge["key"] not in html.unescape(shown)
-    part = next(part for part in shown.split("<form") if "<select" in part)
+    html_shown = await page.see("/page/review?list=1")
+    assert merge["key"] not in html.unescape(html_shown)
+    part = next(part for part in html_shown.split("<form") if "<select" in part)
     select = re.search('action="([^"]+)"', part)
     await page.send(html.unescape(select[1]), do="category", category="people", back="/page/review")
     assert "All questions are answered" in await page.see("/page/review?list=1")
@@ -289,8 +289,8 @@ async def test_a_planted_instruction_comes_first_with_its_author_and_delete_befo
             category="knowledge",
         )
     )
-    shown = await page.see("/page/review?list=1")
-    question = shown.partition('class="question card"')[2]
+    html_shown = await page.see("/page/review?list=1")
+    question = html_shown.partition('class="question card"')[2]
     assert "planted instruction" in question.partition("</h2>")[0]
     buttons = re.findall(r"<button([^>]*)>([^<]+)", question)
     assert buttons[0][1].strip() == "Delete the note"
@@ -301,7 +301,7 @@ async def test_a_planted_instruction_comes_first_with_its_author_and_delete_befo
 
 @pytest.mark.promise("page-words")
 async def test_every_word_of_the_page_has_its_chinese(web, page):
-    said = re.compile(r"""\b_\((?:"([^"]+)"|'([^']+)')""")
+    call = re.compile(r"""\b_\((?:"([^"]+)"|'([^']+)')""")
     counted = re.compile(r"""\b_n\(\s*"([^"]+)",\s*"([^"]+)\"""")
     sources = [
         path
@@ -310,7 +310,7 @@ async def test_every_word_of_the_page_has_its_chinese(web, page):
         if path.is_file()
     ]
     texts = [source.read_text("utf-8") for source in sources]
-    used = {one or two for text in texts for one, two in said.findall(text)}
+    used = {first or two for text in texts for first, two in call.findall(text)}
     used |= {sentence for text in texts for pair in counted.findall(text) for sentence in pair}
     used |= set(review.TITLES.values())
     reasons = json.loads(PACKAGE.joinpath("texts", "reasons.json").read_text("utf-8"))
@@ -320,11 +320,17 @@ async def test_every_word_of_the_page_has_its_chinese(web, page):
     chinese = words("zh")
     assert used - chinese.keys() == set()
     assert all(
-        set(re.findall(r"{\w+}", key)) == set(re.findall(r"{\w+}", said))
-        for key, said in chinese.items()
+        set(re.findall(r"{\w+}", key)) == set(re.findall(r"{\w+}", translation))
+        for key, translation in chinese.items()
     )
-    assert not [said for said in chinese.values() if re.search("[\u4e00-\u9fff][,:;?!(]", said)]
-    assert not [said for said in chinese.values() if "代理" in said], "an agent is 智能体"
+    assert not [
+        translation
+        for translation in chinese.values()
+        if re.search("[\u4e00-\u9fff][,:;?!(]", translation)
+    ]
+    assert not [translation for translation in chinese.values() if "代理" in translation], (
+        "an agent is 智能体"
+    )
     memory(web, "茶")
     assert "发生了什么" in await page.see("/page", **{"accept-language": "zh-CN,zh;q=0.9,en;q=0.5"})
     answer = await page.client.get(
@@ -345,11 +351,11 @@ def test_scripts_and_styles_are_small():
 def test_a_difference_names_properties_and_marks_the_words_of_the_text():
     before = "---\nid: 1\ncategory: inbox\ntags: [a]\nupdated_at: x\n---\none\nPartner: Anna, son: Jonas\nthree\nfour\n"
     after = "---\nid: 2\ncategory: people\ntags: [a]\nupdated_at: y\n---\none\nPartner: Ana, son: Jonas\nthree\nfour\n"
-    found = differences.between(before, after)
-    assert [(each.name, each.before, each.after) for each in found.properties] == [
+    difference = differences.between(before, after)
+    assert [(change.name, change.before, change.after) for change in difference.properties] == [
         ("category", "inbox", "people")
     ]
-    assert [[(part.kind, part.text) for part in line] for line in found.lines] == [
+    assert [[(part.kind, part.text) for part in line] for line in difference.lines] == [
         [(SAME, "one")],
         [(SAME, "Partner: "), (OLD, "Anna"), (NEW, "Ana"), (SAME, ", son: Jonas")],
         [(SAME, "three")],

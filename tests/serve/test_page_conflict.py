@@ -34,8 +34,8 @@ async def in_conflict(web, page, base):
     return await page.send(ADDRESS, do="edit", text=mine, base=base, checksum=checksum)
 
 
-def fields_of(shown):
-    form = shown.partition('class="editor"')[2]
+def fields_of(html):
+    form = html.partition('class="editor"')[2]
     hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
     return {name: unescape(value) for name, value in hidden if name != "csrf"}
 

@@ -17,9 +17,9 @@ TEA = note_url("notes", "Tea.md")
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 
 
-def fields_of(shown):
+def fields_of(html):
     """The fields of the form for editing."""
-    form = re.search(r'<form [^>]*class="editor".*?</form>', shown, re.S)[0]
+    form = re.search(r'<form [^>]*class="editor".*?</form>', html, re.S)[0]
     inputs = re.findall(r"<input [^>]*>", form)
     fields = {}
     for tag in inputs:
@@ -63,9 +63,9 @@ async def test_a_form_sent_unchanged_changes_no_byte(web, page):
 
 async def test_a_memory_without_a_title_has_no_field_for_one_and_names_its_category(web, page):
     note = memory(web, "Ann likes tea.", category="people")
-    shown = await page.see(f"{note_url(note.project, note.path)}?part=edit")
-    assert "title" not in fields_of(shown)
-    assert re.search(r"Category\s*:\s*people", plain(shown))
+    html = await page.see(f"{note_url(note.project, note.path)}?part=edit")
+    assert "title" not in fields_of(html)
+    assert re.search(r"Category\s*:\s*people", plain(html))
 
 
 async def test_a_preview_shows_the_text_as_it_will_look_and_saves_nothing(web, page):
@@ -73,12 +73,12 @@ async def test_a_preview_shows_the_text_as_it_will_look_and_saves_nothing(web, p
     web.memory.write(Draft("x", project="notes", title="Cake"))
     fields = fields_of(await page.see(f"{TEA}?part=edit"))
     text = "Now **at five** with [[Cake]] and [[Nobody]].\n"
-    shown = (await page.send(TEA, **fields | {"text": text, "preview": "1", "title": "Chai"})).text
-    assert "<strong>at five</strong>" in shown
-    assert f'<a href="{note_url("notes", "Cake.md")}">Cake</a>' in shown
-    assert re.search('<a href="/page/new[^"]*" class="missing">Nobody</a>', shown)
+    html = (await page.send(TEA, **fields | {"text": text, "preview": "1", "title": "Chai"})).text
+    assert "<strong>at five</strong>" in html
+    assert f'<a href="{note_url("notes", "Cake.md")}">Cake</a>' in html
+    assert re.search('<a href="/page/new[^"]*" class="missing">Nobody</a>', html)
     assert web.memory.read(note).body.strip() == "At four."
-    again = fields_of(shown)
+    again = fields_of(html)
     assert (again["text"], again["title"]) == (text, "Chai")
     answer = await page.send(TEA, **again)
     assert answer.status_code == 303
@@ -91,16 +91,16 @@ async def test_a_preview_of_a_note_that_changed_meanwhile_still_leads_to_the_con
     file = web.memory.home / "notes" / "Tea.md"
     file.write_text(file.read_text().replace("four", "six"))
     fields["text"] = "At five.\n"
-    shown = await page.send(TEA, **fields | {"preview": "1"})
-    answer = await page.send(TEA, **fields_of(shown.text))
+    answered = await page.send(TEA, **fields | {"preview": "1"})
+    answer = await page.send(TEA, **fields_of(answered.text))
     assert answer.status_code == 409
     assert "six" in web.memory.read(note).text
 
 
 async def test_a_new_note_has_a_preview_that_keeps_what_was_typed(web, page):
-    shown = await page.send("/page/new", title="Plan", text="*soon*", tags="a", preview="1")
-    assert "<em>soon</em>" in shown.text
-    assert 'name="title" value="Plan"' in shown.text
+    answered = await page.send("/page/new", title="Plan", text="*soon*", tags="a", preview="1")
+    assert "<em>soon</em>" in answered.text
+    assert 'name="title" value="Plan"' in answered.text
     assert web.memory.list()[1] == 0
 
 

@@ -29,10 +29,10 @@ from serve.test_page import memory, plain
 pytestmark = pytest.mark.anyio
 
 
-def links_of(shown, pattern):
+def links_of(html, pattern):
     """The addresses in a page that match."""
     return [
-        unescape(address) for address in re.findall(r'href="([^"]*)"', shown) if pattern in address
+        unescape(address) for address in re.findall(r'href="([^"]*)"', html) if pattern in address
     ]
 
 
@@ -41,8 +41,8 @@ async def test_erase_links_the_other_notes_that_have_the_words(web, page):
     web.memory.write(Draft(secret, project="notes", title="Vault"))
     copy = web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
     memory(web, "Nothing to see", category="knowledge")
-    shown = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
-    elsewhere = shown.partition("stand elsewhere")[2]
+    html = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
+    elsewhere = html.partition("stand elsewhere")[2]
     assert f'<a href="{id_url(copy.id)}">Copy</a>' in elsewhere
     assert "Nothing to see" not in plain(elsewhere)
 
@@ -52,9 +52,9 @@ async def test_the_erase_page_names_an_older_text_of_another_note_by_its_title(w
     web.memory.write(Draft(secret, project="notes", title="Vault"))
     copy = web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
     web.memory.edit(copy, Rewrite("Nothing any more.\n"))
-    shown = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
-    assert "Copy in an older text of it" in plain(shown)
-    assert "kept text" not in plain(shown)
+    html = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
+    assert "Copy in an older text of it" in plain(html)
+    assert "kept text" not in plain(html)
 
 
 async def test_today_says_what_agents_did_and_not_what_the_owner_did(web, page):
@@ -83,10 +83,10 @@ async def test_undo_is_offered_where_it_can_be_done_and_nowhere_else(web, page):
     web.memory.edit(note, FindReplace("four", "five"))
     web.memory.edit(note, FindReplace("five", "six"))
     web.memory.edit(note, Append("Bring milk.\n"))
-    other = web.memory.write(Draft("alone", project="notes", title="Alone"))
-    web.memory.delete(other)
-    shown = await page.see("/page")
-    offered = {int(number) for number in re.findall(r'name="change" value="(\d+)"', shown)}
+    other_note = web.memory.write(Draft("alone", project="notes", title="Alone"))
+    web.memory.delete(other_note)
+    html = await page.see("/page")
+    offered = {int(number) for number in re.findall(r'name="change" value="(\d+)"', html)}
     changes = web.memory.log(limit=0)
     assert offered
     for change in changes:
@@ -103,8 +103,8 @@ async def test_all_notes_come_in_the_order_of_the_times_they_show(web, page):
     memory(web, "Second", category="knowledge")
     web.later(hours=1)
     web.memory.edit(first, Append("b\n"))
-    shown = await page.see("/page/search")
-    times = re.findall(r'<p class="meta">.*?<time datetime="([^"]*)"', shown)
+    html = await page.see("/page/search")
+    times = re.findall(r'<p class="meta">.*?<time datetime="([^"]*)"', html)
     assert len(times) == 2
     assert times == sorted(times, reverse=True)
 
@@ -113,9 +113,9 @@ async def test_a_name_of_several_notes_is_a_link_to_a_choice(web, page):
     for folder in ("a", "b", "c"):
         web.memory.write(Draft("x", project="notes", title="Twin", folder=folder))
     web.memory.write(Draft("See [[Twin]] and [[Nobody]].", project="notes", title="Reader"))
-    shown = await page.see(note_url("notes", "Reader.md"))
-    assert 'class="ambiguous" data-namesakes="3"' in shown
-    (choice,) = links_of(shown, "/page/find")
+    html = await page.see(note_url("notes", "Reader.md"))
+    assert 'class="ambiguous" data-namesakes="3"' in html
+    (choice,) = links_of(html, "/page/find")
     answer = await page.client.get(choice)
     assert answer.status_code == 300
     assert len(set(links_of(answer.text, "/Twin.md"))) == 3
@@ -139,7 +139,7 @@ async def test_a_reminder_that_is_one_day_late_says_one_day(web, page):
 
 
 @pytest.mark.parametrize(
-    ("passage", "shown"),
+    ("passage", "expected_passage"),
     [
         ("Tea at four.", ""),
         ("Tea at four. Bring milk.", "Tea at four. Bring milk."),
@@ -147,8 +147,8 @@ async def test_a_reminder_that_is_one_day_late_says_one_day(web, page):
         ("milk - or [[Cream", "milk - or Cream"),
     ],
 )
-def test_a_passage_says_what_the_title_does_not(passage, shown):
-    assert readable_passage(passage, "Tea at four") == shown
+def test_a_passage_says_what_the_title_does_not(passage, expected_passage):
+    assert readable_passage(passage, "Tea at four") == expected_passage
 
 
 async def test_an_agents_note_edited_on_the_page_was_written_by_the_owner(web, page):
@@ -156,9 +156,9 @@ async def test_an_agents_note_edited_on_the_page_was_written_by_the_owner(web, p
     note = agent.write(Draft("Tea at four.", project="notes", title="Tea"))
     owner = web.memory.as_caller(None, "page", client="page")
     owner.edit(note, FindReplace("four", "five"))
-    shown = plain(await page.see(note_url("notes", "Tea.md")))
-    assert re.search(r"Written by\s+You\s+· on the page", shown)
-    assert "an agent page" not in shown
+    text = plain(await page.see(note_url("notes", "Tea.md")))
+    assert re.search(r"Written by\s+You\s+· on the page", text)
+    assert "an agent page" not in text
 
 
 def test_a_text_that_upkeep_made_of_agents_texts_names_no_agent_called_manual():
@@ -171,17 +171,22 @@ def test_a_text_that_upkeep_made_of_agents_texts_names_no_agent_called_manual():
 @pytest.mark.parametrize("do", ["delete", "erase", "tag", "edit"])
 @pytest.mark.parametrize("way", ["merged", "deleted"])
 async def test_what_was_meant_for_a_note_that_went_is_not_done_to_another(web, page, do, way):
-    gone, other = memory(web, "Tea is at four."), memory(web, "Cake is at five.")
+    deleted_note, other_note = memory(web, "Tea is at four."), memory(web, "Cake is at five.")
     if way == "merged":
-        await page.send(note_url(other.project, other.path), do="merge", other=gone.id, sure="yes")
+        await page.send(
+            note_url(other_note.project, other_note.path),
+            do="merge",
+            other=deleted_note.id,
+            sure="yes",
+        )
     else:
-        web.memory.link(other.id, gone.id)
-        web.memory.delete(gone.id)
-    before = web.memory.file(other.id).data
+        web.memory.link(other_note.id, deleted_note.id)
+        web.memory.delete(deleted_note.id)
+    before = web.memory.file(other_note.id).data
     fields = {"sure": "yes", "tags": "x", "text": "Tea is at three.", "checksum": "x"}
-    answer = await page.send(note_url(gone.project, gone.path), do=do, **fields)
+    answer = await page.send(note_url(deleted_note.project, deleted_note.path), do=do, **fields)
     assert answer.status_code == (410 if do == "edit" else 404)
-    assert web.memory.file(other.id).data == before
+    assert web.memory.file(other_note.id).data == before
     assert (do != "edit") or "Tea is at three." in answer.text
 
 
@@ -205,16 +210,16 @@ async def test_only_what_was_told_at_the_start_of_a_session_says_so(web, page):
     note = web.memory.write(Draft("x", project="notes", title="Tea"))
     for how in ("session start", "recent_activity"):
         log_of(web.memory).add(web.now, "claude", how, "", [note.id])
-    shown = await page.see("/page/used?agent=claude")
-    asked = re.findall(r'class="asked">([^<]*)<', shown)
-    assert sorted(asked) == ["at the start of a session", "recent_activity"]
+    html = await page.see("/page/used?agent=claude")
+    labels = re.findall(r'class="asked">([^<]*)<', html)
+    assert sorted(labels) == ["at the start of a session", "recent_activity"]
 
 
 def test_the_links_of_a_note_with_very_many_are_told_from_those_in_its_text_at_once():
     paths = [f"folder/note {number}.md" for number in range(20_000)]
     edges = [SimpleNamespace(note=SimpleNamespace(project="notes", path=path)) for path in paths]
-    shown = "".join(f'<p>text <a href="{note_url("notes", path)}">x</a>' for path in paths[:3000])
-    rest = _not_shown(edges, shown)
+    html = "".join(f'<p>text <a href="{note_url("notes", path)}">x</a>' for path in paths[:3000])
+    rest = _not_shown(edges, html)
     assert [edge.note.path for edge in rest] == paths[3000:]
 
 
@@ -230,9 +235,9 @@ async def test_upkeep_is_named_where_it_changed_a_note_and_the_daemon_never(web,
     assert re.search(r"Upkeep\s+merged", history)
     assert re.search(r"claude\s+wrote it", history)
     assert re.search(r"Upkeep\s+· merged", plain(await page.see(f"/page/change/{merge.number}")))
-    shown = plain(await page.see(address))
-    assert re.search(r"Written by\s+claude", shown)
-    for place in (shown, history, plain(await page.see("/page"))):
+    text = plain(await page.see(address))
+    assert re.search(r"Written by\s+claude", text)
+    for place in (text, history, plain(await page.see("/page"))):
         assert "daemon" not in place
         assert not re.search(r"You\s+merged", place)
 
@@ -249,29 +254,29 @@ async def test_the_history_of_a_note_is_shown_from_before_its_category_and_its_m
     address = note_url(note.project, note.path)
     await page.send(address, do="category", category="people")
     moved = web.memory.memory_id(note.id)
-    shown = plain(await page.see(f"{note_url(moved.project, moved.path)}?part=history"))
-    assert re.search(r"gave it a category.*edited it.*tea\s+coffee.*wrote it", shown, re.S)
-    assert re.search(r"categories/knowledge\s+categories/people", shown)
+    text = plain(await page.see(f"{note_url(moved.project, moved.path)}?part=history"))
+    assert re.search(r"gave it a category.*edited it.*tea\s+coffee.*wrote it", text, re.S)
+    assert re.search(r"categories/knowledge\s+categories/people", text)
     web.memory.write(Draft("x", project="notes", title="Plan"))
     web.memory.move("notes/Plan.md", "later/Plan.md")
-    shown = plain(await page.see(f"{note_url('notes', 'later/Plan.md')}?part=history"))
-    assert re.search(r"moved\s+notes\s+notes/later.*wrote it", shown, re.S)
+    text = plain(await page.see(f"{note_url('notes', 'later/Plan.md')}?part=history"))
+    assert re.search(r"moved\s+notes\s+notes/later.*wrote it", text, re.S)
 
 
 async def test_a_change_of_an_entry_with_a_time_to_live_is_not_said_to_be_of_an_editor(web, page):
     for value in ("1234", "5678"):
         NoteEntries(web.memory).put("default", "pin", value, ttl=60)
     change = web.memory.log(limit=1)[0]
-    shown = plain(await page.see(f"/page/change/{change.number}"))
-    assert "The history does not keep a text of this change." in shown
-    assert "outside" not in shown
+    text = plain(await page.see(f"/page/change/{change.number}"))
+    assert "The history does not keep a text of this change." in text
+    assert "outside" not in text
 
 
 async def test_a_change_whose_text_is_lost_says_so_and_shows_no_older_text(web, page):
     number = meeting_edited_outside(web, is_index_lost=True)
-    shown = plain(await page.see(f"/page/change/{number}"))
-    assert "The history does not keep a text of this change." in shown
-    assert "five" not in shown
+    text = plain(await page.see(f"/page/change/{number}"))
+    assert "The history does not keep a text of this change." in text
+    assert "five" not in text
     change = web.memory.change_numbered(number)
     assert RowWriter(web.memory, [change]).row(change)["lines"] == []
 
@@ -297,9 +302,9 @@ MEETING = note_url("notes", "Meeting.md")
 
 async def test_an_edit_outside_of_memory_is_an_entry_of_its_own_in_the_history(web, page):
     meeting_edited_outside(web)
-    shown = plain(await page.see(f"{MEETING}?part=history"))
+    text = plain(await page.see(f"{MEETING}?part=history"))
     rows = r"edited it Meet.*Outside of memory.*Meet at six seven.*edited it Meet at five six"
-    assert re.search(rows, re.sub(r"\s+", " ", shown))
+    assert re.search(rows, re.sub(r"\s+", " ", text))
 
 
 async def test_an_edit_outside_after_the_last_change_is_the_newest_entry_and_can_be_taken_back(
@@ -309,8 +314,8 @@ async def test_an_edit_outside_after_the_last_change_is_the_newest_entry_and_can
     file = web.memory.home / "notes" / "Meeting.md"
     file.write_text(file.read_text().replace("five", "seven"))
     html = await page.see(f"{MEETING}?part=history")
-    shown = re.sub(r"\s+", " ", plain(html))
-    assert re.search("Outside of memory.*five seven.*wrote it", shown)
+    text = re.sub(r"\s+", " ", plain(html))
+    assert re.search("Outside of memory.*five seven.*wrote it", text)
     number = web.memory.log(limit=1)[0].number
     assert 'value="restore_outside"' in html
     await page.send(MEETING, do="restore_outside", after=str(number))
@@ -323,9 +328,9 @@ async def test_a_note_read_by_agents_shows_no_edit_outside(web, page):
         web.memory.as_caller("claude", "mcp").read(note)
     assert Upkeep(web.memory).fold() == 1
     web.memory.tag(web.memory.memory_id(note.id), ["tea"], [])
-    shown = plain(await page.see(f"{note_url(note.project, note.path)}?part=history"))
-    assert "tagged" in shown
-    assert "Outside" not in shown
+    text = plain(await page.see(f"{note_url(note.project, note.path)}?part=history"))
+    assert "tagged" in text
+    assert "Outside" not in text
 
 
 async def test_restore_is_offered_only_where_the_text_changed(web, page):

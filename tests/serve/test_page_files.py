@@ -13,10 +13,10 @@ pytestmark = pytest.mark.anyio
 
 async def test_every_file_a_page_names_is_there_and_kept_for_a_year(web, page):
     whole = (await page.client.get("/page/graph")).text
-    named = set(re.findall(r'(?:src|href)="(/page/static/[^"#]+)', whole))
-    assert len(named) > 10
-    assert static_url("base.css") in named
-    for address in named:
+    names = set(re.findall(r'(?:src|href)="(/page/static/[^"#]+)', whole))
+    assert len(names) > 10
+    assert static_url("base.css") in names
+    for address in names:
         answer = await page.client.get(address)
         assert answer.status_code == 200, address
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"

@@ -59,11 +59,11 @@ async def test_the_panel_says_each_relation_once_with_its_notes(web, page):
     web.memory.write(Draft("She leads.", project="notes", title="Mara"))
     for number in range(9):
         web.memory.write(Draft("See [[Ledger]].", project="notes", title=f"Week {number}"))
-    shown = await page.see("/page/graph?part=panel&note=Ledger")
-    assert "Ledger keeps the books." in shown
-    headings = [re.sub("<[^>]*>", "", heading) for heading in re.findall("<h3>.*?</h3>", shown)]
+    html = await page.see("/page/graph?part=panel&note=Ledger")
+    assert "Ledger keeps the books." in html
+    headings = [re.sub("<[^>]*>", "", heading) for heading in re.findall("<h3>.*?</h3>", html)]
     assert headings == ["Led by 1", "Links to here 9"]
-    assert "and 4 more" in shown
+    assert "and 4 more" in html
     leads = await page.see("/page/graph?part=panel&note=Mara")
     assert "Led by this" in leads
 
@@ -72,9 +72,9 @@ async def test_a_graph_of_all_names_its_groups(web, page):
     for number in range(3):
         web.memory.write(Draft(f"I like tea {number}", project="categories", category="habits"))
     web.memory.write(Draft("x", project="notes", title="Plan", folder="work"))
-    found = (await page.client.get("/api/graph?by=links")).json()
-    assert found["groups"] == {
+    graph = (await page.client.get("/api/graph?by=links")).json()
+    assert graph["groups"] == {
         "categories/habits": {"title": "habits", "notes": 3},
         "notes/work": {"title": "notes/work", "notes": 1},
     }
-    assert {node["cluster"] for node in found["nodes"]} == found["groups"].keys()
+    assert {node["cluster"] for node in graph["nodes"]} == graph["groups"].keys()

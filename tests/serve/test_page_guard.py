@@ -29,11 +29,11 @@ HOSTILE = """<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=
 @pytest.mark.promise("page-refused")
 async def test_a_stranger_sees_nothing_and_changes_nothing(web, client):
     note = web.memory.write(Draft("secret tea", title="Tea"))
-    here = note_url(note.project, note.path)
+    address = note_url(note.project, note.path)
     for path in (
         "/page",
-        here,
-        here + "?part=text",
+        address,
+        address + "?part=text",
         "/page/change/1",
         "/page/review",
         "/page/find?ref=tea",
@@ -45,7 +45,7 @@ async def test_a_stranger_sees_nothing_and_changes_nothing(web, client):
         answer = await client.get(path)
         assert (answer.status_code, "tea" in answer.text.lower()) == (401, False), path
     assert (await client.get("/page/live")).status_code == 204
-    for path in (here, "/page/undo", "/page/review", "/page/leave", "/api/undo", "/api/note"):
+    for path in (address, "/page/undo", "/page/review", "/page/leave", "/api/undo", "/api/note"):
         assert (await client.post(path, data={"do": "delete", "change": "1"})).status_code == 401, (
             path
         )
@@ -71,13 +71,13 @@ async def test_a_code_is_good_once_and_for_minutes_and_a_cookie_for_days(web, cl
     assert answer.status_code == 200
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
-    kept = dict(client.cookies)
+    stored_cookies = dict(client.cookies)
     client.cookies.clear()
     assert (await client.get("/page/enter", params={"code": code})).status_code == 401
     late = visitor.code()
     web.later(minutes=6)
     assert (await client.get("/page/enter", params={"code": late})).status_code == 401
-    client.cookies.update(kept)
+    client.cookies.update(stored_cookies)
     await visitor.see("/page")
     web.later(days=8)
     assert (await client.get("/page")).status_code == 401
@@ -92,7 +92,7 @@ async def test_another_site_in_the_same_browser_can_do_nothing(web, page):
     web.memory.write(Draft("tea", title="Tea"))
     client = page.client
     good = {"csrf": page.csrf, "change": "1"}
-    other = Browser(web, client)
+    other_browser = Browser(web, client)
     foreign = [
         (421, {"host": "evil.example"}),
         (421, {"host": "127.0.0.1.evil.example:8377"}),
@@ -120,18 +120,19 @@ async def test_another_site_in_the_same_browser_can_do_nothing(web, page):
     # A link somewhere; the browser keeps the strict cookie back by itself
     await page.see("/page", **walk)
     stale = page.csrf
-    await other.enter()
-    for csrf in ("", "x", stale, other.csrf[:-1], "é"):
+    await other_browser.enter()
+    for csrf in ("", "x", stale, other_browser.csrf[:-1], "é"):
         answer = await client.post("/page/undo", data={"csrf": csrf, "change": "1"})
         assert answer.status_code == 403, csrf
     assert (await client.post("/api/undo", json={"change": "1"})).status_code == 403
     assert (
-        await client.post("/api/undo", data={"csrf": other.csrf, "change": "1"})
+        await client.post("/api/undo", data={"csrf": other_browser.csrf, "change": "1"})
     ).status_code == 415
-    done = await client.post(
-        "/page/undo", data={"csrf": other.csrf, "change": "1", "back": "https://evil.example"}
+    answered = await client.post(
+        "/page/undo",
+        data={"csrf": other_browser.csrf, "change": "1", "back": "https://evil.example"},
     )
-    assert done.headers["location"].startswith("/page?done=")
+    assert answered.headers["location"].startswith("/page?done=")
     assert web.memory.log(limit=1)[0].undoes == 1
 
 
@@ -144,7 +145,7 @@ async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client
     stored = web.memory.write(Draft("likes heron tea", "categories", category="knowledge"))
     reader = web.token("reader", scope="read")
     limited = web.token("bob", projects=["work"])
-    every = web.token("all")
+    all_token = web.token("all")
 
     async def get(secret, path):
         return await client.get(path, headers=bearer(secret))
@@ -160,15 +161,17 @@ async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "refused")
     assert (await get(limited, "/api/note?ref=in-notes")).status_code == 404
     runs = (await get(limited, "/api/changes")).json()["runs"]
-    assert {each["project"] for run in runs for each in run} == {"work"}
-    foreign = next(each.number for each in web.memory.log() if each.project == "notes")
+    assert {change["project"] for run in runs for change in run} == {"work"}
+    foreign = next(change.number for change in web.memory.log() if change.project == "notes")
     assert (await get(limited, f"/api/change/{foreign}")).status_code == 404
     for undo in ({"change": str(foreign)}, {"change": runs[0][0]["change"]}, {"run": "1"}, {}):
         assert (await post(limited, "/api/undo", **undo)).status_code == 409, undo
     assert "in-notes" not in (await get(limited, "/api/search?q=of+all")).text
-    done = await post(limited, "/api/note", ref="in-work", do="tag", tags="a,b")
-    assert done.json()["note"]["tags"] == ["a", "b"]
-    assert (await post(limited, "/api/undo", change=str(done.json()["change"]))).status_code == 200
+    answer = await post(limited, "/api/note", ref="in-work", do="tag", tags="a,b")
+    assert answer.json()["note"]["tags"] == ["a", "b"]
+    assert (
+        await post(limited, "/api/undo", change=str(answer.json()["change"]))
+    ).status_code == 200
     assert (await post(limited, "/api/review", key="x", choice="y")).status_code in (400, 404)
     assert (await post(limited, "/api/note", ref="in-work", do="erase")).status_code == 400
     assert (await get(limited, "/api/review")).json() == {"items": []}
@@ -182,12 +185,12 @@ async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client
         ).status_code == status, body[:9]
     assert (await get("cpl_no", "/api/changes")).headers["www-authenticate"].startswith("Bearer")
     assert web.memory.log(limit=1)[0].agent == "bob"
-    done = await post(every, "/api/note", ref=stored.id, do="archive")
-    assert done.json()["note"]["phase"] == "archived"
+    answer = await post(all_token, "/api/note", ref=stored.id, do="archive")
+    assert answer.json()["note"]["phase"] == "archived"
     # Who only reads changes nothing by it
     for secret, phase in (
         (reader, "archived"),
-        (every, "organized"),
+        (all_token, "organized"),
     ):
         assert (await get(secret, f"/api/note?ref={stored.id}")).json()["note"]["phase"] == phase
 
@@ -230,9 +233,9 @@ async def test_what_a_note_holds_acts_on_nobody(web, page):
         for name in names
     ]
     web.memory.write(Draft(HOSTILE, project="categories", category="inbox", source="<script>x"))
-    own = [note_url(note.project, note.path) for note in notes]
-    parts = [f"{each}?part={part}" for each in own for part in ("history", "edit")]
-    for path in ("/page", "/page/review?list=1", "/page/change/1", *own, *parts):
+    addresses = [note_url(note.project, note.path) for note in notes]
+    parts = [f"{address}?part={part}" for address in addresses for part in ("history", "edit")]
+    for path in ("/page", "/page/review?list=1", "/page/change/1", *addresses, *parts):
         answer = await page.client.get(path)
         # \x00 would be lost in a form
         assert answer.status_code == (400 if path.endswith("edit") else 200), path
@@ -254,11 +257,11 @@ async def test_what_a_note_holds_acts_on_nobody(web, page):
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-    answer = await page.client.get(own[0] + "?part=text")
+    answer = await page.client.get(addresses[0] + "?part=text")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.headers["content-security-policy"] == "sandbox"
-    found = await page.client.get("/page/find", params={"ref": names[1]})
-    assert found.headers["location"] == own[1]
+    redirect = await page.client.get("/page/find", params={"ref": names[1]})
+    assert redirect.headers["location"] == addresses[1]
 
 
 @pytest.mark.promise("page-hostile")
@@ -266,9 +269,9 @@ async def test_a_note_of_megabytes_is_shown_by_its_beginning(web, page):
     place = web.memory.home / "notes" / "big.md"
     place.parent.mkdir(exist_ok=True)
     place.write_text("# Big\n" + "words and words\n" * (3 << 20 >> 4))
-    shown = await page.see("/page/note/notes/big.md")
-    assert "This note is long" in shown
-    assert len(shown) < 2_000_000
+    html = await page.see("/page/note/notes/big.md")
+    assert "This note is long" in html
+    assert len(html) < 2_000_000
     answer = await page.client.get("/page/note/notes/big.md?part=edit")
     assert answer.status_code == 400
     assert (

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.anyio
 
 async def all_parts(page, path, row):
     """What `row` finds on each part of a list, from the first to the last."""
-    found = []
+    parts = []
     for _ in range(20):
-        shown = await page.see(path)
-        found.append(re.findall(row, shown))
-        following = re.search(r'href="([^"]*)" rel="next"', shown)
+        html_shown = await page.see(path)
+        parts.append(re.findall(row, html_shown))
+        following = re.search(r'href="([^"]*)" rel="next"', html_shown)
         if following is None:
-            return found
+            return parts
         path = html.unescape(following[1])
     raise AssertionError("the list does not end")
 
@@ -39,9 +39,9 @@ async def test_the_history_of_a_note(web, page, monkeypatch):
     numbers = [change.number for change in web.memory.log(limit=0)]
     path = f"{note_url('notes', 'Long.md')}?part=history"
     parts = await all_parts(page, path, r'name="change" value="(\d+)"')
-    shown = [int(number) for part in parts for number in dict.fromkeys(part)]
+    numbers_shown = [int(number) for part in parts for number in dict.fromkeys(part)]
     # The first change has no text before it, and nothing to be taken back to
-    assert shown == [number for number in numbers if number in shown]
+    assert numbers_shown == [number for number in numbers if number in numbers_shown]
     assert len(parts) == 3
     times = await all_parts(page, path, r"<li class=\"row")
     assert [len(part) for part in times] == [4, 4, 2]
@@ -110,8 +110,8 @@ async def test_today_shows_this_week_and_the_last_as_the_reader_counts_weeks(
         web.now = web.now.replace(day=int(day))
         web.memory.write(Draft("x", project="notes", title=f"On the {day}"))
     for week, days in (("this", this_week), ("last", last_week)):
-        shown = await page.see(f"/page?week={week}", **{"accept-language": language})
-        assert sorted(set(re.findall(r"On the (\d\d)<", shown))) == days, week
+        html_shown = await page.see(f"/page?week={week}", **{"accept-language": language})
+        assert sorted(set(re.findall(r"On the (\d\d)<", html_shown))) == days, week
     answer = await page.client.get("/page?week=next")
     assert answer.status_code == 400
 
@@ -138,11 +138,11 @@ async def test_chips_of_who_and_when_are_chosen_together_and_cleared_by_a_second
     claude = web.memory.as_caller("claude", "mcp")
     claude.write(Draft("x", project="notes", title="Of claude"))
     web.memory.write(Draft("x", project="notes", title="Of the owner"))
-    shown = await page.see("/page?agent=claude&week=this")
-    assert "Of the owner" not in shown
-    chips = [html.unescape(link) for link in re.findall(r'class="chip" href="([^"]*)"', shown)]
+    html_shown = await page.see("/page?agent=claude&week=this")
+    assert "Of the owner" not in html_shown
+    chips = [html.unescape(link) for link in re.findall(r'class="chip" href="([^"]*)"', html_shown)]
     assert "/page?week=this" in chips, "claude once more"
     assert "/page?agent=claude" in chips, "this week once more"
     queries = [parse_qs(urlsplit(link).query) for link in chips]
     assert {"agent": ["claude"], "day": ["2026-11-22"]} in queries, "a day of claude's"
-    assert "<h1>This week</h1>" in shown
+    assert "<h1>This week</h1>" in html_shown

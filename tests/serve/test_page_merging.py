@@ -23,8 +23,10 @@ def memory(web, text, **more):
     return web.memory.write(Draft(text, project="categories", category="knowledge", **more))
 
 
-async def merged(page, note, other):
-    answer = await page.send(note_url(note.project, note.path), do="merge", other=other, sure="yes")
+async def merged(page, note, other_ref):
+    answer = await page.send(
+        note_url(note.project, note.path), do="merge", other=other_ref, sure="yes"
+    )
     assert answer.status_code == 303, answer.text
 
 
@@ -124,14 +126,14 @@ async def test_of_two_people_of_one_name_in_two_projects_the_page_says_so(web, p
     web.memory.write(Draft("- [role] tester\n", project="vault", title="Ann", folder="people"))
     note(web, "Ann", "- [role] cook\n", folder="friends")
     address = note_url(ann.project, ann.path)
-    which = await page.send(address, do="merge", other="Ann")
-    assert which.status_code == 200
-    offered = re.findall(r'href="(/page/merge\?[^"]*)"', which.text)
-    named = {parse_qs(urlsplit(unescape(link)).query)["other"][0]: link for link in offered}
-    assert sorted(named) == ["notes/friends/Ann.md", "vault/people/Ann.md"]
-    shown = await page.see(unescape(named["vault/people/Ann.md"]))
-    assert "They are in two projects: notes and vault" in shown
-    assert re.search(r'class="button main"[^>]*>Keep both', shown)
+    choice = await page.send(address, do="merge", other="Ann")
+    assert choice.status_code == 200
+    offered = re.findall(r'href="(/page/merge\?[^"]*)"', choice.text)
+    link_by_note = {parse_qs(urlsplit(unescape(link)).query)["other"][0]: link for link in offered}
+    assert sorted(link_by_note) == ["notes/friends/Ann.md", "vault/people/Ann.md"]
+    html = await page.see(unescape(link_by_note["vault/people/Ann.md"]))
+    assert "They are in two projects: notes and vault" in html
+    assert re.search(r'class="button main"[^>]*>Keep both', html)
 
 
 async def test_a_title_of_no_note_is_answered_beside_it_with_the_nearest_titles(web, page):
@@ -150,8 +152,8 @@ async def test_a_title_of_no_note_is_answered_beside_it_with_the_nearest_titles(
 async def test_the_history_says_which_note_was_merged_into_it(web, page):
     tea, chai = note(web, "Tea", "At four.\n"), note(web, "Chai", "At five.\n")
     await merged(page, tea, f"notes/{chai.path}")
-    shown = plain(await page.see(f"{note_url(tea.project, tea.path)}?part=history"))
-    assert "merged “Chai” into it" in shown
+    text = plain(await page.see(f"{note_url(tea.project, tea.path)}?part=history"))
+    assert "merged “Chai” into it" in text
 
 
 async def test_two_chosen_notes_are_merged_either_way_round(web, page):
@@ -160,9 +162,9 @@ async def test_two_chosen_notes_are_merged_either_way_round(web, page):
     note(web, "Cake", "Plum.\n")
     answer = await page.send("/page/bulk", ref="notes/Tea.md\nnotes/Chai.md", do="merge")
     assert answer.status_code == 303
-    shown = await page.see(answer.headers["location"])
-    assert "of “Chai” go into “Tea”" in plain(shown)
-    (turned,) = re.findall(r'href="([^"]*)">The other way round', shown)
+    html = await page.see(answer.headers["location"])
+    assert "of “Chai” go into “Tea”" in plain(html)
+    (turned,) = re.findall(r'href="([^"]*)">The other way round', html)
     assert "of “Tea” go into “Chai”" in plain(await page.see(unescape(turned)))
     for refs in ("notes/Tea.md", "notes/Tea.md\nnotes/Chai.md\nnotes/Cake.md"):
         refused = await page.send("/page/bulk", ref=refs, do="merge")
@@ -182,10 +184,10 @@ async def test_titles_are_offered_while_somebody_types_one(web, page):
         ("", []),
         ("zzz", []),
     ):
-        shown = await page.see(f"/page/titles?q={typed}")
-        assert re.findall('data-title="([^"]*)"', shown) == titles, typed
-    shown = await page.see(f"/page/titles?q=tea&not={tea.id}")
-    assert re.findall('data-title="([^"]*)"', shown) == ["Tea is at five.", "Green tea"]
+        html = await page.see(f"/page/titles?q={typed}")
+        assert re.findall('data-title="([^"]*)"', html) == titles, typed
+    html = await page.see(f"/page/titles?q=tea&not={tea.id}")
+    assert re.findall('data-title="([^"]*)"', html) == ["Tea is at five.", "Green tea"]
 
 
 async def test_copies_of_one_memory_are_merged_though_they_have_one_id(web, page):
@@ -196,5 +198,5 @@ async def test_copies_of_one_memory_are_merged_though_they_have_one_id(web, page
     copy.write_text(file.read_text())
     refs = [f"categories/{tea.path}", f"categories/lessons/{file.name}"]
     answer = await page.send("/page/bulk", ref="\n".join(refs), do="merge")
-    shown = await page.see(answer.headers["location"])
-    assert "Merge these two?" in plain(shown)
+    html = await page.see(answer.headers["location"])
+    assert "Merge these two?" in plain(html)

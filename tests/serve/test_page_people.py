@@ -20,26 +20,26 @@ def person(web, name, text="", **more):
     )
 
 
-def names_in(shown):
+def names_in(html):
     """The names of the cards, in their order."""
-    return re.findall(r"<b>([^<]*)</b>", "".join(re.findall(r"<li data-card.*?</li>", shown)))
+    return re.findall(r"<b>([^<]*)</b>", "".join(re.findall(r"<li data-card.*?</li>", html)))
 
 
 async def test_names_come_in_pages_by_title_each_once(web, page, monkeypatch):
     monkeypatch.setattr(people, "_FIRST", 3)
     monkeypatch.setattr(people, "_OF_ONE_KIND", 4)
-    wanted = [f"Person {letter}" for letter in "ABCDEFGHIJ"]
-    for name in reversed(wanted):
+    person_names = [f"Person {letter}" for letter in "ABCDEFGHIJ"]
+    for name in reversed(person_names):
         person(web, name)
     web.memory.write(Draft("x", project="notes", title="In a folder", folder="people"))
-    shown = await page.see("/page/people")
-    assert "People 11" in plain(shown)
-    found = names_in(shown)
-    assert found == ["In a folder", "Person A", "Person B"]
-    while following := re.search(r'href="(/page/people\?[^"]*offset=\d+)" rel="next"', shown):
-        shown = await page.see(following[1].replace("&amp;", "&"))
-        found += names_in(shown)
-    assert found == ["In a folder", *wanted]
+    html = await page.see("/page/people")
+    assert "People 11" in plain(html)
+    names = names_in(html)
+    assert names == ["In a folder", "Person A", "Person B"]
+    while following := re.search(r'href="(/page/people\?[^"]*offset=\d+)" rel="next"', html):
+        html = await page.see(following[1].replace("&amp;", "&"))
+        names += names_in(html)
+    assert names == ["In a folder", *person_names]
 
 
 async def test_words_narrow_the_names_without_case_or_marks(web, page):
@@ -58,10 +58,10 @@ async def test_links_of_each_name_are_counted_where_they_really_lead(web, page, 
     person(web, "Ann", "[[Ann]] writes to [[Bob]].")
     person(web, "Bob", "- knows [[Ann]]")
     web.memory.write(Draft("[[Ann]] [[Ann|she]] [[Annette]]", project="notes", title="Day"))
-    shown = plain(await page.see("/page/people"))
+    text = plain(await page.see("/page/people"))
     # Her own link, that of Bob, and of the day, whose two links to her are one relation
-    assert "Ann 3 links" in shown
-    assert "Bob one link" in shown
+    assert "Ann 3 links" in text
+    assert "Bob one link" in text
     monkeypatch.setattr(people, "_MAX_LINKS", 2)
     assert "Ann 2 links or more" in plain(await page.see("/page/people"))
 
@@ -90,13 +90,13 @@ async def test_a_name_of_several_projects_is_one_card_and_one_page(web, page, tm
     )
     web.memory.write(Draft("[[ann]] came.", project="vault", title="Day"))
     memory(web, "Ann likes tea.", category="people")
-    shown = await page.see("/page/people")
-    assert names_in(shown) == ["Ann", "Bob"]
-    assert "People 2" in plain(shown)
-    assert "notes, vault" in plain(shown)
+    html = await page.see("/page/people")
+    assert names_in(html) == ["Ann", "Bob"]
+    assert "People 2" in plain(html)
+    assert "notes, vault" in plain(html)
     about = await page.see("/page/about?name=Ann")
-    for said in ("plants trees", "Porto", "Ann likes tea", "Day", "Bob"):
-        assert said in about
+    for fact in ("plants trees", "Porto", "Ann likes tea", "Day", "Bob"):
+        assert fact in about
     facts = [plain(text) for text in re.findall(r"<h2>Facts(.*?)</h2>", about)]
     assert [text.strip() for text in facts] == ["notes", "vault/people"]
 
@@ -107,11 +107,13 @@ async def test_several_people_of_one_name_are_told_apart(web, page):
         ("old/people", "- [role] sells maps"),
     ):
         web.memory.write(Draft(text, project="notes", title="Aiko", folder=folder, type="person"))
-    shown = await page.see("/page/people")
-    addresses = [html.unescape(link) for link in re.findall(r'href="(/page/about[^"]*)"', shown)]
+    html_shown = await page.see("/page/people")
+    addresses = [
+        html.unescape(link) for link in re.findall(r'href="(/page/about[^"]*)"', html_shown)
+    ]
     (address,) = set(addresses)
     about = await page.see(address)
     sections = re.findall(r"<h2>Facts(.*?)</h2>(.*?)</section>", about, re.S)
-    told = {plain(place).strip(): plain(facts) for place, facts in sections}
-    assert "plants trees" in told["notes/people"]
-    assert "sells maps" in told["notes/old/people"]
+    facts_by_place = {plain(place).strip(): plain(facts) for place, facts in sections}
+    assert "plants trees" in facts_by_place["notes/people"]
+    assert "sells maps" in facts_by_place["notes/old/people"]

@@ -70,10 +70,10 @@ def test_beside_a_daemon_without_http_it_serves_alone_and_with_it_not_at_all(hom
         browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
         browser.chmod(0o700)
         screen = environment(home.parent) | {"DISPLAY": ":0", "BROWSER": f"{browser} %s"}
-        done = subprocess.run(
+        process = subprocess.run(
             command(home, "page"), capture_output=True, text=True, env=screen, timeout=SECONDS
         )
-        assert opened.read_text() == done.stdout
+        assert opened.read_text() == process.stdout
     as_agent = command(home, "--agent", "x", "page")
     env = environment(home.parent)
     assert (
@@ -92,16 +92,17 @@ def test_clients_that_only_read_are_shown_while_they_are_connected(home, start):
                 server = start(command=memory_mcp(home), user=home.parent)
                 server.handshake(client=name)
             server.call("list_directory")
-            found = client.get(f"{place}/api/health").json()["connected"]
-            assert [(each["agent"], each["client"]) for each in found] == [
+            connected = client.get(f"{place}/api/health").json()["connected"]
+            assert [(client_row["agent"], client_row["client"]) for client_row in connected] == [
                 ("cursor", "cursor-vscode 0"),
                 ("claude", "claude-code 0"),
             ]
-            assert found[0]["since"] <= found[0]["last"]
+            assert connected[0]["since"] <= connected[0]["last"]
             assert "claude-code 0" in client.get(f"{place}/page/agents").text
             assert server.close() == 0
             assert [
-                each["agent"] for each in client.get(f"{place}/api/health").json()["connected"]
+                client_row["agent"]
+                for client_row in client.get(f"{place}/api/health").json()["connected"]
             ] == ["claude"]
 
 

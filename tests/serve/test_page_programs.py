@@ -15,8 +15,8 @@ pytestmark = pytest.mark.anyio
 
 def addresses(page: str) -> dict[str, str]:
     """The links of a page by their text."""
-    found = re.findall(r'<a [^>]*?href="([^"]+)"[^>]*>([^<]+)</a>', page)
-    return {text: html.unescape(address) for address, text in found}
+    links = re.findall(r'<a [^>]*?href="([^"]+)"[^>]*>([^<]+)</a>', page)
+    return {text: html.unescape(address) for address, text in links}
 
 
 @pytest.mark.parametrize(

@@ -21,24 +21,28 @@ def reminder(web, text, **span):
     return memory(web, text, category="reminders", metadata=due)
 
 
-def buttons_for(shown, note):
+def buttons_for(html, note):
     """The actions that a page offers for a reminder."""
-    forms = re.findall(r'action="/page/reminder".*?</form>', shown, re.S)
-    own = [form for form in forms if note.id in form]
-    return {action for form in own for action in re.findall(r'name="action" value="(\w+)"', form)}
+    forms = re.findall(r'action="/page/reminder".*?</form>', html, re.S)
+    forms_of_note = [form for form in forms if note.id in form]
+    return {
+        action
+        for form in forms_of_note
+        for action in re.findall(r'name="action" value="(\w+)"', form)
+    }
 
 
 async def test_the_page_of_a_reminder_says_when_and_has_done_and_put_off(web, page):
     note = reminder(web, "Water the fern", days=-2, hours=-1)
     address = note_url(note.project, note.path)
-    shown = await page.see(address)
-    assert "2 days late" in plain(shown)
-    assert buttons_for(shown, note) == {"due", "done", "snooze"}
+    html = await page.see(address)
+    assert "2 days late" in plain(html)
+    assert buttons_for(html, note) == {"due", "done", "snooze"}
     answer = await page.send("/page/reminder", ref=note.id, action="done", back=address)
     assert answer.headers["location"].startswith(address)
-    shown = await page.see(address)
-    assert buttons_for(shown, note) == {"due", "snooze"}
-    assert re.search(r'class="tag good">done<', shown)
+    html = await page.see(address)
+    assert buttons_for(html, note) == {"due", "snooze"}
+    assert re.search(r'class="tag good">done<', html)
 
 
 async def test_a_reminder_gets_another_time_and_a_repetition_on_its_page(web, page):
@@ -55,7 +59,7 @@ async def test_a_reminder_gets_another_time_and_a_repetition_on_its_page(web, pa
     await page.send("/page/reminder", ref=note.id, action="due", when="friday 10:00", back=address)
     header = web.memory.read(note.id).header
     assert "repeat" not in header
-    (row,) = [kept for info, kept in reminders.listed(web.memory) if info.id == note.id]
+    (row,) = [reminder for info, reminder in reminders.listed(web.memory) if info.id == note.id]
     assert row.due.hour == 10
     bad = await page.send("/page/reminder", ref=note.id, action="due", when="whenever")
     assert bad.status_code == 400
@@ -63,8 +67,8 @@ async def test_a_reminder_gets_another_time_and_a_repetition_on_its_page(web, pa
 
 async def test_what_is_due_is_done_or_put_off_on_today(web, page):
     note = reminder(web, "Water the fern", hours=-2)
-    shown = await page.see("/page")
-    assert buttons_for(shown, note) == {"done", "snooze"}
+    html = await page.see("/page")
+    assert buttons_for(html, note) == {"done", "snooze"}
     answer = await page.send(
         "/page/reminder", ref=note.id, action="snooze", until="in 1 week", back="/page"
     )

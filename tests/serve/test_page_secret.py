@@ -42,9 +42,9 @@ def head_and_toast_of(answer):
 async def followed(page, answer):
     """The page to which a form led."""
     assert answer.status_code == 303, answer.text
-    shown = await page.client.get(answer.headers["location"], follow_redirects=True)
-    assert shown.status_code == 200
-    return shown
+    page_shown = await page.client.get(answer.headers["location"], follow_redirects=True)
+    assert page_shown.status_code == 200
+    return page_shown
 
 
 async def test_a_new_note_with_a_secret_is_asked_about_before_it_is_saved(web, page):
@@ -61,12 +61,12 @@ async def test_a_new_note_with_a_secret_is_asked_about_before_it_is_saved(web, p
         assert text in answer.text
     assert web.memory.log() == []
 
-    shown = await followed(page, await page.send("/page/new", **form, **MASK))
+    answered = await followed(page, await page.send("/page/new", **form, **MASK))
     text = web.memory.read("Router").text
     assert SECRET_WORD not in text
     assert "[redacted: " in text
-    assert "Masked: what looks like a password" in plain(shown.text)
-    assert SECRET_WORD not in shown.text
+    assert "Masked: what looks like a password" in plain(answered.text)
+    assert SECRET_WORD not in answered.text
 
 
 async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
@@ -74,19 +74,19 @@ async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
     await page.send("/page/new", **form, **MASK)
     router = web.memory.find("Router")
     await page.send(note_url(router.project, router.path), do="delete")
-    shown = await followed(
+    answered = await followed(
         page, await page.send("/page/undo", change=str(web.memory.log()[0].number))
     )
-    assert "Taken back" in plain(shown.text)
-    assert "Masked" not in plain(shown.text)
+    assert "Taken back" in plain(answered.text)
+    assert "Masked" not in plain(answered.text)
     web.memory.write(Draft("x", project="notes", title="House"))
     house = web.memory.find("House")
     answer = await page.send(
         note_url(house.project, house.path), do="merge", other="Router", sure="yes"
     )
-    shown = await followed(page, answer)
-    assert "Merged “Router” into “House”." in plain(shown.text)
-    assert "Masked" not in plain(shown.text)
+    answered = await followed(page, answer)
+    assert "Merged “Router” into “House”." in plain(answered.text)
+    assert "Masked" not in plain(answered.text)
 
 
 async def test_lists_are_shown_where_the_owners_rules_cannot_be_read(web, page):
@@ -99,9 +99,9 @@ async def test_lists_are_shown_where_the_owners_rules_cannot_be_read(web, page):
 async def test_a_secret_is_saved_as_it_is_only_when_the_owner_says_so(web, page):
     form = {"title": "Router", "text": TEXT}
     assert (await page.send("/page/new", **form)).status_code == 400
-    shown = await followed(page, await page.send("/page/new", **form, **KEEP))
+    answered = await followed(page, await page.send("/page/new", **form, **KEEP))
     assert SECRET_WORD in web.memory.read("Router").text
-    assert "Masked" not in plain(shown.text)
+    assert "Masked" not in plain(answered.text)
 
 
 @pytest.mark.parametrize("category", ["", "knowledge"])
@@ -109,14 +109,14 @@ async def test_a_note_without_a_title_is_named_by_its_secret_nowhere(web, page, 
     form = {"text": TEXT, "category": category}
     answer = await page.send("/page/new", **form)
     assert choices_of(answer) == ["mask", "keep"]
-    shown = await followed(page, await page.send("/page/new", **form, **KEEP))
-    assert SECRET_WORD.lower() not in head_and_toast_of(shown).lower()
+    answered = await followed(page, await page.send("/page/new", **form, **KEEP))
+    assert SECRET_WORD.lower() not in head_and_toast_of(answered).lower()
     (note,) = web.memory.list()[0]
-    assert str(shown.url).partition("?")[0].endswith(id_url(note.id))
-    assert SECRET_WORD in shown.text
+    assert str(answered.url).partition("?")[0].endswith(id_url(note.id))
+    assert SECRET_WORD in answered.text
 
     form = await page.client.get(f"{id_url(note.id)}?part=erase")
-    assert f'href="{id_url(note.id)}?part=erase"' in shown.text
+    assert f'href="{id_url(note.id)}?part=erase"' in answered.text
     assert form.status_code == 200
     assert SECRET_WORD.lower() not in head_and_toast_of(form).lower()
     assert f'action="{id_url(note.id)}"' in form.text
@@ -129,8 +129,8 @@ async def test_a_note_without_a_title_is_named_by_its_secret_nowhere(web, page, 
 @pytest.mark.parametrize("category", ["", "knowledge"])
 async def test_a_note_without_a_title_can_be_masked(web, page, category):
     form = {"text": TEXT, "category": category}
-    shown = await followed(page, await page.send("/page/new", **form, **MASK))
-    assert SECRET_WORD.lower() not in (str(shown.url) + shown.text).lower()
+    answered = await followed(page, await page.send("/page/new", **form, **MASK))
+    assert SECRET_WORD.lower() not in (str(answered.url) + answered.text).lower()
     (note,) = web.memory.list()[0]
     assert SECRET_WORD.lower() not in (note.path + web.memory.read(note).text).lower()
 
@@ -152,8 +152,8 @@ async def test_an_edit_with_a_secret_is_asked_about(web, page):
     assert SECRET_WORD in answer.text
     assert SECRET_WORD not in alert_of(answer)
     assert web.memory.read(note.id).text == note.text
-    shown = await followed(page, await page.send(address, **form, **MASK))
-    assert "Masked: what looks like a password" in plain(shown.text)
+    answered = await followed(page, await page.send(address, **form, **MASK))
+    assert "Masked: what looks like a password" in plain(answered.text)
     text = web.memory.read(note.id).text
     assert SECRET_WORD not in text
     # What was in the note before is not asked about again.
@@ -201,9 +201,9 @@ async def test_a_reminder_with_a_secret_is_asked_about(web, page):
     assert SECRET_WORD in answer.text
     assert SECRET_WORD not in alert_of(answer)
     assert web.memory.list()[0] == []
-    shown = await followed(page, await page.send("/page/remind", **form, **MASK))
-    assert SECRET_WORD not in shown.text
-    assert "Masked: what looks like a password" in plain(shown.text)
+    answered = await followed(page, await page.send("/page/remind", **form, **MASK))
+    assert SECRET_WORD not in answered.text
+    assert "Masked: what looks like a password" in plain(answered.text)
     (note,) = web.memory.list()[0]
     assert SECRET_WORD not in web.memory.read(note).text
 
@@ -235,8 +235,8 @@ async def test_what_the_settings_decide_is_not_asked(home, mode, status, is_save
         assert answer.status_code == status
         assert choices_of(answer) == []
         if is_saved:
-            shown = await followed(page, answer)
-            assert "Masked: what looks like a password" in plain(shown.text)
+            answered = await followed(page, answer)
+            assert "Masked: what looks like a password" in plain(answered.text)
             assert SECRET_WORD not in web.memory.read("Router").text
         else:
             assert "own_secrets" in alert_of(answer)
@@ -251,9 +251,9 @@ async def test_what_the_settings_decide_is_not_asked(home, mode, status, is_save
 async def test_deleting_a_note_that_is_named_by_its_secret_names_it_not(web, page):
     note = memory(web, TEXT)
     answer = await page.send(note_url(note.project, note.path), do="delete", back="/page")
-    shown = await followed(page, answer)
-    assert "Deleted" in head_and_toast_of(shown)
-    assert SECRET_WORD.lower() not in head_and_toast_of(shown).lower()
+    answered = await followed(page, answer)
+    assert "Deleted" in head_and_toast_of(answered)
+    assert SECRET_WORD.lower() not in head_and_toast_of(answered).lower()
 
 
 def test_what_a_secret_looks_like_is_said_in_chinese():
@@ -273,9 +273,9 @@ async def test_back_leads_from_the_question_about_a_secret_to_the_page_with_the_
     fields = {"do": "tag", "tags": "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"} | (
         {"back": back} if back else {}
     )
-    shown = await page.send(note_url("notes", "Tea.md"), **fields)
-    assert shown.status_code == 400
-    assert f'<a class="button quiet" href="{way_back}">Back</a>' in shown.text
+    answered = await page.send(note_url("notes", "Tea.md"), **fields)
+    assert answered.status_code == 400
+    assert f'<a class="button quiet" href="{way_back}">Back</a>' in answered.text
 
 
 @pytest.mark.parametrize("category", ["", "knowledge"])
@@ -287,10 +287,15 @@ async def test_lists_name_a_note_by_its_secret_neither_in_links_nor_in_addresses
     await page.send(note_url(note.project, note.path), do="pin")
     web.memory.write(Draft(f"[[{note.id}]] Copied: {TEXT}", project="notes", title="Copy"))
     lists = ("/page", "/page/search", "/page/search?q=password", "/page/palette?q=password")
-    others = ("/page/titles?q=password", "/page/calendar", "/page/rail", "/page/graph?part=list")
-    for address in (*lists, *others):
-        shown = await page.see(address)
-        for link in re.findall(r"<a [^>]*>.*?</a>", shown, re.S):
+    other_addresses = (
+        "/page/titles?q=password",
+        "/page/calendar",
+        "/page/rail",
+        "/page/graph?part=list",
+    )
+    for address in (*lists, *other_addresses):
+        html = await page.see(address)
+        for link in re.findall(r"<a [^>]*>.*?</a>", html, re.S):
             words = re.sub("<small>.*?</small>", "", link)
             # Only a memory is named by its text alone.
             assert SECRET_WORD not in words, (address, words)
@@ -303,15 +308,15 @@ async def test_lists_name_a_note_by_its_secret_neither_in_links_nor_in_addresses
 async def test_the_message_does_not_repeat_a_secret_in_a_tag(web, page):
     web.memory.write(Draft("Where the Wi-Fi is.", project="notes", title="Router"))
     form = {"do": "tag", "tags": f"wifi, password={SECRET_WORD}"} | KEEP
-    shown = await followed(page, await page.send(note_url("notes", "Router.md"), **form))
-    assert "a note with a secret” has the tags" in plain(shown.text)
-    assert SECRET_WORD not in head_and_toast_of(shown)
+    answered = await followed(page, await page.send(note_url("notes", "Router.md"), **form))
+    assert "a note with a secret” has the tags" in plain(answered.text)
+    assert SECRET_WORD not in head_and_toast_of(answered)
 
 
 async def test_a_hit_is_named_without_the_secret_of_its_title(web, page):
     memory(web, TEXT)
-    shown = await page.see("/page/search?q=password")
-    names = re.findall('aria-label="(Choose “[^"]*)"', shown)
+    html = await page.see("/page/search?q=password")
+    names = re.findall('aria-label="(Choose “[^"]*)"', html)
     assert len(names) == 1
     assert SECRET_WORD not in names[0]
 

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.anyio
 TEA = note_url("notes", "Tea.md")
 
 
-def toast(shown):
+def toast(answered):
     """The words of the message on a page, and whether it has a button "Undo"."""
-    html = re.search(r'<div id="toast" role="status">(.*?)</div>', shown.text, re.S)[1]
+    html = re.search(r'<div id="toast" role="status">(.*?)</div>', answered.text, re.S)[1]
     words = plain(re.sub("<form.*?</form>", "", html, flags=re.S)).strip()
     return words, 'action="/page/undo"' in html
 
@@ -107,9 +107,9 @@ async def test_a_history_says_until_when_a_reminder_was_put_off(web, page):
     due = {"due_at": stamp(web.now - timedelta(hours=2))}
     note = memory(web, "Water the fern", category="reminders", metadata=due)
     await page.send("/page/reminder", ref=note.id, action="snooze", when="tuesday 9:00")
-    shown = plain(await page.see(f"{note_url(note.project, note.path)}?part=history"))
-    assert "put off until Tuesday 09:00" in shown
-    assert not re.search("due_at|snoozed_until|2026-11-24T", shown)
+    text = plain(await page.see(f"{note_url(note.project, note.path)}?part=history"))
+    assert "put off until Tuesday 09:00" in text
+    assert not re.search("due_at|snoozed_until|2026-11-24T", text)
 
 
 async def test_a_new_reminder_says_when_and_a_new_category_which(web, page):

@@ -22,24 +22,24 @@ async def test_each_note_that_an_agent_would_be_told_has_a_link_that_leads_to_it
         )
     )
     web.memory.write(Draft("Heron's importer is slow.", project="notes", title="Heron importer"))
-    told = preview(web.memory, "claude", PROMPT).for_prompt
-    (section,) = told.sections
+    told_text = preview(web.memory, "claude", PROMPT).for_prompt
+    (section,) = told_text.sections
     assert section.notes
-    shown = await page.see(f"/page/ask?agent=claude&prompt={PROMPT}")
+    html = await page.see(f"/page/ask?agent=claude&prompt={PROMPT}")
     for told_note in section.notes:
-        assert f'href="{note_url(told_note.note.project, told_note.note.path)}"' in shown
-    assert "Word for word" in shown
+        assert f'href="{note_url(told_note.note.project, told_note.note.path)}"' in html
+    assert "Word for word" in html
 
 
 async def test_short_notes_that_share_a_line_have_a_link_each(web, page):
     for name in ("alder", "birch"):
         text = f"The importer of Heron splits the {name} on LF only."
         web.memory.write(Draft(text, project="notes", title=name, folder="trees"))
-    told = preview(web.memory, "claude", PROMPT).for_prompt
-    assert "notes/trees)\nalder: The importer" in told.text
-    shown = await page.see(f"/page/ask?agent=claude&prompt={PROMPT}")
-    assert note_url("notes", "trees/alder.md") in shown
-    assert note_url("notes", "trees/birch.md") in shown
+    told_text = preview(web.memory, "claude", PROMPT).for_prompt
+    assert "notes/trees)\nalder: The importer" in told_text.text
+    html = await page.see(f"/page/ask?agent=claude&prompt={PROMPT}")
+    assert note_url("notes", "trees/alder.md") in html
+    assert note_url("notes", "trees/birch.md") in html
 
 
 async def test_a_memory_that_begins_with_a_heading_is_one_note(web, page):
@@ -66,12 +66,12 @@ async def test_the_start_of_a_session_is_shown_by_its_titles_with_facts_as_sente
     (section,) = preview(web.memory, "claude", "").at_start.sections
     assert section.title == "About the user"
     assert [told_note.marks for told_note in section.notes] == [(Mark("pinned"),)]
-    shown = await page.see("/page/ask?agent=claude")
-    assert "About the user</h3>" in shown
-    assert "Lena · leads the project · works with Jo</a>" in shown
-    assert " · pinned</span>" in shown
+    html = await page.see("/page/ask?agent=claude")
+    assert "About the user</h3>" in html
+    assert "Lena · leads the project · works with Jo</a>" in html
+    assert " · pinned</span>" in html
 
 
 async def test_an_agent_that_would_be_told_nothing_is_said_to_be(page):
-    shown = await page.see("/page/ask?agent=claude&prompt=zebra")
-    assert "claude would be told nothing" in shown
+    html = await page.see("/page/ask?agent=claude&prompt=zebra")
+    assert "claude would be told nothing" in html

@@ -28,15 +28,15 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
     claude = web.memory.as_caller("claude", "mcp", client="claude-code", session="s1")
     memory(web, "The harbour lights are out", category="knowledge", tags=("sea",))
     claude.write(Draft("Harbour lights of the city", project="notes", title="City"))
-    gone = memory(web, "Old harbour lights", category="knowledge")
+    archived = memory(web, "Old harbour lights", category="knowledge")
     from memoranda.jobs.lifecycle import archive_named
 
-    archive_named(web.memory, [gone.id])
-    shown = await page.see("/page/search?q=harbour+lights")
-    assert "Found: 2" in plain(shown)
-    assert "<mark>harbour</mark>" in shown.lower()
+    archive_named(web.memory, [archived.id])
+    html = await page.see("/page/search?q=harbour+lights")
+    assert "Found: 2" in plain(html)
+    assert "<mark>harbour</mark>" in html.lower()
     # Why a hit was found comes when somebody asks: as a part, or with the page without scripts
-    assert "It has your words" not in shown
+    assert "It has your words" not in html
     why = await page.see("/page/search?q=harbour+lights&why=1", **{"x-part": "1"})
     assert "It has your words: harbour, lights" in plain(why).lower().replace("it has", "It has")
     assert len(re.findall(r"<rect class=\"i\d\" x=", why)) >= 2
@@ -47,7 +47,7 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
     ).status_code == 400
     part = await page.see("/page/search?q=harbour+lights", **{"x-part": "1"})
     assert "<!doctype" not in part
-    found = {
+    expected_hits = {
         "archive=1": 3,
         "tag=sea": 1,
         "project=notes": 1,
@@ -58,7 +58,7 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
         "from=2026-11-23": 0,
         "until=2026-11-21": 0,
     }
-    for filters, number in found.items():
+    for filters, number in expected_hits.items():
         answer = await page.client.get(f"/api/search?q=harbour+lights&{filters}")
         assert answer.json()["total"] == number, filters
         for hit in answer.json()["hits"]:
@@ -82,12 +82,12 @@ async def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_cluster
         note(web, title, "alone")
 
     async def drawn(query):
-        found = (await page.client.get(f"/api/graph?{query}")).json()
-        names = {each["id"]: each["title"] for each in found["nodes"]}
+        graph = (await page.client.get(f"/api/graph?{query}")).json()
+        names = {node["id"]: node["title"] for node in graph["nodes"]}
         return (
             "".join(sorted(names.values())),
-            {names[e["from"]] + names[e["to"]] for e in found["links"]},
-            found,
+            {names[e["from"]] + names[e["to"]] for e in graph["links"]},
+            graph,
         )
 
     assert (await drawn("note=A"))[:2] == ("ABCD", {"AB", "AC", "BD"})
@@ -97,24 +97,25 @@ async def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_cluster
     assert (await drawn("q=heron"))[:2] == ("ABC", {"AB", "AC"})
     assert (await drawn(""))[0] == "ABCDE"
     web.memory.write_many([Draft("[[A]]", title=f"n{n}", folder=f"f{n % 2}") for n in range(400)])
-    nodes, _, found = await drawn("")
-    assert (nodes, found["clusters"], found["total"]) == ("notesnotes/f0notes/f1", True, 405)
-    assert sorted(each["weight"] for each in found["links"]) == [200, 200]
-    assert [each["size"] for each in found["nodes"]] == [200, 200, 5]
+    nodes, _, graph = await drawn("")
+    assert (nodes, graph["clusters"], graph["total"]) == ("notesnotes/f0notes/f1", True, 405)
+    assert sorted(link["weight"] for link in graph["links"]) == [200, 200]
+    assert [node["size"] for node in graph["nodes"]] == [200, 200, 5]
     inside = await page.client.get(
-        found["nodes"][0]["url"].replace("/page/", "/api/") + "&limit=50"
+        graph["nodes"][0]["url"].replace("/page/", "/api/") + "&limit=50"
     )
     assert (len(inside.json()["nodes"]), inside.json()["total"]) == (50, 200)
     web.memory.write_many([Draft("x", title=f"m{n}", folder=f"f0/g{n % 2}/h") for n in range(300)])
-    nodes, _, found = await drawn("cluster=notes/f0")
-    assert (nodes, found["total"]) == ("f0g0g1", 500)
-    assert {each["id"]: each["size"] for each in found["nodes"]} == {
+    nodes, _, graph = await drawn("cluster=notes/f0")
+    assert (nodes, graph["total"]) == ("f0g0g1", 500)
+    assert {node["id"]: node["size"] for node in graph["nodes"]} == {
         "notes/f0/": 200,
         "notes/f0/g0": 150,
         "notes/f0/g1": 150,
     }
     assert [
-        (await drawn(f"cluster={each}"))[2]["clusters"] for each in ("notes/f0/", "notes/f0/g1")
+        (await drawn(f"cluster={cluster}"))[2]["clusters"]
+        for cluster in ("notes/f0/", "notes/f0/g1")
     ] == [False] * 2
     assert 'href="/page/note/notes/A.md"' in await page.see("/page/graph?note=B&depth=1&part=list")
     assert (await page.client.get("/page/graph?note=Z")).status_code == 404
@@ -132,8 +133,10 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
         ids[text] = memory(web, text, category="reminders", metadata={"due_at": due}).id
 
     async def states():
-        found = (await page.client.get("/api/calendar?month=2024-02")).json()
-        return found["days"], {each["text"]: each["state"] for each in found["reminders"]}
+        calendar = (await page.client.get("/api/calendar?month=2024-02")).json()
+        return calendar["days"], {
+            reminder["text"]: reminder["state"] for reminder in calendar["reminders"]
+        }
 
     assert await states() == (
         {"2024-02-29": 1},
@@ -161,9 +164,9 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
         metadata={"due_at": "2026-11-21T09:00:00Z", "repeat": "FREQ=WEEKLY"},
     )
     await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
-    shown = plain(await page.see("/page/calendar?day=2026-11-30"))
-    assert "Sat 09:00 · repeats · put off to 2026-11-30 10:00" in shown
-    assert "◷ 10:00 again" in shown
+    text_shown = plain(await page.see("/page/calendar?day=2026-11-30"))
+    assert "Sat 09:00 · repeats · put off to 2026-11-30 10:00" in text_shown
+    assert "◷ 10:00 again" in text_shown
     assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
     assert (
         await page.send("/page/reminder", action="snooze", when="qwertz", **form)
@@ -190,13 +193,13 @@ async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_a
     assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 200
     assert (await page.client.get("/api/health", headers=bearer(secret))).status_code == 400
     page.client.cookies = cookies
-    shown = plain(await page.see("/page/agents"))
-    assert "claude-code 2.1 · one session · one note today" in shown
-    assert "connected" in shown
-    found = (await page.client.get("/api/health")).json()
-    assert (found["projects"], found["writers"][0]["sessions"]) == ({"notes": 1}, 1)
-    assert sum(found["weeks"].values()) == 1
-    assert min(map(date.fromisoformat, found["weeks"])).weekday() == 0
+    text = plain(await page.see("/page/agents"))
+    assert "claude-code 2.1 · one session · one note today" in text
+    assert "connected" in text
+    health = (await page.client.get("/api/health")).json()
+    assert (health["projects"], health["writers"][0]["sessions"]) == ({"notes": 1}, 1)
+    assert sum(health["weeks"].values()) == 1
+    assert min(map(date.fromisoformat, health["weeks"])).weekday() == 0
     await page.send("/page/agents/revoke", token=token)
     # By cookie
     assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 200
@@ -207,10 +210,10 @@ async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_a
 @pytest.mark.promise("page-health")
 async def test_the_doctors_findings_are_shown_and_mended(web, page):
     web.memory.home.chmod(0o755)
-    found = await page.see("/page/doctor", **{"x-part": "1"})
-    assert "others can read the home" in found
-    assert re.search(r'action="/page/doctor".*Fix', found, re.DOTALL)
-    assert "The button below lets only you read it" in unescape(found)
+    html = await page.see("/page/doctor", **{"x-part": "1"})
+    assert "others can read the home" in html
+    assert re.search(r'action="/page/doctor".*Fix', html, re.DOTALL)
+    assert "The button below lets only you read it" in unescape(html)
     assert "fixed" in (await page.send("/page/doctor")).text
     assert "All is well" in await page.see("/page/doctor")
 

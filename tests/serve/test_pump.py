@@ -69,10 +69,10 @@ def locked(home):
 
 def passes_on(server) -> bool:
     """Whether the process only passes on what its client and a daemon say."""
-    done = subprocess.run(
+    process = subprocess.run(
         ["ps", "-ww", "-o", "args=", "-p", str(server.process.pid)], capture_output=True, check=True
     )
-    return b"pump.main" in done.stdout
+    return b"pump.main" in process.stdout
 
 
 def write(server, title, content="x"):
@@ -154,10 +154,12 @@ def test_plain_schemas_are_the_wish_of_one_client(home, connect, daemon):
 def test_each_client_is_its_own_agent(home, connect, daemon):
     claude = connect(name="claude-code")
     cursor = connect(name="cursor-vscode")
-    other = connect("--agent", "claude")
+    other_client = connect("--agent", "claude")
     secret = {"identifier": "notes/secret"}
-    assert all(passes_on(each) for each in (claude, cursor, other))
-    assert [each.call("read_note", secret)["isError"] for each in (claude, cursor, other)] == [
+    assert all(passes_on(client) for client in (claude, cursor, other_client))
+    assert [
+        client.call("read_note", secret)["isError"] for client in (claude, cursor, other_client)
+    ] == [
         False,
         True,
         False,
@@ -182,7 +184,7 @@ def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(
     home, connect, daemon, locked, number, status
 ):
     server = connect()
-    other = connect()
+    other_client = connect()
     with locked():
         write(server, "running")
         waiting = write(server, "waiting")
@@ -193,7 +195,7 @@ def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(
     assert answers[waiting]["isError"]
     assert "The server is stopping" in answers[waiting]["content"][0]["text"]
     assert titles(home) == ["secret", "tea"]
-    assert "Green tea" in other.text("read_note", {"identifier": "tea"})
+    assert "Green tea" in other_client.text("read_note", {"identifier": "tea"})
 
 
 def test_a_call_that_is_cancelled_while_it_waits_is_not_carried_out(home, connect, daemon, locked):
@@ -274,11 +276,11 @@ def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_do
         )
     first = [server.receive() for _ in range(answers)]
     daemon.stop(signal.SIGKILL)
-    found = [*first, *(server.receive() for _ in range(100 - answers))]
-    assert {answer["id"] for answer in found} == sent.keys()
+    answers_received = [*first, *(server.receive() for _ in range(100 - answers))]
+    assert {answer["id"] for answer in answers_received} == sent.keys()
     assert server.close() == 0
     lines = (home / "notes" / "tea.md").read_text().splitlines()
-    for answer in found:
+    for answer in answers_received:
         if "result" in answer:
             assert not answer["result"]["isError"]
             assert lines.count(sent[answer["id"]]) == 1
@@ -300,9 +302,12 @@ def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has
     call = server.send(
         "tools/call", {"name": "memory_create_entities", "arguments": {"entities": [entity]}}
     )
-    told = server.receive()
+    notification = server.receive()
     answer = server.receive()
-    assert (told["method"], told["params"]) == ("notifications/resources/updated", {"uri": GRAPH})
+    assert (notification["method"], notification["params"]) == (
+        "notifications/resources/updated",
+        {"uri": GRAPH},
+    )
     assert answer["id"] == call
     assert server.close() == 0
     assert server.rest() == []
@@ -338,11 +343,11 @@ def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(
     ids=["refuses", "goes", "grants a session and says nothing"],
 )
 def test_a_daemon_that_serves_no_session_is_asked_once_and_done_without(home, connect, answer):
-    with listening(home, answer) as asked:
+    with listening(home, answer) as lines_heard:
         server = connect()
         assert "Green tea" in server.text("read_note", {"identifier": "tea"})
         assert not passes_on(server)
-    assert sum(b'"mcp"' in line for line in asked) == 1
+    assert sum(b'"mcp"' in line for line in lines_heard) == 1
 
 
 @contextmanager
@@ -350,14 +355,14 @@ def listening(home, answer) -> Iterator[list[bytes]]:
     """Something that answers each connection to the home's socket with `answer` and closes it: what
     it was asked.
     """
-    asked = []
+    lines_heard = []
     with socket.socket(socket.AF_UNIX) as listener:
-        here = os.getcwd()
+        folder_before = os.getcwd()
         os.chdir(home)
         try:
             listener.bind("memory.sock")
         finally:
-            os.chdir(here)
+            os.chdir(folder_before)
         listener.listen()
 
         def serve():
@@ -367,7 +372,7 @@ def listening(home, answer) -> Iterator[list[bytes]]:
                 except OSError:
                     return
                 with connection, connection.makefile("rb") as lines:
-                    asked.append(lines.readline())
+                    lines_heard.append(lines.readline())
                     connection.sendall(answer)
                     if answer == sessions._GRANTED:
                         lines.readline()
@@ -375,7 +380,7 @@ def listening(home, answer) -> Iterator[list[bytes]]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         try:
-            yield asked
+            yield lines_heard
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             thread.join(SECONDS)
@@ -388,8 +393,8 @@ def test_a_client_with_a_configuration_or_files_of_its_own_has_a_server_of_its_o
     assert not passes_on(connect("--config", str(tmp_path / "other.yaml")))
     assert not passes_on(connect("--tools", "graph", "--graph-file", str(tmp_path / "graph.jsonl")))
     assert passes_on(connect("--as", "memory-bank"))
-    said = daemon.stop()[2]
-    assert "served by its own process: this daemon has another configuration" in said
+    log = daemon.stop()[2]
+    assert "served by its own process: this daemon has another configuration" in log
 
 
 def test_a_daemon_serves_new_clients_by_a_configuration_that_changed_while_it_ran(
@@ -400,9 +405,9 @@ def test_a_daemon_serves_new_clients_by_a_configuration_that_changed_while_it_ra
     server = connect()
     assert passes_on(before)
     assert passes_on(server)
-    given = {"command": "create", "path": "/memories/a.md", "file_text": "x"}
-    assert "created" in server.text("memory", given)
-    assert "already exists" in server.call("memory", given)["content"][0]["text"]
+    arguments = {"command": "create", "path": "/memories/a.md", "file_text": "x"}
+    assert "created" in server.text("memory", arguments)
+    assert "already exists" in server.call("memory", arguments)["content"][0]["text"]
 
 
 @pytest.mark.slow
@@ -419,10 +424,10 @@ def test_messages_of_megabytes_go_both_ways(home, connect, daemon):
     server = connect()
     content = "".join(f"{number:019}\n" for number in range(1 << 17))
     assert not server.call("write_note", {"title": "Large", "content": content})["isError"]
-    found = server.ask("resources/read", {"uri": "memory://notes/Large"})["result"]["contents"][0][
+    text = server.ask("resources/read", {"uri": "memory://notes/Large"})["result"]["contents"][0][
         "text"
     ]
-    assert found.endswith(content)
+    assert text.endswith(content)
     assert passes_on(server)
 
 
@@ -447,7 +452,7 @@ def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_t
     home, connect, daemon
 ):
     (home / "notes" / "large.md").write_text("large\n" * 50_000)
-    asked = {
+    parameters = {
         "program": program(),
         "settings": load(home).digest(),
         "tools": ["notes"],
@@ -462,7 +467,7 @@ def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_t
     }
     read = {"name": "read_note", "arguments": {"identifier": "large"}}
     with Client(home) as silent:
-        reply = silent.ask("mcp", jsonrpc="2.0", params=asked)
+        reply = silent.ask("mcp", jsonrpc="2.0", params=parameters)
         while reply.get("method") == "notifications/memoranda/alive":
             reply = silent.reply()
         assert reply.get("result") == {}, reply
@@ -487,7 +492,7 @@ def test_no_more_sessions_are_granted_than_a_daemon_may_have(home, monkeypatch):
         served = sessions.McpSessions(
             memory, lambda names, like: registry(names, memory.settings, like=like)
         )
-        wanted = {
+        parameters = {
             "program": program(),
             "settings": memory.settings.digest(),
             "tools": ["kv"],
@@ -498,18 +503,18 @@ def test_no_more_sessions_are_granted_than_a_daemon_may_have(home, monkeypatch):
         async def ask(connection):
             with connection:
                 reader, writer = await asyncio.open_connection(sock=connection)
-                await served.serve(wanted, reader, writer)
+                await served.serve(parameters, reader, writer)
                 writer.close()
                 await writer.wait_closed()
 
         async def both():
-            (one, its), (other, others) = socket.socketpair(), socket.socketpair()
-            with its, others:
-                first = asyncio.create_task(ask(one))
+            (first_socket, its), (second, second_end) = socket.socketpair(), socket.socketpair()
+            with its, second_end:
+                first = asyncio.create_task(ask(first_socket))
                 its.setblocking(False)
                 await asyncio.get_running_loop().sock_recv(its, 1000)
-                await ask(other)
-                refused = others.recv(1000)
+                await ask(second)
+                refused = second_end.recv(1000)
                 its.send(pump.END)
                 await first
                 return refused

@@ -184,13 +184,13 @@ def test_a_path_too_long_for_the_system_is_bound_by_its_name(tmp_path):
     folder = tmp_path / ("d" * 100) / ("e" * 100)
     folder.mkdir(parents=True)
     listener = Listener(folder / "memory.sock")
-    here = os.getcwd()
+    folder_before = os.getcwd()
     os.chdir(folder)
     try:
         with socket.socket(socket.AF_UNIX) as client:
             client.connect("memory.sock")
     finally:
-        os.chdir(here)
+        os.chdir(folder_before)
     listener.close()
 
 

@@ -45,7 +45,7 @@ def ask(protocol):
 def test_tools_list_names_the_seven_tools_with_their_schemas(ask):
     reply = ask({"id": 1, "method": "tools/list"})
     assert reply["id"] == 1
-    assert [each["name"] for each in reply["result"]] == [
+    assert [tool["name"] for tool in reply["result"]] == [
         "memory_write",
         "memory_read",
         "memory_delete",
@@ -54,7 +54,7 @@ def test_tools_list_names_the_seven_tools_with_their_schemas(ask):
         "memory_tag",
         "memory_smart_search",
     ]
-    assert all(set(each) == {"name", "description", "schema"} for each in reply["result"])
+    assert all(set(tool) == {"name", "description", "schema"} for tool in reply["result"])
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,12 @@ def test_who_names_no_agent_is_an_unnamed_one_and_never_the_owner(ask, memory):
     private = memory.as_caller("y").write(
         Draft("secret of y", project="categories", scope="agent:y")
     )
-    for named in ({}, {"client": "desk"}, {"session": "s"}, {"agent": None}):
+    for caller in ({}, {"client": "desk"}, {"session": "s"}, {"agent": None}):
         read = {"id": 1, "method": "memory_read", "params": {"id": private.id}}
-        assert ask({**read, **named})["error"] == f"memory not found: {private.id}"
-        write = {"id": 1, "method": "memory_write", "params": {"content": f"told {named}"}}
-        made = json.loads(ask({**write, **named})["result"]["content"])
-        assert memory.memory_id(made["id"]).provenance.who == "agent:unknown"
+        assert ask({**read, **caller})["error"] == f"memory not found: {private.id}"
+        write = {"id": 1, "method": "memory_write", "params": {"content": f"told {caller}"}}
+        written = json.loads(ask({**write, **caller})["result"]["content"])
+        assert memory.memory_id(written["id"]).provenance.who == "agent:unknown"
 
 
 @pytest.mark.promise("socket-unnamed")
@@ -213,10 +213,12 @@ def test_a_request_may_name_its_program_and_session(ask, memory):
     }
     for client, session in (("desk 2", "s9"), (7, "\x1b[2J")):
         note = json.loads(ask({**write, "client": client, "session": session})["result"]["content"])
-        found = memory.memory_id(note["id"]).provenance
+        provenance = memory.memory_id(note["id"]).provenance
         is_text = client == "desk 2"
-        assert (found.who, found.tool) == ("agent:y", "memory_write")
-        assert (found.client, found.session) == (("desk 2", "s9") if is_text else ("socket", None))
+        assert (provenance.who, provenance.tool) == ("agent:y", "memory_write")
+        assert (provenance.client, provenance.session) == (
+            ("desk 2", "s9") if is_text else ("socket", None)
+        )
 
 
 @pytest.mark.parametrize("before", [0, 60, 80, 99])
@@ -226,9 +228,9 @@ def test_of_a_secret_in_a_programs_name_nothing_is_left_where_the_name_is_cut(as
     write = {"id": 1, "method": "memory_write", "params": {"content": f"told by {before}"}}
     answer = ask({**write, "agent": "Y", "client": name, "session": name})
     provenance = memory.memory_id(json.loads(answer["result"]["content"])["id"]).provenance
-    for shown in (provenance.client, provenance.session):
-        assert "x" * before in shown
-        assert secret[:12] not in shown
+    for name_shown in (provenance.client, provenance.session):
+        assert "x" * before in name_shown
+        assert secret[:12] not in name_shown
 
 
 values = st.recursive(

@@ -56,13 +56,13 @@ def test_the_end_of_input_waits_for_a_call_in_progress(start, fifo):
 def test_input_and_output_may_be_files(tmp_path):
     # The last line may lack its break
     (tmp_path / "in").write_bytes(lines("a", "b").rstrip(b"\n"))
-    with open(tmp_path / "in", "rb") as given, open(tmp_path / "out", "wb") as taken:
-        server = Forked(MINI, env=environment(), stdin=given, stdout=taken)
-        _, said = server.communicate(SECONDS)
+    with open(tmp_path / "in", "rb") as input_file, open(tmp_path / "out", "wb") as output_file:
+        server = Forked(MINI, env=environment(), stdin=input_file, stdout=output_file)
+        _, errors = server.communicate(SECONDS)
     assert server.returncode == 0
     answers = [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
     assert [answer["id"] for answer in answers] == [0, 1, 2]
-    assert b"Traceback" not in said
+    assert b"Traceback" not in errors
 
 
 def test_no_input_at_all_is_a_quiet_end(start):
@@ -96,8 +96,8 @@ def test_a_signal_ends_an_idle_server_that_has_opened_its_memory_without_a_call(
     server.until_error_line("memory opened")
     server.process.send_signal(number)
     assert server.process.wait(SECONDS) == status
-    assert "Traceback" not in (said := server.errors())
-    assert "memory closed" in said
+    assert "Traceback" not in (errors := server.errors())
+    assert "memory closed" in errors
 
 
 def test_a_signal_lets_the_running_call_end_and_refuses_those_that_wait(start, fifo):
@@ -151,9 +151,9 @@ def test_a_client_that_reads_no_more_ends_the_server_quietly():
         # And stdin stays open: the broken pipe alone must end it
         process.stdin.flush()
         assert process.wait(SECONDS) == 0
-        said = process.stderr.read().decode()
-    assert "Traceback" not in said
-    assert said.endswith("event agent_end\nmemory closed\n")
+        errors = process.stderr.read().decode()
+    assert "Traceback" not in errors
+    assert errors.endswith("event agent_end\nmemory closed\n")
 
 
 def test_a_client_that_does_not_take_its_answers_can_still_stop_the_server():

@@ -54,9 +54,9 @@ def test_what_a_call_returned_is_kept_no_longer_than_its_caller_keeps_it():
     turns = CallQueue(Pad)
 
     async def call():
-        kept = weakref.ref(await turns.take(lambda memory: Pad()))
+        pad_reference = weakref.ref(await turns.take(lambda memory: Pad()))
         await turns.take(lambda memory: gc.collect())
-        assert kept() is None
+        assert pad_reference() is None
 
     asyncio.run(call())
     turns.close()

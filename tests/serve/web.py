@@ -124,8 +124,8 @@ async def official(
         transport = streamable_http_client(
             str(client.base_url).rstrip("/") + path, http_client=http
         )
-        async with Client(transport, mode=mode) as found:
-            yield found
+        async with Client(transport, mode=mode) as connected:
+            yield connected
 
 
 async def rpc(
@@ -151,7 +151,7 @@ async def tool(
 async def tools(client: httpx2.AsyncClient, secret: str, path: str = "/mcp") -> set[str]:
     """The names of the tools a caller is offered."""
     return {
-        each["name"] for each in (await rpc(client, secret, "tools/list", path))["result"]["tools"]
+        tool["name"] for tool in (await rpc(client, secret, "tools/list", path))["result"]["tools"]
     }
 
 

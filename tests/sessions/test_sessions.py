@@ -24,7 +24,7 @@ import pytest
 import memoranda
 
 FOLDER = Path(__file__).parent
-SESSIONS = sorted(each.name for each in FOLDER.glob("*.txt"))
+SESSIONS = sorted(path.name for path in FOLDER.glob("*.txt"))
 SHELL = re.compile(r"[|<>$`;&*]")
 
 ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
@@ -48,27 +48,29 @@ class Masks:
     def hide(self, text: str) -> str:
         for regex, mask in MASKS:
             text = regex.sub(mask, text)
-        for found in ID.findall(text):
+        for id_found in ID.findall(text):
             # At most 15 of a session
-            if found not in self.ids.values():
+            if id_found not in self.ids.values():
                 self.ids[
                     re.sub("x", f"{len(self.ids) + 1:x}", "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx")
-                ] = found
-        for mask, found in self.ids.items():
-            text = text.replace(found, mask).replace(found[:8], mask[:8])
-        for folder, shown in self.folders.items():
-            text = text.replace(folder, shown)
+                ] = id_found
+        for mask, id_found in self.ids.items():
+            text = text.replace(id_found, mask).replace(id_found[:8], mask[:8])
+        for folder, folder_mask in self.folders.items():
+            text = text.replace(folder, folder_mask)
         return text
 
     def show(self, command: str) -> str:
-        for mask, found in self.ids.items():
-            command = command.replace(mask, found).replace(mask[:8], found[:8])
+        for mask, id_found in self.ids.items():
+            command = command.replace(mask, id_found).replace(mask[:8], id_found[:8])
         return command
 
 
 def play(script: str, run: Any, masks: Masks) -> Iterator[str]:
     """The lines of the transcript as it is now."""
-    for number, line in enumerate(each for each in script.splitlines() if each.startswith("$ ")):
+    for number, line in enumerate(
+        script_line for script_line in script.splitlines() if script_line.startswith("$ ")
+    ):
         comment = line.startswith("$ # ")
         if comment and number:
             yield ""
@@ -97,11 +99,11 @@ def session(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
             text = ran.out + ran.err
             status = ran.status
         else:
-            done = subprocess.run(
+            process = subprocess.run(
                 line, shell=True, cwd=user, env=environment, capture_output=True, timeout=60
             )
-            text = (done.stdout + done.stderr).decode()
-            status = done.returncode
+            text = (process.stdout + process.stderr).decode()
+            status = process.returncode
         if status:
             return text + f"(exit {status})\n"
         return text

@@ -12,7 +12,7 @@ from memoranda.engine import open_session
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[GraphFile]:
+def graph_file(tmp_path: Path) -> Iterator[GraphFile]:
     folder = tmp_path / "place"
     folder.mkdir()
     with open_session(tmp_path / "home", watch=False) as memory:

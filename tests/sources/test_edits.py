@@ -24,9 +24,9 @@ ROW = {"key": "k", "value": "new"}
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(Layout(tmp_path / "home"), clock.now)
-    yield made
-    made.close()
+    new_ledger = Ledger(Layout(tmp_path / "home"), clock.now)
+    yield new_ledger
+    new_ledger.close()
 
 
 Kind = tuple[EditableSource[Any], Callable[[], Any], Callable[[], Any], Path]
@@ -73,7 +73,7 @@ def test_an_edit_becomes_steps_that_the_ledger_makes_one_change(
     source, edit, _, file = kind(place)
     change = write(ledger, source, edit)
     assert b"new" in file.read_bytes()
-    assert [made.number for made in ledger.history.changes()] == [change.number] == [1]
+    assert [logged.number for logged in ledger.history.changes()] == [change.number] == [1]
     assert {touched.project for touched in change.files} == {source.name}
 
 

@@ -66,31 +66,31 @@ FORMS = [
 
 @pytest.mark.parametrize(("data", "lines"), FORMS)
 def test_a_file_of_a_known_form_is_read_and_becomes_lines_at_the_first_change(
-    kept: GraphFile, data: str, lines: str
+    graph_file: GraphFile, data: str, lines: str
 ) -> None:
-    kept.write(data)
+    graph_file.write(data)
     assert b"".join(as_lines(data.encode()) or []).decode() == lines
     names = [
         name
         for line in lines.splitlines()
         if line.startswith('{"type":"entity"') and (name := json.loads(line)["name"])
     ]
-    assert kept.names() == names
-    kept.nodes("delete_entities", entityNames=["nobody"])
-    assert kept.text == data
-    before = kept.data
-    kept.nodes(
+    assert graph_file.names() == names
+    graph_file.nodes("delete_entities", entityNames=["nobody"])
+    assert graph_file.text == data
+    before = graph_file.data
+    graph_file.nodes(
         "create_entities", entities=[{"name": "New", "entityType": "person", "observations": []}]
     )
-    assert kept.text == lines + person("New")
-    assert kept.names() == kept.names_anew() == [*names, "New"]
-    history = kept.memory.engine.ledger.history
+    assert graph_file.text == lines + person("New")
+    assert graph_file.names() == graph_file.names_anew() == [*names, "New"]
+    history = graph_file.memory.engine.ledger.history
     change = history.change(history.last)
     assert change is not None
     assert history.text(change.files[0].old or "", "memory.jsonl") == before
-    kept.memory.undo()
-    assert kept.text == lines
-    assert kept.is_alone()
+    graph_file.memory.undo()
+    assert graph_file.text == lines
+    assert graph_file.is_alone()
 
 
 @pytest.mark.parametrize(
@@ -121,43 +121,43 @@ def test_other_files_are_no_such_form(data: str) -> None:
 
 def test_lines_made_are_lines() -> None:
     for data, lines in FORMS:
-        made = as_lines(data.encode()) or []
-        assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in made)
-        assert len(made) == lines.count("\n")
+        lines_made = as_lines(data.encode()) or []
+        assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in lines_made)
+        assert len(lines_made) == lines.count("\n")
 
 
-def test_relations_and_observations_of_such_a_file_change(kept: GraphFile) -> None:
-    kept.write(json.dumps(WHOLE))
-    kept.add("Ada", "wades")
-    assert kept.text == ADA.replace('tea"', 'tea","wades"') + BOB + KNOWS
-    kept.write(json.dumps(WHOLE))
-    kept.delete("Bob")
-    assert kept.text == ADA
-    kept.memory.undo()
-    assert kept.text == ADA + BOB + KNOWS
+def test_relations_and_observations_of_such_a_file_change(graph_file: GraphFile) -> None:
+    graph_file.write(json.dumps(WHOLE))
+    graph_file.add("Ada", "wades")
+    assert graph_file.text == ADA.replace('tea"', 'tea","wades"') + BOB + KNOWS
+    graph_file.write(json.dumps(WHOLE))
+    graph_file.delete("Bob")
+    assert graph_file.text == ADA
+    graph_file.memory.undo()
+    assert graph_file.text == ADA + BOB + KNOWS
 
 
-def test_another_program_may_go_on_with_the_other_form(kept: GraphFile) -> None:
-    kept.write("{}")
-    assert kept.names() == []
-    kept.write(json.dumps(WHOLE))
-    assert kept.names() == ["Ada", "Bob"]
-    kept.write(ADA)
-    assert kept.names() == ["Ada"]
-    kept.write(A + B)
-    assert kept.names() == ["Ada", "Bob"]
-    kept.write(A + B + "\n" + EVE)
-    assert kept.names() == ["Ada", "Bob", "Eve"]
-    kept.delete("Ada")
-    kept.write(kept.text + ADA)
-    assert kept.names() == ["Bob", "Eve", "Ada"]
+def test_another_program_may_go_on_with_the_other_form(graph_file: GraphFile) -> None:
+    graph_file.write("{}")
+    assert graph_file.names() == []
+    graph_file.write(json.dumps(WHOLE))
+    assert graph_file.names() == ["Ada", "Bob"]
+    graph_file.write(ADA)
+    assert graph_file.names() == ["Ada"]
+    graph_file.write(A + B)
+    assert graph_file.names() == ["Ada", "Bob"]
+    graph_file.write(A + B + "\n" + EVE)
+    assert graph_file.names() == ["Ada", "Bob", "Eve"]
+    graph_file.delete("Ada")
+    graph_file.write(graph_file.text + ADA)
+    assert graph_file.names() == ["Bob", "Eve", "Ada"]
 
 
 def test_a_line_of_very_many_glued_objects_is_read_in_time() -> None:
-    made = as_lines((A * 20_000).encode())
-    assert made is not None
-    assert len(made) == 20_000
-    assert parse_line(made[-1]) == json.loads(A)
+    lines_made = as_lines((A * 20_000).encode())
+    assert lines_made is not None
+    assert len(lines_made) == 20_000
+    assert parse_line(lines_made[-1]) == json.loads(A)
 
 
 def test_an_erased_entity_is_gone_from_the_kept_text_of_the_other_form(tmp_path: Path) -> None:
@@ -170,5 +170,5 @@ def test_an_erased_entity_is_gone_from_the_kept_text_of_the_other_form(tmp_path:
         Nodes(memory)("create_entities", project="people", **create)
         memory.erase("people/Ada")
     assert "Ada" not in place.read_text()
-    kept = b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
-    assert b"likes tea" not in kept
+    home_bytes = b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
+    assert b"likes tea" not in home_bytes

@@ -73,8 +73,8 @@ LINES = (
 def left_out_by_git(root: Path) -> set[str]:
     """The paths that git leaves out."""
     command = ["git", "-C", str(root), "check-ignore", "--no-index", "-z", "--stdin"]
-    asked = "\0".join(PATHS).encode()
-    answer = subprocess.run(command, input=asked, capture_output=True, check=False).stdout
+    question = "\0".join(PATHS).encode()
+    answer = subprocess.run(command, input=question, capture_output=True, check=False).stdout
     return {path for path in answer.decode().split("\0") if path}
 
 

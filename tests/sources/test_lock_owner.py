@@ -15,13 +15,13 @@ from memoranda.sources.files import is_alive, lock_file, lock_owner, remove_left
 
 @pytest.mark.promise("lock-holder")
 @pytest.mark.parametrize(
-    "left", ["{gone}\n", "{gone}\n1700000000.5 memory serve\n", "", "no number"]
+    "lock_text", ["{gone}\n", "{gone}\n1700000000.5 memory serve\n", "", "no number"]
 )
-def test_a_process_that_has_ended_is_never_named(tmp_path, left):
+def test_a_process_that_has_ended_is_never_named(tmp_path, lock_text):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     place = tmp_path / "lock"
-    place.write_text(left.format(gone=ended.pid))
+    place.write_text(lock_text.format(gone=ended.pid))
     fd = lock_file(place, fcntl.LOCK_EX)
     try:
         owner = lock_owner(place)

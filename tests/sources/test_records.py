@@ -25,13 +25,15 @@ BOB = person("Bob")
 KNOWS = '{"type":"relation","from":"Ada","to":"Bob","relationType":"knows"}\n'
 
 
-def test_unknown_keys_stay_byte_for_byte_also_when_their_line_changes(kept: GraphFile) -> None:
+def test_unknown_keys_stay_byte_for_byte_also_when_their_line_changes(
+    graph_file: GraphFile,
+) -> None:
     line = '{"createdAt": 1.50e3, "type":"entity","name":"Ada","observations":["a"],"entityType":"p","z":{"b": [1]}}\n'
-    kept.write(line)
-    kept.add("Ada", "é")
-    assert kept.data.decode() == line.replace('["a"]', '["a","é"]')
-    kept.drop("Ada", "a", "é")
-    assert kept.data.decode() == line.replace('["a"]', "[]")
+    graph_file.write(line)
+    graph_file.add("Ada", "é")
+    assert graph_file.data.decode() == line.replace('["a"]', '["a","é"]')
+    graph_file.drop("Ada", "a", "é")
+    assert graph_file.data.decode() == line.replace('["a"]', "[]")
 
 
 BAD = {
@@ -50,66 +52,72 @@ BAD = {
 
 
 def test_a_bad_line_is_skipped_reported_and_kept(
-    kept: GraphFile, caplog: pytest.LogCaptureFixture
+    graph_file: GraphFile, caplog: pytest.LogCaptureFixture
 ) -> None:
     for bad, why in BAD.items():
-        kept.write(ADA.encode() + bad + BOB.encode())
-        said = [f"memory.jsonl line 2: {why}, kept and ignored"]
+        graph_file.write(ADA.encode() + bad + BOB.encode())
+        warnings = [f"memory.jsonl line 2: {why}, kept and ignored"]
         caplog.clear()
         with caplog.at_level(logging.WARNING):
-            assert kept.names() == ["Ada", "Bob"]
-            assert kept.warnings() == said
-        assert [record.getMessage() for record in caplog.records] == said
-        kept.delete("Ada")
-        assert kept.data == bad + BOB.encode()
-        assert kept.warnings() == [f"memory.jsonl line 1: {why}, kept and ignored"]
+            assert graph_file.names() == ["Ada", "Bob"]
+            assert graph_file.warnings() == warnings
+        assert [record.getMessage() for record in caplog.records] == warnings
+        graph_file.delete("Ada")
+        assert graph_file.data == bad + BOB.encode()
+        assert graph_file.warnings() == [f"memory.jsonl line 1: {why}, kept and ignored"]
 
 
-def test_many_bad_lines_are_five_and_a_number(kept: GraphFile) -> None:
-    kept.write(ADA + "x\n" * 8)
-    assert kept.warnings()[5:] == ["and 3 more"]
-    assert kept.nodes.reply("create_entities", {"entities": []}).meta is None
+def test_many_bad_lines_are_five_and_a_number(graph_file: GraphFile) -> None:
+    graph_file.write(ADA + "x\n" * 8)
+    assert graph_file.warnings()[5:] == ["and 3 more"]
+    assert graph_file.nodes.reply("create_entities", {"entities": []}).meta is None
 
 
-def test_a_newline_is_added_before_an_appended_line(kept: GraphFile) -> None:
-    kept.write(ADA.rstrip("\n"))
-    kept.nodes.relate("Ada knows Bob")
-    assert kept.data.decode() == ADA + KNOWS
+def test_a_newline_is_added_before_an_appended_line(graph_file: GraphFile) -> None:
+    graph_file.write(ADA.rstrip("\n"))
+    graph_file.nodes.relate("Ada knows Bob")
+    assert graph_file.data.decode() == ADA + KNOWS
 
 
-def test_crlf_blank_lines_and_a_bom_stay(kept: GraphFile) -> None:
+def test_crlf_blank_lines_and_a_bom_stay(graph_file: GraphFile) -> None:
     first = ADA.replace("\n", "\r\n")
     second = BOB.replace("\n", "\r\n")
-    kept.write("\ufeff" + first + "\r\n   \n" + second)
-    assert (kept.names(), kept.warnings()) == (["Ada", "Bob"], [])
-    kept.add("Bob", "x")
-    assert kept.data.decode() == "\ufeff" + first + "\r\n   \n" + second.replace("[]", '["x"]')
-    kept.add("Ada", "y")
-    assert kept.data.decode().startswith("\ufeff" + first.replace('tea"', 'tea","y"'))
+    graph_file.write("\ufeff" + first + "\r\n   \n" + second)
+    assert (graph_file.names(), graph_file.warnings()) == (["Ada", "Bob"], [])
+    graph_file.add("Bob", "x")
+    assert graph_file.data.decode() == "\ufeff" + first + "\r\n   \n" + second.replace(
+        "[]", '["x"]'
+    )
+    graph_file.add("Ada", "y")
+    assert graph_file.data.decode().startswith("\ufeff" + first.replace('tea"', 'tea","y"'))
 
 
-def test_missing_keys_of_an_entity_are_filled_in_when_its_line_changes(kept: GraphFile) -> None:
-    kept.write('{"type":"entity","name":"Ada"}\n')
-    assert kept.nodes("read_graph")["entities"] == [
+def test_missing_keys_of_an_entity_are_filled_in_when_its_line_changes(
+    graph_file: GraphFile,
+) -> None:
+    graph_file.write('{"type":"entity","name":"Ada"}\n')
+    assert graph_file.nodes("read_graph")["entities"] == [
         {"name": "Ada", "entityType": "", "observations": []}
     ]
-    kept.add("Ada", "x")
+    graph_file.add("Ada", "x")
     assert (
-        kept.data.decode()
+        graph_file.data.decode()
         == '{"type":"entity","name":"Ada","entityType":"","observations":["x"]}\n'
     )
 
 
-def test_of_two_lines_of_one_name_the_first_changes_and_both_are_deleted(kept: GraphFile) -> None:
+def test_of_two_lines_of_one_name_the_first_changes_and_both_are_deleted(
+    graph_file: GraphFile,
+) -> None:
     twin = ADA.replace("likes tea", "other")
-    kept.write(ADA + twin + BOB)
-    assert kept.names() == ["Ada", "Ada", "Bob"]
-    assert kept.nodes.names("open_nodes", names=["Ada"]) == ["Ada", "Ada"]
-    kept.add("Ada", "other")
-    kept.drop("Ada", "likes tea")
-    assert kept.data.decode() == ADA.replace("likes tea", "other") + twin + BOB
-    kept.delete("Ada")
-    assert kept.data.decode() == BOB
+    graph_file.write(ADA + twin + BOB)
+    assert graph_file.names() == ["Ada", "Ada", "Bob"]
+    assert graph_file.nodes.names("open_nodes", names=["Ada"]) == ["Ada", "Ada"]
+    graph_file.add("Ada", "other")
+    graph_file.drop("Ada", "likes tea")
+    assert graph_file.data.decode() == ADA.replace("likes tea", "other") + twin + BOB
+    graph_file.delete("Ada")
+    assert graph_file.data.decode() == BOB
 
 
 SHAPES = [
@@ -139,148 +147,148 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 def test_a_file_of_another_shape_is_refused_by_every_call_and_never_written(
-    kept: GraphFile,
+    graph_file: GraphFile,
 ) -> None:
     for data, shape in SHAPES:
-        kept.write(data)
-        before = kept.data
-        for tool, given in [*CALLS.items()] * 2:
-            assert kept.nodes.error(tool, **given) == (
+        graph_file.write(data)
+        before = graph_file.data
+        for tool, arguments in [*CALLS.items()] * 2:
+            assert graph_file.nodes.error(tool, **arguments) == (
                 f"memory.jsonl is {shape}, not one JSON object a line; nothing was changed."
-                f" Take it into the notes with: memory graph import {kept.place}"
+                f" Take it into the notes with: memory graph import {graph_file.place}"
             )
-        assert kept.data == before
-        kept.write(ADA)
-        assert kept.names() == ["Ada"]
+        assert graph_file.data == before
+        graph_file.write(ADA)
+        assert graph_file.names() == ["Ada"]
 
 
 @pytest.mark.parametrize("data", [None, "", " \n\n", "\ufeff"])
-def test_nothing_or_no_file_is_an_empty_graph(kept: GraphFile, data: str | None) -> None:
+def test_nothing_or_no_file_is_an_empty_graph(graph_file: GraphFile, data: str | None) -> None:
     if data is not None:
-        kept.write(data)
-    assert kept.nodes("read_graph") == {"entities": [], "relations": []}
-    kept.delete("x")
-    assert kept.place.exists() == (data is not None)
-    kept.nodes.entity("Bob", kind="person")
-    assert kept.data.decode().endswith(BOB)
-    assert kept.data.decode().startswith(data or "{")
+        graph_file.write(data)
+    assert graph_file.nodes("read_graph") == {"entities": [], "relations": []}
+    graph_file.delete("x")
+    assert graph_file.place.exists() == (data is not None)
+    graph_file.nodes.entity("Bob", kind="person")
+    assert graph_file.data.decode().endswith(BOB)
+    assert graph_file.data.decode().startswith(data or "{")
 
 
-def test_a_file_and_folders_we_make_are_private(kept: GraphFile) -> None:
-    place = kept.place.parent / "a" / "b.jsonl"
+def test_a_file_and_folders_we_make_are_private(graph_file: GraphFile) -> None:
+    place = graph_file.place.parent / "a" / "b.jsonl"
     before = os.umask(0)
     try:
-        Nodes(kept.memory, open_graph=opener(place)).entity("x")
+        Nodes(graph_file.memory, open_graph=opener(place)).entity("x")
     finally:
         os.umask(before)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
 
 
-def test_a_large_addition_is_renamed_over_the_file(kept: GraphFile) -> None:
-    kept.write(ADA)
-    inode = kept.place.stat().st_ino
-    kept.nodes.entity("big", "x" * 70_000)
-    assert kept.place.stat().st_ino != inode
-    assert kept.data.startswith(ADA.encode())
-    assert kept.is_alone()
-    assert [each.verb for each in kept.memory.log()] == ["write"]
+def test_a_large_addition_is_renamed_over_the_file(graph_file: GraphFile) -> None:
+    graph_file.write(ADA)
+    inode = graph_file.place.stat().st_ino
+    graph_file.nodes.entity("big", "x" * 70_000)
+    assert graph_file.place.stat().st_ino != inode
+    assert graph_file.data.startswith(ADA.encode())
+    assert graph_file.is_alone()
+    assert [change.verb for change in graph_file.memory.log()] == ["write"]
 
 
 def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(
-    kept: GraphFile, tmp_path: Path
+    graph_file: GraphFile, tmp_path: Path
 ) -> None:
     real = tmp_path / "real" / "graph.jsonl"
     real.parent.mkdir()
     real.write_text(ADA)
     real.chmod(0o640)
-    kept.place.symlink_to(real)
-    kept.add("Ada", "x")
-    assert kept.place.is_symlink()
+    graph_file.place.symlink_to(real)
+    graph_file.add("Ada", "x")
+    assert graph_file.place.is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     assert '"likes tea","x"' in real.read_text()
     assert [path.name for path in real.parent.iterdir()] == ["graph.jsonl"]
-    assert kept.is_alone()
+    assert graph_file.is_alone()
 
 
 @pytest.mark.parametrize(
     ("call", "number"), [("rename", errno.EBUSY), ("rename", errno.EXDEV), ("open", errno.EACCES)]
 )
 def test_a_file_nothing_can_be_renamed_over_is_kept_in_the_history_and_written_in_place(
-    kept: GraphFile,
+    graph_file: GraphFile,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     call: str,
     number: int,
 ) -> None:
-    kept.write(ADA + BOB)
-    inode = kept.place.stat().st_ino
+    graph_file.write(ADA + BOB)
+    inode = graph_file.place.stat().st_ino
     real = getattr(os, call)
 
     def refused(path: Any, *arguments: Any, **more: Any) -> Any:
-        if ".tmp-" in str(path) and str(kept.place.parent) in str(path):
+        if ".tmp-" in str(path) and str(graph_file.place.parent) in str(path):
             raise OSError(number, os.strerror(number))
         return real(path, *arguments, **more)
 
     monkeypatch.setattr(os, call, refused)
-    kept.delete("Ada")
+    graph_file.delete("Ada")
     monkeypatch.undo()
-    assert (kept.data.decode(), kept.place.stat().st_ino) == (BOB, inode)
-    assert kept.is_alone()
+    assert (graph_file.data.decode(), graph_file.place.stat().st_ino) == (BOB, inode)
+    assert graph_file.is_alone()
     assert [record.getMessage() for record in caplog.records] == [
         "memory.jsonl cannot be replaced by a rename; it was written in place"
     ]
-    history = kept.memory.engine.ledger.history
+    history = graph_file.memory.engine.ledger.history
     assert history.text(next(history.changes()).files[0].old or "", "").decode() == ADA + BOB
 
 
 @pytest.mark.parametrize("call", ["write", "fsync"])
 def test_a_disk_that_refuses_leaves_the_file_as_it_was(
-    kept: GraphFile, monkeypatch: pytest.MonkeyPatch, call: str
+    graph_file: GraphFile, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    kept.write(ADA + KNOWS + BOB)
+    graph_file.write(ADA + KNOWS + BOB)
 
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    kept.names()
+    graph_file.names()
     monkeypatch.setattr(os, call, full)
-    for tool, given in (
+    for tool, arguments in (
         ("create_entities", {"entities": [{"name": "x", "entityType": "", "observations": []}]}),
         ("delete_entities", {"entityNames": ["Ada"]}),
         ("add_observations", {"observations": [{"entityName": "Ada", "contents": ["x"]}]}),
     ):
         assert (
-            kept.nodes.error(tool, **given)
+            graph_file.nodes.error(tool, **arguments)
             == "Could not write memory.jsonl: the disk is full. Nothing was changed."
         )
     monkeypatch.undo()
-    assert kept.data.decode() == ADA + KNOWS + BOB
-    assert kept.names() == ["Ada", "Bob"]
-    assert kept.is_alone()
+    assert graph_file.data.decode() == ADA + KNOWS + BOB
+    assert graph_file.names() == ["Ada", "Bob"]
+    assert graph_file.is_alone()
 
 
 def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(
-    kept: GraphFile, tmp_path: Path
+    graph_file: GraphFile, tmp_path: Path
 ) -> None:
-    kept.nodes(
+    graph_file.nodes(
         "create_entities",
         entities=[{"name": str(i), "entityType": "", "observations": []} for i in range(6)],
     )
-    page = kept.nodes("read_graph", limit=2)
+    page = graph_file.nodes("read_graph", limit=2)
     with open_session(tmp_path / "other", watch=False) as memory:
-        other = Nodes(memory, open_graph=opener(kept.place))
-        other("delete_entities", entityNames=["0", "1", "4"])
-        other.entity("6")
-    assert kept.nodes.names("read_graph", limit=2, cursor=page["nextCursor"]) == ["2", "3"]
+        other_nodes = Nodes(memory, open_graph=opener(graph_file.place))
+        other_nodes("delete_entities", entityNames=["0", "1", "4"])
+        other_nodes.entity("6")
+    assert graph_file.nodes.names("read_graph", limit=2, cursor=page["nextCursor"]) == ["2", "3"]
 
 
-def test_what_we_write_is_read_by_any_json_lines_parser(kept: GraphFile) -> None:
-    kept.nodes.entity('a\nb\u2028\x00 é"', "one\r\ntwo", kind="")
-    kept.nodes.relate("Ada knows Bob")
-    kept.add('a\nb\u2028\x00 é"', "three")
-    assert kept.data.count(b"\n") == 2
-    assert [json.loads(line) for line in kept.data.decode().split("\n") if line] == [
+def test_what_we_write_is_read_by_any_json_lines_parser(graph_file: GraphFile) -> None:
+    graph_file.nodes.entity('a\nb\u2028\x00 é"', "one\r\ntwo", kind="")
+    graph_file.nodes.relate("Ada knows Bob")
+    graph_file.add('a\nb\u2028\x00 é"', "three")
+    assert graph_file.data.count(b"\n") == 2
+    assert [json.loads(line) for line in graph_file.data.decode().split("\n") if line] == [
         {
             "type": "entity",
             "name": 'a\nb\u2028\x00 é"',
@@ -291,9 +299,9 @@ def test_what_we_write_is_read_by_any_json_lines_parser(kept: GraphFile) -> None
     ]
 
 
-def test_a_torn_first_line_is_no_other_shape(kept: GraphFile) -> None:
-    kept.write('{"type":"entity","na')
-    assert kept.names() == []
+def test_a_torn_first_line_is_no_other_shape(graph_file: GraphFile) -> None:
+    graph_file.write('{"type":"entity","na')
+    assert graph_file.names() == []
 
 
 @pytest.mark.parametrize(
@@ -301,13 +309,13 @@ def test_a_torn_first_line_is_no_other_shape(kept: GraphFile) -> None:
     [("rename", 1), ("after rename", 1), *(("fsync", count) for count in range(1, 3))],
 )
 def test_a_process_that_dies_in_a_rewrite_leaves_the_old_file_or_the_new(
-    kept: GraphFile, point: str, count: int
+    graph_file: GraphFile, point: str, count: int
 ) -> None:
-    kept.write(ADA + BOB)
+    graph_file.write(ADA + BOB)
     new = (ADA + BOB).replace('tea"', 'tea","x"')
-    assert die(kept, point, count, "rewrite") == 9
-    assert kept.data.decode() in (ADA + BOB, new)
-    assert kept.names_anew() == ["Ada", "Bob"]
-    assert kept.is_alone()
-    kept.add("Ada", "x")
-    assert kept.data.decode() == new
+    assert die(graph_file, point, count, "rewrite") == 9
+    assert graph_file.data.decode() in (ADA + BOB, new)
+    assert graph_file.names_anew() == ["Ada", "Bob"]
+    assert graph_file.is_alone()
+    graph_file.add("Ada", "x")
+    assert graph_file.data.decode() == new

@@ -44,20 +44,20 @@ def test_the_name_of_a_folder_names_the_program(tmp_path: Path, folder: str, pro
     assert synced_by(home, tmp_path / "none") == program
 
 
-@pytest.mark.parametrize(("kind", "said"), [("nfs4", "NFS"), ("cifs", "SMB"), ("ext4", "")])
-def test_a_network_disk_is_known_by_its_mount(tmp_path: Path, kind: str, said: str) -> None:
+@pytest.mark.parametrize(("kind", "program"), [("nfs4", "NFS"), ("cifs", "SMB"), ("ext4", "")])
+def test_a_network_disk_is_known_by_its_mount(tmp_path: Path, kind: str, program: str) -> None:
     home = tmp_path / "a disk" / "m"
     home.mkdir(parents=True)
     place = str(home.parent).replace(" ", "\\040")
     mounts = tmp_path / "mounts"
     mounts.write_text(f"/dev/sda / ext4 rw 0 0\nserver:/x {place} {kind} rw 0 0\n")
-    assert synced_by(home, mounts) == said
+    assert synced_by(home, mounts) == program
 
 
 def test_doctor_names_the_program_and_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / ".stfolder").mkdir()
     with open_session(tmp_path / "memory", watch=False) as memory:
-        found = [finding for finding in examine(memory) if finding.code == "synced_home"]
-    assert len(found) == 1
-    assert "Syncthing" in found[0].text
-    assert "memory config set storage.state" in found[0].text
+        findings = [finding for finding in examine(memory) if finding.code == "synced_home"]
+    assert len(findings) == 1
+    assert "Syncthing" in findings[0].text
+    assert "memory config set storage.state" in findings[0].text

@@ -46,20 +46,20 @@ def test_threads_come_in_in_the_order_they_came_and_one_that_is_inside_comes_in_
 
 def test_one_that_gives_up_holds_up_nobody_behind_it():
     lock = ThreadLock()
-    said = []
+    events = []
 
     def give_up() -> None:
         with waits_at_most(0.05), pytest.raises(Busy, match="another call of this process"):
             lock.__enter__()
-        said.append("gave up")
+        events.append("gave up")
 
     def enter() -> None:
         with lock:
-            said.append("came in")
+            events.append("came in")
 
     with lock:
         first = waiting(lock, give_up, 1)
         second = waiting(lock, enter, 1)
         first.join(60)
     second.join(60)
-    assert said == ["gave up", "came in"]
+    assert events == ["gave up", "came in"]

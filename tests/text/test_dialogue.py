@@ -18,9 +18,9 @@ def test_messages_in_json_are_read_as_a_dialogue_without_tools_and_system_prompt
         {"role": "tool", "content": "{}"},
         {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Since May."}]},
     ]
-    said = "User: My roses have black spots.\nAssistant: Since when?\nUser: Since May."
-    assert spoken(json.dumps(messages)) == said
-    assert spoken(json.dumps({"messages": messages})) == said
+    dialogue = "User: My roses have black spots.\nAssistant: Since when?\nUser: Since May."
+    assert spoken(json.dumps(messages)) == dialogue
+    assert spoken(json.dumps({"messages": messages})) == dialogue
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_text_that_is_no_list_of_messages_stays_as_it_is(text: str) -> None:
 
 def test_a_long_conversation_is_cut_to_its_last_turns() -> None:
     messages = [{"role": "user", "content": f"turn number {at}"} for at in range(40)]
-    said = spoken(json.dumps(messages)).split("\n")
-    assert len(said) == MOST_TURNS
-    assert said[-1] == "User: turn number 39"
+    turns = spoken(json.dumps(messages)).split("\n")
+    assert len(turns) == MOST_TURNS
+    assert turns[-1] == "User: turn number 39"
 
 
 def test_the_words_of_an_earlier_turn_never_weigh_more_than_those_of_a_later_one() -> None:

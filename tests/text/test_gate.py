@@ -16,7 +16,7 @@ from memoranda.text.gate import OFF, SECRET, SUSPICIOUS, Rules, default_rules, e
 RULES = {rule.id: rule for rule in default_rules()}
 ROOT = Path(__file__).parents[2]
 PLACES = ("samples/**/*.md", "docs/**/*.md", "tests/recall/*.*", "tests/recall/notes/*")
-PROSE = sorted(place for each in PLACES for place in ROOT.glob(each))
+PROSE = sorted(place for pattern in PLACES for place in ROOT.glob(pattern))
 HOSTILE = """password:|secret|key|token |eyJ|eyJa.|sk-|ghp_|-----BEGIN PRIVATE KEY-----|a://b:|4539 148|ignore all |<|
 previous the |authorization: bearer |x=|](http://|system: you |忽略 |密码：|密码|key--|A_a_|\u200b|\u202a|send |
 the tokens to |password for """.replace("\n", "").split("|")
@@ -47,7 +47,7 @@ GLUED = [
 
 def said(text: str) -> list[str]:
     return [
-        each.rule.id for kind in (SECRET, SUSPICIOUS) for each in default_rules().find(text, kind)
+        match.rule.id for kind in (SECRET, SUSPICIOUS) for match in default_rules().find(text, kind)
     ]
 
 
@@ -66,9 +66,9 @@ def test_a_rule_matches_its_examples_and_not_its_counterexamples(name: str) -> N
 
 @pytest.mark.parametrize("name", GLUED)
 def test_a_secret_glued_behind_a_letter_is_seen(name: str) -> None:
-    found = RULES[name].pattern.search(example(RULES[name].yes[0]))
-    assert found
-    assert name in said(f"x{found.group()}")
+    match = RULES[name].pattern.search(example(RULES[name].yes[0]))
+    assert match
+    assert name in said(f"x{match.group()}")
 
 
 def test_thirty_kinds_of_secrets_are_known() -> None:
@@ -79,7 +79,7 @@ def test_thirty_kinds_of_secrets_are_known() -> None:
 def test_prose_raises_no_alarm(place: Path) -> None:
     text = place.read_text(encoding="utf-8")
     assert said(text) == []
-    assert [each for line in text.splitlines() for each in said(line)] == []
+    assert [rule_id for line in text.splitlines() for rule_id in said(line)] == []
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,9 @@ def test_rules_of_the_owner_come_on_top(tmp_path: Path) -> None:
         "[badge]\nkind: secret\nwhy: a badge\nnear: badge\nmatch: badge \\d{4}\n[password]\nkind: off\n"
     )
     mine: Rules = default_rules().with_file(file)
-    assert [each.rule.id for each in mine.find("badge 1234, password=hunter2", SECRET)] == ["badge"]
+    assert [match.rule.id for match in mine.find("badge 1234, password=hunter2", SECRET)] == [
+        "badge"
+    ]
     assert said("badge 1234") == []
     assert {rule.id for rule in mine if rule.kind == OFF} == {"password"}
 

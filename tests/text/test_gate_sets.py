@@ -97,15 +97,15 @@ def test_ordinary_texts_are_not_marked_and_near_misses_hardly_ever() -> None:
 
 @pytest.mark.promise("gate-sets")
 def test_no_piece_of_a_secret_survives() -> None:
-    left = []
+    survivors = []
     for case in rows("secrets.json")["cases"]:
         text = "".join(case["text"])
         secret = text[case["from"] : case["from"] + case["length"]]
         redacted = default_rules().redacted(text)
         pieces = {secret[at : at + PIECE] for at in range(max(1, len(secret) - PIECE + 1))}
         if any(piece in redacted for piece in pieces):
-            left.append((case["id"], case["provider"]))
-    assert left == []
+            survivors.append((case["id"], case["provider"]))
+    assert survivors == []
 
 
 @pytest.mark.promise("gate-sets")

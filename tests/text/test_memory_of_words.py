@@ -45,8 +45,8 @@ def most_bytes(read: Callable[[str], object], texts: list[str]) -> int:
     while texts:
         size -= len(texts[-1])
         read(texts.pop())
-        held = tracemalloc.get_traced_memory()[0] - size
-        most = max(most, held)
+        bytes_held = tracemalloc.get_traced_memory()[0] - size
+        most = max(most, bytes_held)
     return most
 
 

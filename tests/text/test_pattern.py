@@ -17,8 +17,8 @@ def test_a_lazy_pattern_answers_as_the_compiled_one() -> None:
     assert lazy.sub("-", text) == usual.sub("-", text)
     assert lazy.subn("-", text) == usual.subn("-", text)
     assert lazy.split(text) == usual.split(text)
-    assert [found.span() for found in lazy.finditer(text)] == [
-        found.span() for found in usual.finditer(text)
+    assert [match.span() for match in lazy.finditer(text)] == [
+        match.span() for match in usual.finditer(text)
     ]
     for method in ("match", "search", "fullmatch"):
         matched = getattr(lazy, method)("ab12")

@@ -70,8 +70,8 @@ def test_private_use_characters_which_mark_facets_never_come_from_a_text() -> No
     ],
 )
 def test_the_end_of_a_query_run_is_open(text: str, phrase: str, is_prefix: bool) -> None:
-    found, prefix = query_text(text)
-    assert (found.split(), prefix) == (phrase.split(), is_prefix)
+    found_text, prefix = query_text(text)
+    assert (found_text.split(), prefix) == (phrase.split(), is_prefix)
 
 
 def test_stop_words_are_not_informative_unless_nothing_else_is_there() -> None:
@@ -105,24 +105,26 @@ def test_folded_text_has_no_case_no_marks_and_no_wide_letters() -> None:
 def test_passages_end_at_headings_and_paragraphs() -> None:
     section = " ".join(["word"] * 120)
     text = f"# One\n\n{section}\n\n## Two\n\n{section}\n\n{section}\n"
-    found = passages(text)
-    assert [one.heading for one in found] == ["One", "Two"]
-    assert text[found[1].start :].startswith("## Two")
+    found_passages = passages(text)
+    assert [passage.heading for passage in found_passages] == ["One", "Two"]
+    assert text[found_passages[1].start :].startswith("## Two")
 
 
 def test_a_paragraph_without_end_is_cut_into_passages() -> None:
     for text in ("word " * 3000, "字" * 3000, "x" * 20_000, "Eine Zeile mit Worten.\n" * 500):
-        found = passages(text)
-        assert len(found) > 5
-        assert all(one.end - one.start <= 3_000 for one in found)
+        found_passages = passages(text)
+        assert len(found_passages) > 5
+        assert all(passage.end - passage.start <= 3_000 for passage in found_passages)
 
 
 @given(st.text(alphabet=st.sampled_from("ab 字。.\n#-"), max_size=3000))
 def test_passages_cover_all_that_is_written_in_order(text: str) -> None:
-    found = passages(text)
-    assert all(one.start < one.end for one in found)
-    assert all(one.end <= other.start for one, other in pairwise(found))
-    covered = "".join(text[one.start : one.end] for one in found)
+    found_passages = passages(text)
+    assert all(passage.start < passage.end for passage in found_passages)
+    assert all(
+        passage.end <= next_passage.start for passage, next_passage in pairwise(found_passages)
+    )
+    covered = "".join(text[passage.start : passage.end] for passage in found_passages)
     assert covered.split() == text.split() or "".join(covered.split()) == "".join(text.split())
 
 
@@ -133,8 +135,8 @@ def test_words_are_tokens_of_the_text(text: str) -> None:
 
 def test_a_long_run_is_paired_as_a_short_one_and_pieces_make_up_the_text():
     run = "".join(chr(0x4E00 + n % 5000) for n in range(1500)) + "\U00020000重"
-    wanted = " ".join([*map("".join, pairwise(run)), run[-1]])
-    assert fts_text(run).strip() == wanted
+    expected = " ".join([*map("".join, pairwise(run)), run[-1]])
+    assert fts_text(run).strip() == expected
     text = "one two\nthree 重跑 " * 50
     assert "".join(tokens_module.parts(text, 7)) == text
     assert [word for part in tokens_module.parts(text, 7) for word in tokens(part)] == tokens(text)

@@ -28,9 +28,9 @@ HIDDEN = "\x00\x07\x1b\x7f\x85\x9b\xad\u061c\u200b\u200e\u200f\u2028\u202a\u202e
 @pytest.mark.promise("issue-terminal")
 @pytest.mark.parametrize("character", HIDDEN)
 def test_what_acts_or_hides_becomes_an_escape(character: str) -> None:
-    shown = visible(f"a{character}b")
-    assert shown.isprintable()
-    assert shown == f"a{character.encode('unicode_escape').decode()}b"
+    visible_text = visible(f"a{character}b")
+    assert visible_text.isprintable()
+    assert visible_text == f"a{character.encode('unicode_escape').decode()}b"
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,16 @@ def test_a_line_stays_a_line() -> None:
 
 def test_json_is_escaped_as_json() -> None:
     text = json.dumps("\x9b2J\u202e\U000e0041", ensure_ascii=False)
-    shown = visible(text, json_escape)
-    assert shown.isascii()
-    assert json.loads(shown) == "\x9b2J\u202e\U000e0041"
+    visible_text = visible(text, json_escape)
+    assert visible_text.isascii()
+    assert json.loads(visible_text) == "\x9b2J\u202e\U000e0041"
 
 
 @given(st.text())
 def test_no_control_character_is_left(text: str) -> None:
-    kinds = {unicodedata.category(each) for each in visible(text) if each not in "\n\t"}
+    kinds = {
+        unicodedata.category(character) for character in visible(text) if character not in "\n\t"
+    }
     assert not kinds & {"Cc", "Zl", "Zp"}
     assert len(flat(text).splitlines()) <= 1
 

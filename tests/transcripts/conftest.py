@@ -41,8 +41,8 @@ _VARIABLES = (
 
 def database(path: Path, script: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(path)) as made:
-        made.executescript(script)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
 
 
 def zstd_frame(data: bytes) -> bytes:
@@ -88,8 +88,8 @@ def zed_threads(path: Path, *, compressed: bool) -> None:
         ],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(path)) as made:
-        made.execute(
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
             "create table threads (id text primary key, summary text not null, updated_at text,"
             " data_type text, data blob, folder_paths text, created_at text)"
         )
@@ -99,12 +99,12 @@ def zed_threads(path: Path, *, compressed: bool) -> None:
             rows.append(("modern", "2026-07-19T09:00:02+00:00", "zstd", zstd_frame(data)))
         else:
             rows.append(("modern", "2026-07-19T09:00:02+00:00", "json", data))
-        made.executemany(
+        connection.executemany(
             "insert into threads (id, summary, updated_at, data_type, data, folder_paths)"
             " values (?, '', ?, ?, ?, '/work/zed')",
             rows,
         )
-        made.commit()
+        connection.commit()
 
 
 @pytest.fixture
@@ -174,10 +174,10 @@ class ClaudeSession:
         self._write("assistant", [{"type": "text", "text": text}])
         return self
 
-    def call(self, name: str, **given: object) -> str:
+    def call(self, name: str, **arguments: object) -> str:
         self._calls += 1
         id = f"toolu_{self._calls}"
-        block = {"type": "tool_use", "id": id, "name": name, "input": given}
+        block = {"type": "tool_use", "id": id, "name": name, "input": arguments}
         self._write("assistant", [block])
         return id
 

@@ -24,8 +24,8 @@ def test_what_is_in_one_sentence_counts_more_than_what_is_in_several():
 
 def test_other_words_for_the_same_count_less_than_the_word():
     exact = fit("billing fails", "billing fails")
-    other = fit("billing fails", "billing breaks")
-    assert exact > other > fit("billing fails", "billing sings")
+    related = fit("billing fails", "billing breaks")
+    assert exact > related > fit("billing fails", "billing sings")
 
 
 def test_a_question_is_no_answer():
@@ -37,15 +37,17 @@ def test_a_question_is_no_answer():
 
 
 def test_a_request_for_work_tells_less_than_a_statement():
-    asked = "billing tests hang"
+    question = "billing tests hang"
     assert (
-        0 < fit(asked, "Look why the billing tests hang.") < fit(asked, "The billing tests hang.")
+        0
+        < fit(question, "Look why the billing tests hang.")
+        < fit(question, "The billing tests hang.")
     )
-    assert fit(asked, "") == 0.0
+    assert fit(question, "") == 0.0
 
 
 @pytest.mark.parametrize(
-    ("question", "answer", "other"),
+    ("question", "answer", "other_answer"),
     [
         ("who owns billing", "For now Priya owns billing.", "For now nobody owns billing."),
         ("when is billing closed", "Billing is closed on Monday.", "Billing is closed now."),
@@ -53,8 +55,8 @@ def test_a_request_for_work_tells_less_than_a_statement():
         ("why was billing moved", "Billing was moved because of rain.", "Billing was moved far."),
     ],
 )
-def test_the_kind_of_thing_that_is_asked_for_counts(question, answer, other):
-    assert fit(question, answer) > fit(question, other) > 0
+def test_the_kind_of_thing_that_is_asked_for_counts(question, answer, other_answer):
+    assert fit(question, answer) > fit(question, other_answer) > 0
 
 
 def test_scripts_without_blanks_are_looked_at_too():

@@ -37,10 +37,10 @@ AGENTS = (
 
 def read_all(person):
     """The turns of every file, as JSON, by agent and file."""
-    found = {}
+    sessions_by_agent = {}
     for file in places.find():
         name = str(file.path.relative_to(person))
-        sessions = found.setdefault(file.agent, {}).setdefault(name, [])
+        sessions = sessions_by_agent.setdefault(file.agent, {}).setdefault(name, [])
         for session in FORMATS[file.format].read(file.path, {}):
             turns = [
                 [turn.kind.name, turn.text, turn.position, round(turn.time), turn.has_failed]
@@ -49,7 +49,7 @@ def read_all(person):
             about = session.session
             folder = about.folder.replace(str(person), "~")
             sessions.append([about.name.replace(str(person), "~"), folder, turns])
-    return found
+    return sessions_by_agent
 
 
 def test_transcripts_of_each_agent_are_read_as_the_golden_file_says(person, monkeypatch):
@@ -59,11 +59,11 @@ def test_transcripts_of_each_agent_are_read_as_the_golden_file_says(person, monk
     # Aider writes times of the clock on the wall
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    found = read_all(person)
+    sessions_by_agent = read_all(person)
     if os.environ.get("WRITE_GOLDEN"):
-        GOLDEN.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    assert found == json.loads(GOLDEN.read_text())
-    assert sorted(found) == sorted(AGENTS)
+        GOLDEN.write_text(json.dumps(sessions_by_agent, indent=1, ensure_ascii=False) + "\n")
+    assert sessions_by_agent == json.loads(GOLDEN.read_text())
+    assert sorted(sessions_by_agent) == sorted(AGENTS)
 
 
 def test_the_table_names_every_agent_and_a_format_for_each_of_its_stores(person):
@@ -89,13 +89,13 @@ def test_a_file_that_grew_is_read_from_where_it_ended(person):
     form = FORMATS["claude-code"]
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
-    expected = [turn for found in form.read(path, {}) for turn in found.turns]
+    expected = [turn for outcome in form.read(path, {}) for turn in outcome.turns]
     state = {}
     turns = []
     # Cut in the middle of a line, too
     for end in (len(lines[0]) + 5, len(whole) // 2, len(whole) - 3, len(whole)):
         path.write_bytes(whole[:end])
-        turns += [turn for found in form.read(path, state) for turn in found.turns]
+        turns += [turn for outcome in form.read(path, state) for turn in outcome.turns]
     assert turns == expected
 
 
@@ -131,7 +131,7 @@ ODD = {
 def test_a_value_of_an_unexpected_type_does_not_keep_a_file_from_being_read(format, tmp_path):
     path = tmp_path / ("x.json" if ODD[format].startswith(('{"s', '{"h')) else "x.jsonl")
     path.write_text(ODD[format])
-    turns = [turn.text for found in FORMATS[format].read(path, {}) for turn in found.turns]
+    turns = [turn.text for outcome in FORMATS[format].read(path, {}) for turn in outcome.turns]
     assert any("the kelp grows" in text for text in turns)
 
 
@@ -152,7 +152,7 @@ def test_a_value_of_an_unexpected_type_does_not_keep_a_database_from_being_read(
         """insert into message values ('m', 's', 1, '{"role": "user", "time": "x"}');"""
         f"insert into part values {rows};",
     )
-    turns = [turn.text for found in FORMATS["opencode"].read(path, {}) for turn in found.turns]
+    turns = [turn.text for outcome in FORMATS["opencode"].read(path, {}) for turn in outcome.turns]
     assert turns == ["the kelp grows"]
 
 
@@ -174,7 +174,7 @@ def test_a_compressed_thread_is_read_or_the_reason_is_named(person):
     path.unlink()
     zed_threads(path, compressed=True)
     if _can_decompress():
-        turns = [turn.text for found in FORMATS["zed"].read(path, {}) for turn in found.turns]
+        turns = [turn.text for outcome in FORMATS["zed"].read(path, {}) for turn in outcome.turns]
         assert "In threads.db below the data folder." in turns
         assert "It does." in turns
     else:
@@ -216,12 +216,12 @@ def test_a_session_of_the_real_client_is_read_whole(agent, runs_commands, empty_
     (file,) = [file for file in places.find() if file.agent == agent]
     form = FORMATS[file.format]
     outcomes = list(form.read(file.path, {}))
-    found = [turn for outcome in outcomes for turn in outcome.turns]
-    turns = [(turn.kind.name, turn.text.strip('"'), turn.has_failed) for turn in found]
+    turns_read = [turn for outcome in outcomes for turn in outcome.turns]
+    turns = [(turn.kind.name, turn.text.strip('"'), turn.has_failed) for turn in turns_read]
     assert turns[0] == ("SAID", PROMPT, None)
     assert turns[-1] == ("ANSWERED", "The kelp of the northern bay grows.", None)
     session = outcomes[0].session
-    for turn in found:
+    for turn in turns_read:
         assert form.passage(file.path, session.name, turn.position) == turn.text
     if not runs_commands:
         assert len(turns) == 2

@@ -43,7 +43,7 @@ PLAIN = [
 ]
 
 
-def told(memory, name="PreToolUse", output="", **given):
+def told(memory, name="PreToolUse", output="", **arguments):
     """What a hook says about a call of a tool."""
     kind = TOOL
     if output:
@@ -52,10 +52,10 @@ def told(memory, name="PreToolUse", output="", **given):
         "claude-code",
         kind,
         name,
-        json.dumps(given) + name,
+        json.dumps(arguments) + name,
         CWD,
         tool="Bash",
-        given=json.dumps(given),
+        given=json.dumps(arguments),
         output=output,
     )
     return hook.answer(memory, event) or ""
@@ -188,8 +188,8 @@ def test_the_name_of_a_tool_is_shown_nowhere(memory, claude):
 
 def test_a_proposal_has_no_order_in_its_folder_or_in_its_files(memory, empty_person):
     ClaudeSession(empty_person, folder=f"/work/{NAME}").say("We decided to use kelp.")
-    other = ClaudeSession(empty_person, "s2").say("We decided to use sand.")
-    other.edit(f"/work/fjord/{NAME}.py").edit("/work/fjord/sand.py")
+    other_session = ClaudeSession(empty_person, "s2").say("We decided to use sand.")
+    other_session.edit(f"/work/fjord/{NAME}.py").edit("/work/fjord/sand.py")
     Transcripts(memory).sync()
     (item,) = memory.review(kind="lesson", limit=0)
     memory.decide(item, "y")

@@ -23,13 +23,13 @@ def test_what_a_person_decided_corrected_and_asked_for_is_proposed_word_for_word
     Transcripts(memory).sync()
     texts = [item.text for item in lessons(memory)]
     assert len(texts) == 4
-    for said in (
+    for sentence in (
         "We decided to keep dates in UTC.",
         "No, use pnpm instead of npm here.",
         "From now on always run the linter first.",
         "`npm test` failed in fjord; `pnpm test` worked then.",
     ):
-        assert any(f'"{said}" (claude-code, fjord, 2026-11-02)' in text for text in texts)
+        assert any(f'"{sentence}" (claude-code, fjord, 2026-11-02)' in text for text in texts)
     assert all(f"memory transcripts show {item.refs[0]}" in item.text for item in lessons(memory))
 
 

@@ -144,8 +144,8 @@ def test_a_rewritten_session_holds_what_it_says_now(memory, person):
 
 def test_every_agent_of_a_machine_is_found_and_can_be_left_out(memory, person):
     tier = Transcripts(memory)
-    done = tier.sync()
-    assert done.skipped == {}
+    synced = tier.sync()
+    assert synced.skipped == {}
     assert len(tier.status()) == 13
     assert found(memory, "spindle", agent="opencode")
     assert found(memory, "spindle", agent="zed") == []
@@ -153,10 +153,10 @@ def test_every_agent_of_a_machine_is_found_and_can_be_left_out(memory, person):
     assert found(memory, "geese", project="/work/kiln") == []
     assert "Claude Code" in found_on_this_machine()
     memory.configure("transcripts.without", ["opencode"])
-    with open_session(memory.home, watch=False) as other:
-        Transcripts(other).sync()
-        assert found(other, "spindle") == []
-        assert len(Transcripts(other).status()) == 12
+    with open_session(memory.home, watch=False) as other_memory:
+        Transcripts(other_memory).sync()
+        assert found(other_memory, "spindle") == []
+        assert len(Transcripts(other_memory).status()) == 12
 
 
 def test_secrets_are_masked_in_the_index_and_in_what_is_shown(memory, claude):
@@ -195,12 +195,12 @@ def test_chinese_is_found_without_blanks(memory, claude):
 def test_without_the_owners_yes_nothing_is_read(memory, claude):
     claude.say("the kelp grows in June")
     memory.configure("transcripts.enabled", False)
-    with open_session(memory.home, watch=False) as other:
-        tier = Transcripts(other)
+    with open_session(memory.home, watch=False) as other_memory:
+        tier = Transcripts(other_memory)
         for act in (tier.sync, lambda: tier.search("kelp"), lambda: tier.show("s1@0.0")):
             with pytest.raises(InvalidInput, match="not read"):
                 act()
-        assert find_traces(other, "kelp") == []
+        assert find_traces(other_memory, "kelp") == []
         assert not tier.path.exists()
 
 
@@ -249,8 +249,8 @@ def test_a_file_that_is_not_understood_is_named_and_costs_no_other(memory, claud
     claude.say("the kelp grows in June")
     bad = claude.path.with_name("bad.jsonl")
     bad.write_text('{"x": 1}\n' * 5)
-    done = Transcripts(memory).sync()
-    assert "not understood" in done.skipped[str(bad)]
+    synced = Transcripts(memory).sync()
+    assert "not understood" in synced.skipped[str(bad)]
     assert found(memory, "kelp")
 
 

@@ -28,14 +28,14 @@ def _chatgpt(
     text: str = "Where do herons nest?", updated: float = 1_750_000_100.0
 ) -> list[dict[str, Any]]:
     def node(
-        name: str, parent: str | None, role: str, said: Any, to: str = "all"
+        name: str, parent: str | None, role: str, parts: Any, to: str = "all"
     ) -> dict[str, Any]:
         message = {
             "id": name,
             "author": {"role": role},
             "recipient": to,
             "create_time": 1_750_000_000.5,
-            "content": {"content_type": "text", "parts": said},
+            "content": {"content_type": "text", "parts": parts},
         }
         return {"id": name, "parent": parent, "message": message}
 
@@ -158,7 +158,7 @@ def _source(kind: str, folder: Path) -> Path:
         return folder
     if kind == "mem0":
         (folder / "memories.jsonl.gz").write_bytes(
-            gzip.compress("\n".join(json.dumps(each) for each in MEM0["results"]).encode())
+            gzip.compress("\n".join(json.dumps(result) for result in MEM0["results"]).encode())
         )
         return folder
     make, name = (
@@ -199,14 +199,14 @@ def test_what_a_program_remembers_becomes_memories_with_its_dates_once(
     before = {path: path.read_bytes() for path in folder.iterdir()}
     _import(memory, kind, source)
     infos = memory.list(Query(projects=("categories",)), limit=0)[0]
-    found = [
-        (each.category, memory.text_of(each).split("---\n", 2)[2].strip(), each) for each in infos
+    memories_found = [
+        (info.category, memory.text_of(info).split("---\n", 2)[2].strip(), info) for info in infos
     ]
-    assert sorted((category, text) for category, text, _ in found) == sorted(
-        each[:2] for each in WANTED[kind]
+    assert sorted((category, text) for category, text, _ in memories_found) == sorted(
+        row[:2] for row in WANTED[kind]
     )
-    for category, text, info in found:
-        day = next(each[2] for each in WANTED[kind] if each[:2] == (category, text))
+    for category, text, info in memories_found:
+        day = next(row[2] for row in WANTED[kind] if row[:2] == (category, text))
         assert day is None or info.created.startswith(day)
         assert (info.provenance.who, info.provenance.trust, info.source) == (
             "import",
@@ -330,11 +330,11 @@ def test_a_conversation_whose_day_one_export_lacks_is_found_again(
 
 
 def zipped(files: dict[str, Any]) -> bytes:
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, value in files.items():
             archive.writestr(name, value if isinstance(value, bytes) else json.dumps(value))
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def test_an_export_of_claude_in_parts_with_its_projects(
@@ -370,11 +370,13 @@ def test_an_export_of_claude_in_parts_with_its_projects(
         (tmp_path / "parts" / name).write_bytes(data)
     assert _import(memory, "claude", tmp_path / "parts").count("import") == 5
     assert _import(memory, "claude", tmp_path / "export.zip").unchanged == 5
-    (found,) = memory.list(Query(types=("project",), projects=("notes",)))[0]
-    assert found.title == "Bakery"
-    assert "## oven.md\n\nThe oven heats" in memory.read(found).text
+    (project_note,) = memory.list(Query(types=("project",), projects=("notes",)))[0]
+    assert project_note.title == "Bakery"
+    assert "## oven.md\n\nThe oven heats" in memory.read(project_note).text
     (rye,) = [
-        each for each in memory.list(Query(types=("conversation",)))[0] if each.title == "Rye"
+        conversation
+        for conversation in memory.list(Query(types=("conversation",)))[0]
+        if conversation.title == "Rye"
     ]
     assert "not supported" not in memory.read(rye).text
     assert _import(memory, "claude", tmp_path / "parts" / "memories-000.zip").unchanged == 2
@@ -404,11 +406,11 @@ def test_an_export_of_chatgpt_in_parts_with_what_it_was_told_of_its_user(
         }
         (tmp_path / f"conversations-{number:03}.json").write_text(json.dumps([chat]))
     _import(memory, "chatgpt", tmp_path)
-    told = sorted(
-        (each.category, memory.read(each).body.strip())
-        for each in memory.list(memory_query(), limit=0)[0]
+    memories_told = sorted(
+        (info.category, memory.read(info).body.strip())
+        for info in memory.list(memory_query(), limit=0)[0]
     )
-    assert told == [
+    assert memories_told == [
         ("knowledge", "Lives in Graz."),
         ("knowledge", "User lives in Passau."),
         ("knowledge", "User watches birds."),
@@ -438,7 +440,7 @@ def test_the_export_of_claude_mem_as_json(memory: MemorySession, tmp_path: Path)
 
 def _places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
     """The keys and positions that lead to each value inside a JSON value."""
-    for key, each in (
+    for key, inner_value in (
         value.items()
         if isinstance(value, dict)
         else enumerate(value)
@@ -446,7 +448,7 @@ def _places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
         else ()
     ):
         yield (*above, key)
-        yield from _places(each, *above, key)
+        yield from _places(inner_value, *above, key)
 
 
 @pytest.mark.parametrize("kind", list(READERS))

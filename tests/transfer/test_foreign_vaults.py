@@ -112,8 +112,8 @@ def test_a_renamed_notion_page_is_still_led_to_from_its_web_addresses(tmp_path: 
     (vault / f"Day 1 {DAY}.md").write_text("# Day 1\n")
     with open_session(tmp_path / "home", projects={"notion": vault}, watch=False) as memory:
         memory.sync()
-        kept = memory.move("notion/Day 1", f"days/Day {DAY}.md")
-        assert kept.updated == []
+        moved = memory.move("notion/Day 1", f"days/Day {DAY}.md")
+        assert moved.updated == []
         assert trip.read_text() == text
         renamed = memory.move("notion/Day", "First day.md")
         assert [edge.note.title for edge in memory.outgoing("notion/Trip") if edge.note] == [

@@ -21,10 +21,10 @@ from transfer.conftest import times_killed
 def files(home: Path) -> dict[str, bytes]:
     """What a move takes byte for byte: all files but the index, locks and the ledger."""
     names = (path for path in home.rglob("*") if path.is_file() and not path.is_symlink())
-    found = {str(each.relative_to(home)): each.read_bytes() for each in names}
+    contents = {str(path.relative_to(home)): path.read_bytes() for path in names}
     return {
         name: data
-        for name, data in found.items()
+        for name, data in contents.items()
         if not name.rpartition("/")[2].startswith(("index", "lock", "ledger"))
     }
 
@@ -62,20 +62,23 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
     target = tmp_path / "new"
     moved = FolderMove(home, target).run()
     assert files(home) == before
-    there = files(target)
-    own = {"config.yaml"}
-    assert {name for name in before if before[name] != there.get(name)} == own
-    assert there.keys() == before.keys()
+    moved_files = files(target)
+    own_files = {"config.yaml"}
+    assert {name for name in before if before[name] != moved_files.get(name)} == own_files
+    assert moved_files.keys() == before.keys()
     assert os.readlink(target / "memories" / "link.md") == "target.md"
     assert not (target / MOVING).exists()
     assert moved.outside == ["outside"]
     for name in before:
         assert (target / name).stat().st_mode == (home / name).stat().st_mode
-        assert name in own or (target / name).stat().st_mtime_ns == (home / name).stat().st_mtime_ns
+        assert (
+            name in own_files
+            or (target / name).stat().st_mtime_ns == (home / name).stat().st_mtime_ns
+        )
     with open_session(home) as old, open_session(target) as new:
         assert new.log(limit=0) == old.log(limit=0)
-        assert [each.title for each in new.list(limit=0)[0]] == [
-            each.title for each in old.list(limit=0)[0]
+        assert [info.title for info in new.list(limit=0)[0]] == [
+            info.title for info in old.list(limit=0)[0]
         ]
         assert {project.name: project.root for project in new.projects}[
             "inside"
@@ -145,11 +148,11 @@ def test_a_copy_that_is_not_the_same_is_no_home(home, tmp_path, monkeypatch):
 
 def test_what_is_written_while_it_is_copied_is_moved_too(home, tmp_path):
     with open_session(home) as memory:
-        done = []
+        written = []
 
         def write(now: int, total: int) -> None:
-            if not done:
-                done.append(memory.write(Draft("meanwhile", project="notes", title="z")))
+            if not written:
+                written.append(memory.write(Draft("meanwhile", project="notes", title="z")))
                 memory.delete("notes/a.md")
 
         FolderMove(home, tmp_path / "new").run(progress=write)
@@ -170,10 +173,10 @@ def test_a_backup_of_a_home_in_use_is_a_home_with_the_same_notes_and_history(hom
         memory.write(Draft("written later", project="notes", title="later"))
     assert copied.rewritten == []
     assert copied.changes == len(log)
-    with open_session(target) as other:
-        assert other.log(limit=0) == log
-        assert other.read("notes/z").content == "written just now"
-        assert other.restore("notes/b.md")
+    with open_session(target) as backup:
+        assert backup.log(limit=0) == log
+        assert backup.read("notes/z").content == "written just now"
+        assert backup.restore("notes/b.md")
     with pytest.raises(InvalidInput, match="not empty"), open_session(home) as memory:
         whole_home.back_up(memory, target)
 
@@ -206,9 +209,9 @@ def test_a_move_that_is_killed_goes_on_and_ends_with_everything(home, tmp_path):
 def test_the_command_says_what_was_moved_and_refuses_agents(terminal):
     terminal.write("one")
     target = terminal.folder / "new"
-    said = terminal.ok("move-home", str(terminal.home), str(target))
-    assert said.startswith("Moved 3 files, 1 change, 0 older texts from")
-    assert "are the same: " in said
+    output = terminal.ok("move-home", str(terminal.home), str(target))
+    assert output.startswith("Moved 3 files, 1 change, 0 older texts from")
+    assert "are the same: " in output
     assert terminal.ok("--home", str(target), "list") == terminal.ok("list")
     ran = terminal(
         "move-home", str(terminal.home), str(terminal.folder / "b"), "--dry-run", "--json"

@@ -27,14 +27,14 @@ def opened(home, **more):
     return open_session(home, clock=lambda: MOMENT, **more)
 
 
-def lines(memory, **which):
-    return [*exported_lines(memory, **which)]
+def lines(memory, **options):
+    return [*exported_lines(memory, **options)]
 
 
-def take(memory, text, *, skip_bad=False, said=None, warned=None):
+def take(memory, text, *, skip_bad=False, said_lines=None, warned=None):
     """Import `text`, JSON Lines or a list of records."""
     if not isinstance(text, str):
-        text = "".join(json.dumps(each) + "\n" for each in text)
+        text = "".join(json.dumps(record) + "\n" for record in text)
     importing = Import(
         memory, io.BytesIO(text.encode("utf-8", "surrogateescape")), skip_bad=skip_bad
     )
@@ -46,9 +46,9 @@ def take(memory, text, *, skip_bad=False, said=None, warned=None):
 
 
 def plan(memory, text):
-    said = []
+    lines_said = []
     importing = Import(memory, io.BytesIO(text.encode()))
-    return importing.plan(said.append, said.append), said
+    return importing.plan(lines_said.append, lines_said.append), lines_said
 
 
 def remember(memory, text, category="people", **more):
@@ -120,8 +120,8 @@ def test_export_is_oldest_first_then_by_id(memory):
     hours = (2, 2, 1, 3)
     Upkeep(memory).put(
         [
-            Record(each, f"n{each}", "people", MOMENT + timedelta(hours=hour), MOMENT)
-            for each, hour in zip(ids, hours, strict=True)
+            Record(record_id, f"n{record_id}", "people", MOMENT + timedelta(hours=hour), MOMENT)
+            for record_id, hour in zip(ids, hours, strict=True)
         ],
         "import",
     )
@@ -131,13 +131,15 @@ def test_export_is_oldest_first_then_by_id(memory):
 @pytest.mark.promise("001-17.13")
 def test_an_agent_exports_what_it_sees_and_no_id_of_what_it_does_not(memory):
     open_one = remember(memory, "open")
-    own = remember(memory, "own", scope="agent:claude")
+    own_note = remember(memory, "own", scope="agent:claude")
     foreign = remember(memory, "foreign", scope="agent:codex")
     memory.link(open_one, foreign)
-    memory.link(open_one, own)
-    found = {each["content"]: each for each in map(json.loads, lines(memory.as_caller("claude")))}
-    assert found.keys() == {"open", "own"}
-    assert found["open"]["links"] == [own.id]
+    memory.link(open_one, own_note)
+    records = {
+        record["content"]: record for record in map(json.loads, lines(memory.as_caller("claude")))
+    }
+    assert records.keys() == {"open", "own"}
+    assert records["open"]["links"] == [own_note.id]
     assert lines(memory.as_caller("claude"), scope="agent:codex") == []
 
 
@@ -206,7 +208,7 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(
-    lambda each: each.replace(tzinfo=UTC)
+    lambda moment: moment.replace(tzinfo=UTC)
 )
 KEYS = (TEXTS | YAMLISH).filter(lambda key: key not in frontmatter_keys())
 
@@ -233,8 +235,8 @@ RECORDS = st.builds(
     links=st.lists(TEXTS | YAMLISH, max_size=3).map(tuple),
     version=st.integers(1, 10**17),
     further=st.dictionaries(st.sampled_from(FURTHER), VALUES, max_size=4).flatmap(
-        lambda known: st.dictionaries(KEYS, VALUES, max_size=4).map(
-            lambda other: {**known, **other}
+        lambda first: st.dictionaries(KEYS, VALUES, max_size=4).map(
+            lambda second: {**first, **second}
         )
     ),
 )
@@ -243,24 +245,24 @@ RECORDS = st.builds(
 @pytest.mark.slow
 @pytest.mark.promise("001-17.15", "001-17.5")
 @settings(max_examples=15)
-@given(records=st.lists(RECORDS, min_size=1, max_size=12, unique_by=lambda each: each.id))
+@given(records=st.lists(RECORDS, min_size=1, max_size=12, unique_by=lambda record: record.id))
 def test_export_and_import_into_an_empty_home_and_export_are_equal(tmp_path_factory, records):
     folder = tmp_path_factory.mktemp("homes")
-    with opened(folder / "one") as one, opened(folder / "two") as two:
-        Upkeep(one).put(records, "import")
-        before = lines(one)
+    with opened(folder / "one") as first, opened(folder / "two") as two:
+        Upkeep(first).put(records, "import")
+        before = lines(first)
         assert len(before) == len(records)
-        text = "".join(f"{each}\n" for each in before)
+        text = "".join(f"{line}\n" for line in before)
         assert take(two, text) == Tally(imported=len(records))
         assert lines(two) == before
         assert take(two, text) == Tally(unchanged=len(records))
-        assert take(one, text) == Tally(unchanged=len(records))
+        assert take(first, text) == Tally(unchanged=len(records))
 
 
 @pytest.mark.promise("001-17.3")
 def test_a_tree_of_the_reference_program_is_exported_with_nothing_lost(tmp_path, memory):
     head = "---\nid: {id}\ncontent_hash: {hash}\ntype: {type}\ncategory: {category}\nscope: global\ntags:\n  - a\nsource: manual\ncreated_at: 2026-05-07T10:00:00+08:00\nupdated_at: 2026-05-07T10:00:00.5Z\nexpires_at: {expires}\naccess_count: 3\nlinks:\n  - {link}\n  - Some title\nversion: 1\nconfidence: high\n---\n"  # noqa: E501
-    one = head.format(
+    first_head = head.format(
         id=ONE,
         hash="0" * 64,
         type="short",
@@ -271,25 +273,27 @@ def test_a_tree_of_the_reference_program_is_exported_with_nothing_lost(tmp_path,
     two = head.format(
         id=TWO, hash="0" * 64, type="long", category="decisions", expires="null", link=ONE
     )
-    hand_made(memory.home, f"short-term/inbox/{ONE}.md", one + "first\r\nline\r\n\n")
+    hand_made(memory.home, f"short-term/inbox/{ONE}.md", first_head + "first\r\nline\r\n\n")
     hand_made(memory.home, f"long-term/decisions/{TWO}.md", two + "second")
-    found = [json.loads(line) for line in lines(memory)]
-    assert [(each["id"], each["content"], each["phase"], each["category"]) for each in found] == [
+    records = [json.loads(line) for line in lines(memory)]
+    assert [(row["id"], row["content"], row["phase"], row["category"]) for row in records] == [
         (ONE, "first\r\nline\r\n", "inbox", "inbox"),
         (TWO, "second", "organized", "decisions"),
     ]
-    for each, link, expires in zip(found, (TWO, ONE), ("2026-05-14T10:00:00Z", None), strict=True):
-        assert (each["tags"], each["links"], each["access_count"]) == (
+    for record, link, expires in zip(
+        records, (TWO, ONE), ("2026-05-14T10:00:00Z", None), strict=True
+    ):
+        assert (record["tags"], record["links"], record["access_count"]) == (
             ["a"],
             [link, "Some title"],
             3,
         )
-        assert each["created_at"] == "2026-05-07T02:00:00Z"
-        assert each["updated_at"] == "2026-05-07T10:00:00.500000Z"
-        assert (each["expires_at"], each["extra"]) == (expires, {"confidence": "high"})
-    with opened(tmp_path / "other") as other:
-        take(other, "\n".join(lines(memory)))
-        assert lines(other) == lines(memory)
+        assert record["created_at"] == "2026-05-07T02:00:00Z"
+        assert record["updated_at"] == "2026-05-07T10:00:00.500000Z"
+        assert (record["expires_at"], record["extra"]) == (expires, {"confidence": "high"})
+    with opened(tmp_path / "other") as other_memory:
+        take(other_memory, "\n".join(lines(memory)))
+        assert lines(other_memory) == lines(memory)
 
 
 def test_files_made_by_hand_come_through(tmp_path, memory):
@@ -297,23 +301,23 @@ def test_files_made_by_hand_come_through(tmp_path, memory):
     hand_made(memory.home, "soul/a.md", "---\nid: My own id\npath: /x\ncontent: y\n---\n")
     hand_made(memory.home, "soul/b.md", "---\nid: My own id too\n---\n")
     hand_made(memory.home, "soul/none.md", "---\ntags: [a, b]\n---\nno source")
-    with opened(tmp_path / "other") as other:
-        assert take(other, "\n".join(lines(memory))).imported == 4
-        assert lines(other) == lines(memory)
-        assert other.memory_id(memory.list()[0][0].id)
+    with opened(tmp_path / "other") as other_memory:
+        assert take(other_memory, "\n".join(lines(memory))).imported == 4
+        assert lines(other_memory) == lines(memory)
+        assert other_memory.memory_id(memory.list()[0][0].id)
 
 
 def test_what_a_record_lacks_gets_defaults(memory):
     assert take(memory, [{"content": "just this", "tags": None, "links": None}]).imported == 1
     (line,) = lines(memory)
-    found = json.loads(line)
-    assert (found["phase"], found["category"]) == ("inbox", "inbox")
-    assert (found["scope"], found["source"]) == ("global", "manual")
-    assert (found["created_at"], found["expires_at"]) == (
+    record = json.loads(line)
+    assert (record["phase"], record["category"]) == ("inbox", "inbox")
+    assert (record["scope"], record["source"]) == ("global", "manual")
+    assert (record["created_at"], record["expires_at"]) == (
         "2026-05-07T10:00:00Z",
         "2026-05-14T10:00:00Z",
     )
-    assert (found["tags"], found["links"], found["access_count"], found["version"]) == (
+    assert (record["tags"], record["links"], record["access_count"], record["version"]) == (
         [],
         [],
         0,
@@ -377,18 +381,18 @@ BAD = {
 
 @pytest.mark.promise("001-17.15", "001-17.8")
 def test_a_bad_record_imports_nothing_and_is_named(memory):
-    every = []
+    reasons = []
     for line, why in BAD.items():
         with pytest.raises(BadRecord) as caught:
             take(memory, '{"content":"fine"}\n\n' + line + '\n{"content":"fine too"}\n')
         assert str(caught.value).startswith(f"malformed JSON at record 2: {why}"), line[:40]
-        every.append(str(caught.value).partition("record 2: ")[2])
+        reasons.append(str(caught.value).partition("record 2: ")[2])
     assert files(memory.home) == {}
     warned = []
     text = "\n".join(['{"content":"fine"}', *BAD, '{"content":"fine too"}'])
     assert take(memory, text, skip_bad=True, warned=warned) == Tally(imported=2, skipped=len(BAD))
     assert warned == [
-        f"warning: malformed JSON at record {at}: {why}" for at, why in enumerate(every, 2)
+        f"warning: malformed JSON at record {at}: {why}" for at, why in enumerate(reasons, 2)
     ]
 
 
@@ -496,9 +500,9 @@ def test_an_id_that_stands_twice_gives_one_memory_the_newer_one(memory):
         {"id": ONE, "content": "second", "updated_at": "2026-02-01T00:00:00Z"},
     ]
     text = "".join(json.dumps(record) + "\n" for record in records)
-    planned, said = plan(memory, text)
+    planned, lines_said = plan(memory, text)
     assert planned == Tally(imported=1, updated=1, skipped=1)
-    assert said == ["would import 550e8400 first", "would update 550e8400 third"]
+    assert lines_said == ["would import 550e8400 first", "would update 550e8400 third"]
     assert files(memory.home) == {}
     assert take(memory, text) == planned
     assert memory.read(ONE).content == "third"
@@ -512,9 +516,9 @@ def test_a_memory_merged_into_another_does_not_come_back_while_that_one_says_it(
     Upkeep(memory).merge(long, short)
     assert take(memory, backup) == Tally(skipped=1)
     memory.undo()
-    for other in ("One line", "  one line", "one line, and what is new"):
+    for changed_text in ("One line", "  one line", "one line, and what is new"):
         Upkeep(memory).merge(memory.memory_id(long.id), memory.memory_id(short.id))
-        assert take(memory, [{**backup[0], "content": other}]) == Tally(imported=1)
+        assert take(memory, [{**backup[0], "content": changed_text}]) == Tally(imported=1)
         memory.undo()
         memory.undo()
 
@@ -541,7 +545,7 @@ def test_ids_that_begin_alike_get_files_of_their_own(memory):
 
 def test_each_batch_can_be_taken_back(memory):
     take(memory, [{"content": f"n {n}"} for n in range(300)])
-    assert [each.verb for each in memory.log(limit=0)] == ["import", "import"]
+    assert [change.verb for change in memory.log(limit=0)] == ["import", "import"]
     memory.undo()
     assert memory.stats().total == 200
     memory.undo()

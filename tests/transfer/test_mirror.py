@@ -65,11 +65,11 @@ def home(tmp_path, monkeypatch):
 
 def files(folder: Path) -> dict[str, bytes]:
     """What is in a folder, but for the mirror's own and git's."""
-    every = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
+    paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    contents = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
     return {
         name: data
-        for name, data in found.items()
+        for name, data in contents.items()
         if not name.startswith((MIRROR, ".git/", ".memoranda"))
     }
 
@@ -98,12 +98,12 @@ def test_every_file_of_every_project_is_there_byte_for_byte(home, tmp_path):
     graph.write_text('{"type":"entity","name":"Anna","entityType":"person","observations":[]}\n')
     home.memory.add_project("My vault", str(vault))
     home.memory.add_project("people", str(graph))
-    done = home.mirror()
-    there = files(home.copy)
-    assert there.pop("projects/My vault/Note.md") == (vault / "Note.md").read_bytes()
-    assert there.pop("projects/people.jsonl") == graph.read_bytes()
-    assert there == noted(home)
-    assert (len(there), done.files, done.copied, done.removed) == (6, 8, 8, 0)
+    outcome = home.mirror()
+    copied = files(home.copy)
+    assert copied.pop("projects/My vault/Note.md") == (vault / "Note.md").read_bytes()
+    assert copied.pop("projects/people.jsonl") == graph.read_bytes()
+    assert copied == noted(home)
+    assert (len(copied), outcome.files, outcome.copied, outcome.removed) == (6, 8, 8, 0)
     assert all(
         path.stat().st_mode & 0o077 == 0
         for path in home.copy.rglob("*.md")
@@ -115,12 +115,12 @@ def test_a_later_run_writes_only_what_changed(home):
     home.write("one", "notes/a")
     home.write("two", "notes/b")
     home.mirror()
-    kept = (home.copy / "notes" / "a.md").stat().st_ino
+    inode = (home.copy / "notes" / "a.md").stat().st_ino
     home.memory.delete("notes/b.md")
     home.write("three", "notes/c")
-    done = home.mirror()
-    assert (done.copied, done.removed, done.files) == (1, 1, 2)
-    assert (home.copy / "notes" / "a.md").stat().st_ino == kept
+    outcome = home.mirror()
+    assert (outcome.copied, outcome.removed, outcome.files) == (1, 1, 2)
+    assert (home.copy / "notes" / "a.md").stat().st_ino == inode
     again = home.mirror()
     assert (again.copied, again.removed, again.restored, again.commits) == (0, 0, 0, 0)
     assert files(home.copy) == noted(home)
@@ -136,8 +136,8 @@ def test_what_others_change_on_disk_is_taken_up_and_what_is_changed_in_the_mirro
     assert home.commits()[-1].endswith("Take up what was changed without the journal")
     (home.copy / "notes" / "a.md").write_text("changed here")
     (home.copy / "notes" / "b.md").unlink()
-    done = home.mirror()
-    assert (done.restored, done.commits) == (2, 0)
+    outcome = home.mirror()
+    assert (outcome.restored, outcome.commits) == (2, 0)
     assert files(home.copy) == noted(home)
     assert home.git("status", "--porcelain") == ""
 
@@ -145,7 +145,7 @@ def test_what_others_change_on_disk_is_taken_up_and_what_is_changed_in_the_mirro
 def test_each_run_is_one_commit_of_what_is_there_then(home):
     home.write("first", "notes/a", agent="claude")
     home.mirror(git=True)
-    seen = [noted(home)]
+    states = [noted(home)]
     runs = (
         [lambda: home.write("second", "notes/b", agent="cursor")],
         [
@@ -159,7 +159,7 @@ def test_each_run_is_one_commit_of_what_is_there_then(home):
         for step in steps:
             step()
         assert home.mirror().commits == 1
-        seen.append(noted(home))
+        states.append(noted(home))
     assert home.mirror().commits == 0
     lines = [line.split(" ", 2)[::2] for line in home.commits()]
     assert lines == [
@@ -170,13 +170,13 @@ def test_each_run_is_one_commit_of_what_is_there_then(home):
         ["owner", "undo notes/a.md (takes back #5)"],
     ]
     commits = home.git("log", "--reverse", "--format=%H").split()
-    for commit, then in zip(commits, seen, strict=True):
+    for commit, then in zip(commits, states, strict=True):
         names = home.git("ls-tree", "-r", "--name-only", "-z", commit).split("\0")[:-1]
-        shown = {
+        committed = {
             name: subprocess.check_output(["git", "-C", str(home.copy), "show", f"{commit}:{name}"])
             for name in names
         }
-        assert shown == then
+        assert committed == then
     body = home.git("log", "-1", "--format=%b", commits[2])
     assert "#3 move notes/b.md (owner, " in body
     assert "#4 write notes/d.md (claude, " in body
@@ -216,8 +216,8 @@ def test_what_a_vault_tells_git_to_ignore_or_to_convert_is_committed_as_it_is(ho
     home.memory.add_project("vault", str(vault))
     home.mirror(git=True)
     for name in files(home.copy):
-        shown = subprocess.check_output(["git", "-C", str(home.copy), "show", f"HEAD:{name}"])
-        assert shown == (home.copy / name).read_bytes()
+        output = subprocess.check_output(["git", "-C", str(home.copy), "show", f"HEAD:{name}"])
+        assert output == (home.copy / name).read_bytes()
     assert len(files(home.copy)) >= 4
 
 
@@ -361,16 +361,19 @@ def test_a_project_that_cannot_be_listed_keeps_its_copies(home, tmp_path):
     home.memory.add_project("vault", str(vault))
     home.mirror()
     vault.rename(tmp_path / "unmounted")
-    done = home.mirror()
-    assert done.left == ["projects/vault/"]
+    outcome = home.mirror()
+    assert outcome.left == ["projects/vault/"]
     assert (home.copy / "projects" / "vault" / "a.md").read_text() == "x"
 
 
 def test_the_mirror_of_another_home_is_refused(home, tmp_path):
     home.write("one")
     home.mirror()
-    with open_session(tmp_path / "other") as other, pytest.raises(InvalidInput, match="mirrors"):
-        Mirror(other, home.copy).run()
+    with (
+        open_session(tmp_path / "other") as other_memory,
+        pytest.raises(InvalidInput, match="mirrors"),
+    ):
+        Mirror(other_memory, home.copy).run()
 
 
 def test_commits_of_somebody_else_are_refused_with_the_way_back(home):
@@ -401,8 +404,8 @@ def test_after_an_erasing_the_files_follow_and_the_commits_wait_for_the_owner(ho
     assert files(home.copy) == noted(home)
     assert len(home.commits()) == 1
     home.git("branch", "mine")
-    done = home.mirror(after_erase="rewrite")
-    assert "refs/heads/mine" in done.notices[0]
+    outcome = home.mirror(after_erase="rewrite")
+    assert "refs/heads/mine" in outcome.notices[0]
     assert b"hunter2" in all_objects(home)
     home.git("branch", "-D", "mine")
     home.git("gc", "-q", "--prune=now")
@@ -424,8 +427,8 @@ def test_a_rewritten_mirror_holds_nothing_of_what_was_erased_and_a_kept_one_does
     home.memory.erase("notes/d.md")
     home.mirror(after_erase="rewrite")
     assert b"hunter" not in all_objects(home)
-    every = b"".join(path.read_bytes() for path in home.copy.rglob("*") if path.is_file())
-    assert b"notes/a.md" not in every
+    mirror_bytes = b"".join(path.read_bytes() for path in home.copy.rglob("*") if path.is_file())
+    assert b"notes/a.md" not in mirror_bytes
 
 
 @pytest.mark.parametrize("git", [False, True])
@@ -475,10 +478,10 @@ def test_the_command_answers_in_numbers_and_names_wrong_words(terminal):
     assert terminal("import", "--from", "mirror", str(terminal.folder)).error.endswith(
         "it has no folder .memory-mirror"
     )
-    said = terminal.ok(
+    output = terminal.ok(
         "--home", str(terminal.folder / "b"), "import", "--from", "mirror", str(copy)
     )
-    assert said == "Imported 1 files (0 were there, 0 skipped)\n"
+    assert output == "Imported 1 files (0 were there, 0 skipped)\n"
 
 
 @pytest.mark.slow

@@ -140,13 +140,13 @@ def test_a_large_graph_goes_in_by_batches_that_can_be_taken_back(memory):
         json.dumps({"type": "relation", "from": name, "to": names[0], "relationType": "r"})
         for name in names
     ]
-    shown = []
+    progress = []
     plan = graph_plan(memory, "\n".join([*relations, *lines]))
-    plan.carry_out(lambda done, total: shown.append((done, total)))
-    assert shown == [(200, 440), (400, 440), (440, 440)]
+    plan.carry_out(lambda count, total: progress.append((count, total)))
+    assert progress == [(200, 440), (400, 440), (440, 440)]
     assert len(NoteGraph(memory).keys()) == len(NoteGraph(memory).relations()) == len(names)
-    assert {each.verb for each in memory.log(limit=0)} == {"import"}
-    for _ in shown:
+    assert {change.verb for change in memory.log(limit=0)} == {"import"}
+    for _ in progress:
         memory.undo()
     assert files(memory.home) == {}
 
@@ -246,12 +246,12 @@ def test_an_older_entry_goes_to_the_history_once(memory, agent_plan):
 def test_of_an_entry_with_a_time_to_live_no_copy_is_kept(memory, agent_plan):
     NoteEntries(memory).put("default", "k", "here")
     agent_plan(default=[row("k", "secret", expires_at="2027-01-01T00:00:00Z")]).carry_out()
-    kept = [
+    texts_kept = [
         path.read_bytes()
         for path in (memory.home / ".memoranda" / "history").rglob("*")
         if path.is_file()
     ]
-    assert not any(b"secret" in data for data in kept)
+    assert not any(b"secret" in data for data in texts_kept)
 
 
 def test_counts_of_an_entry_that_was_here_are_not_those_of_the_one_that_comes(memory, agent_plan):
@@ -306,10 +306,10 @@ def test_a_root_of_banks_is_copied_byte_for_byte(memory, tmp_path):
     assert counts(plan) == (6, 0, 0, 0)
     plan.carry_out()
     moved = {name.removeprefix("banks/"): data for name, data in files(memory.home).items()}
-    there = files(root)
+    files_there = files(root)
     for name in ("README.md", "code/x/cache.json", "code/x/.git/config"):
-        del there[name]
-    assert moved == there
+        del files_there[name]
+    assert moved == files_there
     assert counts(bank_plan(memory, root)) == (0, 0, 6, 0)
     memory.undo()
     assert files(memory.home) == {}
@@ -435,7 +435,7 @@ def test_a_folder_that_holds_no_such_store_is_named(memory, tmp_path):
     for plan in (
         moving.plan_agent_memory,
         bank_plan,
-        lambda *given: moving.plan_vault(*given, "notes"),
+        lambda *arguments: moving.plan_vault(*arguments, "notes"),
     ):
         with pytest.raises(WrongStore, match=f"^{empty} holds no "):
             plan(memory, empty)

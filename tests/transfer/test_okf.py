@@ -103,11 +103,11 @@ def test_a_document_of_another_program_is_taken_as_it_is():
 
 
 def test_no_note_takes_a_name_that_the_format_has():
-    taken: set[str] = set()
-    assert bundle_path("notes", "index.md", taken) == "notes/index-note.md"
-    assert bundle_path("notes", "a/log.md", taken) == "notes/a/log-note.md"
-    assert bundle_path("notes", "x.md", taken) == "notes/x.md"
-    assert bundle_path("notes", "X.md", taken) == "notes/X-2.md"
+    names: set[str] = set()
+    assert bundle_path("notes", "index.md", names) == "notes/index-note.md"
+    assert bundle_path("notes", "a/log.md", names) == "notes/a/log-note.md"
+    assert bundle_path("notes", "x.md", names) == "notes/x.md"
+    assert bundle_path("notes", "X.md", names) == "notes/X-2.md"
 
 
 @pytest.fixture
@@ -137,11 +137,11 @@ def test_a_home_goes_out_and_comes_into_an_empty_one_byte_for_byte(memory, tmp_p
         if path.name != "index.md":
             is_conformant(path.read_bytes())
     assert (bundle / "index.md").read_text().startswith('---\nokf_version: "0.2"\n---\n')
-    with open_session(tmp_path / "other", watch=False) as other:
-        plan = plan_bundle(other, bundle, "notes")
+    with open_session(tmp_path / "other", watch=False) as other_memory:
+        plan = plan_bundle(other_memory, bundle, "notes")
         plan.carry_out(None)
-        assert files(other) == before
-        again = plan_bundle(other, bundle, "notes")
+        assert files(other_memory) == before
+        again = plan_bundle(other_memory, bundle, "notes")
         assert (len(again.items), again.unchanged, again.skipped) == (0, len(before), [])
 
 

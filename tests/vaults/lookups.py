@@ -36,12 +36,12 @@ def _plain(text: str) -> str:
 def look_ups(vault: Vault) -> list[LookUp]:
     """Forty look-ups of ten kinds, over notes whose names are theirs alone."""
     titles = [_title(path) for path in vault.paths]
-    own = [
+    chosen_files = [
         (number, path)
         for number, path in enumerate(vault.paths)
         if titles.count(_title(path)) == 1 and any(sign.isdigit() for sign in _title(path))
     ]
-    asked: list[LookUp] = []
+    lookups: list[LookUp] = []
     kinds: tuple[tuple[Callable[[int, str], bool], Callable[[int, str], str]], ...] = (
         (_any, lambda _, path: _title(path)),
         (_any, lambda _, path: _plain(_title(path))),
@@ -56,12 +56,14 @@ def look_ups(vault: Vault) -> list[LookUp]:
     )
     for place, (is_fit, words) in enumerate(kinds):
         fitting = [
-            (number, path) for number, path in own if is_fit(number, vault.texts[path].decode())
+            (number, path)
+            for number, path in chosen_files
+            if is_fit(number, vault.texts[path].decode())
         ]
         step = max(1, len(fitting) // 5)
         chosen = fitting[place::step][: LOOK_UPS // len(kinds)]
-        asked += [(words(number, path), path) for number, path in chosen]
-    return asked
+        lookups += [(words(number, path), path) for number, path in chosen]
+    return lookups
 
 
 def _any(number: int, text: str) -> bool:
@@ -94,8 +96,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--notes", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    vault = Vault(given.notes, given.seed)
+    options = parser.parse_args()
+    vault = Vault(options.notes, options.seed)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "vault"
         vault.write(root)

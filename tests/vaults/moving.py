@@ -50,10 +50,10 @@ def _leading(rules: Links, path: str, text: str) -> Iterator[str | None]:
     for match in _LINK.finditer(_CODE.sub("", text)):
         if match[1]:
             name = match[1].partition("|")[0].rstrip("\\").partition("#")[0].strip()
-            found = rules.wikilink(name, path)
+            targets = rules.wikilink(name, path)
         else:
-            found = rules.markdown(unquote(match[2].strip("<>").partition("#")[0]), path)
-        yield found[0] if len(found) == 1 else None
+            targets = rules.markdown(unquote(match[2].strip("<>").partition("#")[0]), path)
+        yield targets[0] if len(targets) == 1 else None
 
 
 def renamed_links(texts: dict[str, bytes], path: str, old: str, new: str) -> dict[str, bytes]:
@@ -65,14 +65,14 @@ def renamed_links(texts: dict[str, bytes], path: str, old: str, new: str) -> dic
         inside = match[1] or match[2]
         name, _, part = inside.partition("#")
         if match[1] and part.partition("|")[0] == old and name:
-            found = rules.wikilink(name.strip(), source)
+            targets = rules.wikilink(name.strip(), source)
             changed = inside.replace(f"#{old}", f"#{new}")
         elif match[2] and unquote(part) == old and name:
-            found = rules.markdown(unquote(name), source)
+            targets = rules.markdown(unquote(name), source)
             changed = inside.replace(f"#{quote(old)}", f"#{quote(new)}")
         else:
             return match[0]
-        return match[0].replace(inside, changed) if found == [path] else match[0]
+        return match[0].replace(inside, changed) if targets == [path] else match[0]
 
     edited = dict(texts)
     for source, data in texts.items():
@@ -113,14 +113,17 @@ class Mover:
             folder = path.rpartition("/")[0]
             target = f"Moved {self.number}/{posixpath.basename(folder)}"
             renamed = {
-                each: target + each[len(folder) :]
-                for each in paths
-                if each.startswith(f"{folder}/")
+                inner_path: target + inner_path[len(folder) :]
+                for inner_path in paths
+                if inner_path.startswith(f"{folder}/")
             }
             moved = self.memory.move_folder("vault", folder, target)
         else:
             target = self._destination(kind, path)
-            if key(target) in {key(other) for other in paths if other != path} or target == path:
+            if (
+                key(target) in {key(other_path) for other_path in paths if other_path != path}
+                or target == path
+            ):
                 return ""
             renamed = {path: target}
             moved = self.memory.move(("vault", path), target)
@@ -164,7 +167,7 @@ class Mover:
             name = f"{name[:-3].swapcase()}.md"
         else:
             folder = self.random.choice(
-                sorted({other.rpartition("/")[0] for other in self.targets})
+                sorted({target.rpartition("/")[0] for target in self.targets})
             )
         return f"{folder}/{name}" if folder else name
 
@@ -198,13 +201,13 @@ def main() -> int:
     parser.add_argument("--notes", type=int, default=5000)
     parser.add_argument("--moves", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        wrong, mover = run(given.notes, given.moves, given.seed, Path(folder))
+        wrong, mover = run(options.notes, options.moves, options.seed, Path(folder))
     for trouble in wrong[:20]:
         print(trouble)
     print(
-        f"{given.moves} moves in {given.notes} notes: {len(wrong)} wrong,"
+        f"{options.moves} moves in {options.notes} notes: {len(wrong)} wrong,"
         f" {mover.updated} notes updated, {mover.parts} for headings and blocks,"
         f" {mover.left} left with links they could not keep"
     )

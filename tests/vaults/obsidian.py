@@ -31,19 +31,19 @@ class Links:
     def wikilink(self, text: str, source: str) -> list[str]:
         """The notes that `[[text]]` in the note `source` may mean."""
         folder = posixpath.dirname(source)
-        asked = key(text)
-        if asked.startswith(("./", "../")):
-            return self._at(posixpath.normpath(posixpath.join(key(folder), asked)))
-        if asked.startswith("/"):
-            return self._at(asked.lstrip("/"))
-        beside = self._at(posixpath.join(key(folder), asked))
+        wanted_key = key(text)
+        if wanted_key.startswith(("./", "../")):
+            return self._at(posixpath.normpath(posixpath.join(key(folder), wanted_key)))
+        if wanted_key.startswith("/"):
+            return self._at(wanted_key.lstrip("/"))
+        beside = self._at(posixpath.join(key(folder), wanted_key))
         if beside:
             return beside
-        at_root = self._at(asked)
+        at_root = self._at(wanted_key)
         if at_root:
             return at_root
-        named = self.by_name.get(posixpath.basename(asked), [])
-        return [path for path in named if key(path).endswith(f"/{asked}")]
+        paths_of_name = self.by_name.get(posixpath.basename(wanted_key), [])
+        return [path for path in paths_of_name if key(path).endswith(f"/{wanted_key}")]
 
     def markdown(self, path: str, source: str) -> list[str]:
         """The notes that `[shown](path)` in the note `source` may mean, decoded."""

@@ -25,11 +25,13 @@ _FIRST = 3
 
 def checksums(root: Path) -> dict[str, str]:
     """The SHA-256 of every file below a folder."""
-    found = {}
+    checksums_found = {}
     for path in sorted(root.rglob("*")):
         if path.is_file() and not path.is_symlink():
-            found[str(path.relative_to(root))] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+            checksums_found[str(path.relative_to(root))] = hashlib.sha256(
+                path.read_bytes()
+            ).hexdigest()
+    return checksums_found
 
 
 def changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
@@ -73,36 +75,36 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--lookups", type=Path)
     parser.add_argument("--edits", type=int, default=10)
-    given = parser.parse_args()
-    before = checksums(given.folder)
+    options = parser.parse_args()
+    before = checksums(options.folder)
     with (
         tempfile.TemporaryDirectory() as home,
-        open_session(Path(home) / "home", projects={"vault": given.folder}) as memory,
+        open_session(Path(home) / "home", projects={"vault": options.folder}) as memory,
     ):
         start = time.process_time()
         memory.sync()
         seconds = time.process_time() - start
-        found = inventory_of_project(memory, "vault")
+        inventory = inventory_of_project(memory, "vault")
         links = unresolved_links(memory, "vault")
         print(f"programs: {conventions_of(memory, 'vault').program}")
-        print(f"{found.notes} notes, {len(found.attachments)} attachments, {seconds:.1f} s")
-        print(f"left out: {len(found.left_out)}, symlinks: {len(found.symlinks)}")
+        print(f"{inventory.notes} notes, {len(inventory.attachments)} attachments, {seconds:.1f} s")
+        print(f"left out: {len(inventory.left_out)}, symlinks: {len(inventory.symlinks)}")
         print(f"links that lead nowhere: {len(links)}")
         for reason, number in Counter(link.reason for link in links).most_common(6):
             print(f"  {number} × {reason}")
         for link in links[:5]:
             print(f"  e.g. {link.path}:{link.line} [[{link.target}]]")
-        if changed(before, checksums(given.folder)):
-            print("CHANGED by reading:", changed(before, checksums(given.folder)))
+        if changed(before, checksums(options.folder)):
+            print("CHANGED by reading:", changed(before, checksums(options.folder)))
         missed = []
-        if given.lookups:
-            total, missed = look_ups(memory, given.lookups)
+        if options.lookups:
+            total, missed = look_ups(memory, options.lookups)
             print(f"look-ups: {total - len(missed)} of {total} in the first {_FIRST}")
             print(*missed, sep="\n")
-        wrong = edit_and_undo(memory, given.folder, given.edits)
-        print(f"{given.edits} edits and moves, each undone: {len(wrong)} wrong")
+        wrong = edit_and_undo(memory, options.folder, options.edits)
+        print(f"{options.edits} edits and moves, each undone: {len(wrong)} wrong")
         print(*wrong, sep="\n")
-    wrong += changed(before, checksums(given.folder))
+    wrong += changed(before, checksums(options.folder))
     return bool(wrong or missed)
 
 

@@ -48,7 +48,8 @@ class Desk:
         """The contents of the memories a tool answers with, in order."""
         answer = self(tool, **arguments)
         return [
-            each["content"] for each in (answer["results"] if isinstance(answer, dict) else answer)
+            found_memory["content"]
+            for found_memory in (answer["results"] if isinstance(answer, dict) else answer)
         ]
 
 

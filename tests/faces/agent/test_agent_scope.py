@@ -35,5 +35,7 @@ def test_nobody_writes_with_the_scope_of_another(desk: Any, refs: dict[str, str]
     assert (
         x.error("memory_write", {"content": "a", "scope": "agent:y"}) == 'invalid scope "agent:y"'
     )
-    own = x.write("a", scope="agent:x")
-    assert desk.as_agent("y").error("memory_read", {"id": own}) == f"memory not found: {own}"
+    own_note = x.write("a", scope="agent:x")
+    assert (
+        desk.as_agent("y").error("memory_read", {"id": own_note}) == f"memory not found: {own_note}"
+    )

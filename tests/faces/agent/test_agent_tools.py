@@ -32,9 +32,9 @@ NOBODY = "00000000-1111-4222-8333-444455556666"
 
 
 def test_the_tools_come_in_their_order_with_a_list_of_what_is_required(desk: Any) -> None:
-    shown = tool_list(desk.session.registry)
-    assert tuple(each["name"] for each in shown) == NAMES
-    assert [each["schema"]["required"] for each in shown] == [
+    tools = tool_list(desk.session.registry)
+    assert tuple(tool["name"] for tool in tools) == NAMES
+    assert [tool["schema"]["required"] for tool in tools] == [
         ["content"],
         ["id"],
         ["id"],
@@ -43,10 +43,10 @@ def test_the_tools_come_in_their_order_with_a_list_of_what_is_required(desk: Any
         ["id"],
         ["query"],
     ]
-    for each in shown:
-        assert list(each) == ["name", "description", "schema"]
-        assert list(each["schema"]) == ["type", "properties", "required"]
-    properties = {each["name"]: list(each["schema"]["properties"]) for each in shown}
+    for tool in tools:
+        assert list(tool) == ["name", "description", "schema"]
+        assert list(tool["schema"]) == ["type", "properties", "required"]
+    properties = {tool["name"]: list(tool["schema"]["properties"]) for tool in tools}
     assert properties["memory_write"] == ["content", "category", "scope", "tags", "source"]
     assert properties["memory_list"] == ["phase", "category", "scope", "source", "limit"]
     assert properties["memory_search"] == [
@@ -70,8 +70,10 @@ def test_the_tools_come_in_their_order_with_a_list_of_what_is_required(desk: Any
 
 
 def test_the_description_of_a_category_names_them_all(desk: Any) -> None:
-    said = tool_list(desk.session.registry)[0]["schema"]["properties"]["category"]["description"]
-    assert f"One of {', '.join(CATEGORIES)}" == said
+    description = tool_list(desk.session.registry)[0]["schema"]["properties"]["category"][
+        "description"
+    ]
+    assert f"One of {', '.join(CATEGORIES)}" == description
 
 
 def test_the_toolset_is_no_part_of_all_and_does_not_go_with_kv(tmp_path: Any) -> None:
@@ -247,7 +249,7 @@ def test_smart_search_scores_each_word(desk: Any) -> None:
 def test_smart_search_previews_120_characters(desk: Any) -> None:
     desk.write("x" * 120)
     desk.write("x" * 121)
-    previews = [each["preview"] for each in desk("memory_smart_search", query="x")["results"]]
+    previews = [result["preview"] for result in desk("memory_smart_search", query="x")["results"]]
     assert sorted(previews) == ["x" * 120, "x" * 120 + "..."]
 
 

@@ -37,12 +37,12 @@ class Recorder:
 
 
 def test_a_batch_gives_each_call_its_result(desk: Any) -> None:
-    done = desk.session.run([WRITE, {"name": "memory_write"}, LIST])
-    assert [list(each) for each in done] == [["name", "params", "result"]] * 3
-    assert done[0]["params"] == WRITE["params"]
-    assert done[1]["result"] == {"content": "content is required", "is_error": True}
-    assert done[2]["params"] == {}
-    assert done[2]["result"]["metadata"] == {"count": 1}
+    results = desk.session.run([WRITE, {"name": "memory_write"}, LIST])
+    assert [list(result_row) for result_row in results] == [["name", "params", "result"]] * 3
+    assert results[0]["params"] == WRITE["params"]
+    assert results[1]["result"] == {"content": "content is required", "is_error": True}
+    assert results[2]["params"] == {}
+    assert results[2]["result"]["metadata"] == {"count": 1}
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_a_batch_gives_each_call_its_result(desk: Any) -> None:
 def test_a_hard_error_ends_the_batch_and_shows_what_was_done(
     desk: Any, call: dict[str, Any], error: str
 ) -> None:
-    done = desk.session.run([WRITE, call, WRITE])
-    assert done[0]["result"]["is_error"] is False
-    assert done[1:] == [{"name": call.get("name", ""), "params": call["params"], "error": error}]
+    results = desk.session.run([WRITE, call, WRITE])
+    assert results[0]["result"]["is_error"] is False
+    assert results[1:] == [{"name": call.get("name", ""), "params": call["params"], "error": error}]
     assert len(desk("memory_list")) == 1
 
 
@@ -155,9 +155,9 @@ def test_a_hook_blocks_a_call_and_ends_the_batch(desk: Any) -> None:
             return name != "memory_write" and ctx.agent == "claude"
 
     session = Session(desk.memory.as_caller("claude"), hooks=[NoWriting()])
-    done = session.run([LIST, WRITE, LIST])
-    assert "result" in done[0]
-    assert done[1:] == [WRITE | {"error": "tool memory_write blocked by before_tool_call hook"}]
+    results = session.run([LIST, WRITE, LIST])
+    assert "result" in results[0]
+    assert results[1:] == [WRITE | {"error": "tool memory_write blocked by before_tool_call hook"}]
     assert desk("memory_list") == []
 
 
@@ -166,8 +166,8 @@ def test_a_hook_that_fails_before_the_call_blocks_it(desk: Any) -> None:
         def before_tool_call(self, ctx: Any, name: str, params: Any) -> bool:
             raise RuntimeError("broken")
 
-    (done,) = Session(desk.memory, hooks=[Broken()]).run([WRITE])
-    assert done["error"] == "tool memory_write blocked by before_tool_call hook"
+    (result,) = Session(desk.memory, hooks=[Broken()]).run([WRITE])
+    assert result["error"] == "tool memory_write blocked by before_tool_call hook"
 
 
 def test_a_hook_changes_a_result(desk: Any) -> None:
@@ -185,9 +185,9 @@ def test_a_hook_changes_a_result(desk: Any) -> None:
         def after_tool_call(self, ctx: Any, name: str, params: Any, result: Reply) -> Any:
             return "a text"
 
-    done = Session(desk.memory, hooks=[Broken(), Wrong(), Shouting()]).run([WRITE, LIST])
-    assert '"id"' in done[0]["result"]["content"]
-    assert '"CONTENT":"DARK MODE"' in done[1]["result"]["content"]
+    results = Session(desk.memory, hooks=[Broken(), Wrong(), Shouting()]).run([WRITE, LIST])
+    assert '"id"' in results[0]["result"]["content"]
+    assert '"CONTENT":"DARK MODE"' in results[1]["result"]["content"]
 
 
 def test_events_come_in_order(desk: Any) -> None:
@@ -264,8 +264,8 @@ def test_hooks_of_entry_points_come_before_those_given(
 def test_hooks_that_cannot_be_loaded_are_named(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from importlib.metadata import EntryPoint
 
-    found = [EntryPoint("mine", "memoranda_no_such_module:Hook", "memoranda.hooks")]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found)
+    hook_points = [EntryPoint("mine", "memoranda_no_such_module:Hook", "memoranda.hooks")]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: hook_points)
     with pytest.raises(ConfigError) as refused:
         Session(desk.memory)
     assert str(refused.value) == (
@@ -276,7 +276,7 @@ def test_hooks_that_cannot_be_loaded_are_named(desk: Any, monkeypatch: pytest.Mo
 
 def test_a_session_may_have_other_toolsets(desk: Any) -> None:
     session = Session(desk.memory, tools=("agent", "notes"))
-    done = session.run(
+    results = session.run(
         [
             {"name": "write_note", "params": {"title": "Tea", "content": "green"}},
             {"name": "read_note", "params": {}},
@@ -284,10 +284,10 @@ def test_a_session_may_have_other_toolsets(desk: Any) -> None:
             LIST,
         ]
     )
-    assert [sorted(each) for each in done] == [["name", "params", "result"]] * 2 + [
+    assert [sorted(result_row) for result_row in results] == [["name", "params", "result"]] * 2 + [
         ["error", "name", "params"]
     ]
-    assert done[1]["result"]["is_error"] is True
+    assert results[1]["result"]["is_error"] is True
 
 
 def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):

@@ -47,10 +47,10 @@ def test_the_prompts_carry_what_a_model_must_know(banks: Banks) -> None:
         ("project", "p", ['"P"', "objectives", "decisions", "progress", "meeting", "research"]),
         ("code", "lib", ['"Lib"', "architecture", "patterns", "API"]),
     ):
-        automation, own = banks.ok("activate", bank_type=kind, bank_id=id)["custom_instructions"][
-            "prompts"
-        ]
-        assert (automation["id"], own["id"]) == ("memory_bank_automation", f"{kind}_default")
+        automation, own_prompt = banks.ok("activate", bank_type=kind, bank_id=id)[
+            "custom_instructions"
+        ]["prompts"]
+        assert (automation["id"], own_prompt["id"]) == ("memory_bank_automation", f"{kind}_default")
         for word in [
             "After every response",
             f"bank_type='{kind}'",
@@ -66,8 +66,8 @@ def test_the_prompts_carry_what_a_model_must_know(banks: Banks) -> None:
         ]:
             assert word in automation["text"], (kind, word)
         for word in words:
-            assert word in own["text"], (kind, word)
-        assert "$" not in automation["text"] + own["text"]
+            assert word in own_prompt["text"], (kind, word)
+        assert "$" not in automation["text"] + own_prompt["text"]
 
 
 def test_the_older_name_of_the_bank_type_is_understood(banks: Banks, tmp_path: Path) -> None:
@@ -99,12 +99,12 @@ def test_the_older_name_of_the_bank_type_is_understood(banks: Banks, tmp_path: P
     assert banks.ok("activate", conversation_type="project", bank_id="p")["bank_info"]["id"] == "p"
 
 
-@pytest.mark.parametrize(("tool", "arguments", "what"), TABLES["wrong"])
+@pytest.mark.parametrize(("tool", "arguments", "complaint"), TABLES["wrong"])
 def test_arguments_of_the_wrong_shape_are_named(
-    banks: Banks, tool: str, arguments: dict[str, Any], what: str
+    banks: Banks, tool: str, arguments: dict[str, Any], complaint: str
 ) -> None:
     data = banks.refused(tool, "invalid", **arguments)
-    assert data["error"].startswith(f"Input validation error: {what}")
+    assert data["error"].startswith(f"Input validation error: {complaint}")
 
 
 def test_letters_and_digits_of_any_script_make_an_id_and_nothing_else(banks: Banks) -> None:
@@ -130,7 +130,7 @@ def test_a_target_is_a_relative_path_to_a_markdown_file(banks: Banks) -> None:
     long = "b" * 97 + ".md"
     for target in ("a.md", f"{deep}/j.md", long, "a" * 99 + "/" + long):
         assert banks.write("x", target)["updated_file"] == target
-    named = [
+    bad_targets = [
         ".md",
         "a.txt",
         "a.md/",
@@ -142,9 +142,9 @@ def test_a_target_is_a_relative_path_to_a_markdown_file(banks: Banks) -> None:
         "a.MD",
         "cache.json",
     ]
-    for target in (*named, f"{deep}/j/k.md", f"b{long}", "a" * 100 + "/" + long):
-        given = {"bank_type": "project", "bank_id": "p", "target_file": target, "content": "x"}
-        banks.refused("update", "update_failed", **given)
+    for target in (*bad_targets, f"{deep}/j/k.md", f"b{long}", "a" * 100 + "/" + long):
+        arguments = {"bank_type": "project", "bank_id": "p", "target_file": target, "content": "x"}
+        banks.refused("update", "update_failed", **arguments)
 
 
 def test_an_update_without_names_goes_to_the_bank_activated_last(banks: Banks) -> None:
@@ -174,10 +174,12 @@ def test_failures_of_a_bank_are_told_afterwards_the_last_ten(banks: Banks) -> No
     for _ in range(12):
         banks.refused("activate", "cache_load_failed", bank_type="project", bank_id="p")
     bank.unlink()
-    told = banks.write("x", "readme.md")["previous_errors"]
-    assert [each["description"] for each in told] == ["Failed to load bank into cache: bad.md"] * 10
-    assert {each["severity"] for each in told} == {"error"}
-    assert [list(each) for each in told] == [["timestamp", "description", "severity"]] * 10
+    errors = banks.write("x", "readme.md")["previous_errors"]
+    assert [error["description"] for error in errors] == [
+        "Failed to load bank into cache: bad.md"
+    ] * 10
+    assert {error["severity"] for error in errors} == {"error"}
+    assert [list(error) for error in errors] == [["timestamp", "description", "severity"]] * 10
     assert banks.write("x", "readme.md", id="other")["previous_errors"] == []
 
 
@@ -259,12 +261,17 @@ def test_notes_of_another_agent_are_not_shown_and_not_overwritten(
     secret = banks.file("projects/p/doc/secret.md")
     secret.write_text("---\nscope: agent:a\n---\nfor a alone\n")
     for agent, sees in (("a", True), ("b", False)):
-        other = Banks(banks.memory.as_caller(agent, "mcp"))
-        other.registry = banks.registry
-        data = other.ok("activate", bank_type="project", bank_id="p")
+        other_banks = Banks(banks.memory.as_caller(agent, "mcp"))
+        other_banks.registry = banks.registry
+        data = other_banks.ok("activate", bank_type="project", bank_id="p")
         assert ("for a alone" in json.dumps(data)) is sees
-    given = {"bank_type": "project", "bank_id": "p", "target_file": "doc/secret.md", "content": "x"}
-    other.refused("update", "update_failed", **given)
+    arguments = {
+        "bank_type": "project",
+        "bank_id": "p",
+        "target_file": "doc/secret.md",
+        "content": "x",
+    }
+    other_banks.refused("update", "update_failed", **arguments)
     assert secret.read_text().endswith("for a alone\n")
 
 
@@ -278,8 +285,8 @@ def test_a_disk_that_refuses_is_told_and_changes_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "write", full)
-    given = {"bank_type": "project", "bank_id": "p", "target_file": "readme.md", "content": "x"}
-    data = banks.refused("update", "disk_sync_failed", **given)
+    arguments = {"bank_type": "project", "bank_id": "p", "target_file": "readme.md", "content": "x"}
+    data = banks.refused("update", "disk_sync_failed", **arguments)
     assert data["error"] == "Failed to synchronize with disk: the disk is full"
     data = banks.refused("activate", "activation_failed", bank_type="project", bank_id="new")
     assert data["error"] == "Failed to activate memory bank: the disk is full"
@@ -297,8 +304,13 @@ def test_a_file_that_is_no_text_is_named(banks: Banks) -> None:
     bad.write_bytes(b"caf\xe9\n")
     data = banks.refused("activate", "cache_load_failed", bank_type="project", bank_id="p")
     assert data["error"] == "Failed to load bank into cache: doc/latin.md"
-    given = {"bank_type": "project", "bank_id": "p", "target_file": "doc/latin.md", "content": "x"}
-    data = banks.refused("update", "cache_load_failed", **given)
+    arguments = {
+        "bank_type": "project",
+        "bank_id": "p",
+        "target_file": "doc/latin.md",
+        "content": "x",
+    }
+    data = banks.refused("update", "cache_load_failed", **arguments)
     assert data["error"] == "Failed to load bank into cache: doc/latin.md"
     assert bad.read_bytes() == b"caf\xe9\n"
     banks.write("other files are not held up", "readme.md")
@@ -311,11 +323,11 @@ def test_a_file_chosen_but_not_to_be_had_fails_the_processing(banks: Banks) -> N
     place = banks.file("projects/p/doc/decisions.md")
     place.unlink()
     place.mkdir()
-    given = {"bank_type": "project", "bank_id": "p", "content": "We decided to use it"}
-    data = banks.refused("update", "content_processing_failed", **given)
+    arguments = {"bank_type": "project", "bank_id": "p", "content": "We decided to use it"}
+    data = banks.refused("update", "content_processing_failed", **arguments)
     assert data["error"] == "Failed to process content for doc/decisions.md"
-    (told,) = banks.write("x", "readme.md")["previous_errors"]
-    assert (told["description"], told["severity"]) == (
+    (error,) = banks.write("x", "readme.md")["previous_errors"]
+    assert (error["description"], error["severity"]) == (
         "Failed to process content for doc/decisions.md",
         "warning",
     )
@@ -323,13 +335,13 @@ def test_a_file_chosen_but_not_to_be_had_fails_the_processing(banks: Banks) -> N
 
 def test_a_file_where_a_folder_should_be_is_no_way_to_a_target(banks: Banks) -> None:
     banks.write("x", "notes/a.md")
-    given = {
+    arguments = {
         "bank_type": "project",
         "bank_id": "p",
         "target_file": "notes/a.md/b.md",
         "content": "x",
     }
-    data = banks.refused("update", "update_failed", **given)
+    data = banks.refused("update", "update_failed", **arguments)
     assert data["error"] == "Failed to update memory bank: Invalid target file: notes/a.md/b.md"
 
 
@@ -354,16 +366,19 @@ def test_banks_are_listed_latest_first_with_their_descriptions(banks: Banks) -> 
     (banks.file("projects") / ".hidden").mkdir()
     (banks.file("projects") / "empty").mkdir()
     rows = banks.ok("list")
-    assert [each["id"] for each in rows["projects"]] in (["c", "a", "b-one"], ["a", "c", "b-one"])
-    by_id = {each["id"]: each for each in rows["projects"]}
+    assert [project["id"] for project in rows["projects"]] in (
+        ["c", "a", "b-one"],
+        ["a", "c", "b-one"],
+    )
+    by_id = {project["id"]: project for project in rows["projects"]}
     assert by_id["b-one"] == {
         "id": "b-one",
         "last_used": "2023-11-14T22:13:20Z",
         "description": "Project B One",
     }
     assert by_id["c"]["last_used"] == "2027-01-15T08:00:00Z"
-    made = json.loads(banks.file("projects/a/.bank.json").read_text())["created_at"]
-    assert by_id["a"]["last_used"] == made
+    created_at = json.loads(banks.file("projects/a/.bank.json").read_text())["created_at"]
+    assert by_id["a"]["last_used"] == created_at
     assert rows["global"][0]["description"] == "Ours."
 
 

@@ -19,8 +19,10 @@ def test_files_of_a_new_bank_come_after_what_was_written_and_are_no_evidence(tmp
             content="Postgres it is.",
             target_file=file,
         )
-        found = [each["file_path"] for each in call("search_notes", query="heron").data["results"]]
-        assert found[0] == f"projects/heron/{file}"
-        assert len(found) == 8
+        file_paths = [
+            result["file_path"] for result in call("search_notes", query="heron").data["results"]
+        ]
+        assert file_paths[0] == f"projects/heron/{file}"
+        assert len(file_paths) == 8
         assert "Postgres" in memory.context_for("what did heron decide")
         assert memory.context_for("who takes part, who is affected?") == ""

@@ -34,9 +34,9 @@ HEADS = {
 
 @pytest.mark.parametrize("head", HEADS)
 def test_the_head_tells_branch_or_commit(tmp_path: Path, head: str) -> None:
-    found = find_repository(str(lay(tmp_path, {".git/HEAD": head})))
-    assert found is not None
-    assert (found.branch, found.commit) == HEADS[head]
+    repository = find_repository(str(lay(tmp_path, {".git/HEAD": head})))
+    assert repository is not None
+    assert (repository.branch, repository.commit) == HEADS[head]
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_the_head_tells_branch_or_commit(tmp_path: Path, head: str) -> None:
 def test_the_origin_is_kept_without_credentials(
     tmp_path: Path, config: str, origin: str | None
 ) -> None:
-    found = find_repository(str(lay(tmp_path, {".git/HEAD": "", ".git/config": config})))
-    assert found is not None
-    assert found.origin == origin
+    repository = find_repository(str(lay(tmp_path, {".git/HEAD": "", ".git/config": config})))
+    assert repository is not None
+    assert repository.origin == origin
 
 
 def test_the_nearest_repository_above_counts_links_followed(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_the_nearest_repository_above_counts_links_followed(tmp_path: Path) -> N
         "outer/In Ner/.git",
         "link",
     ):
-        found = find_repository(str(tmp_path / path))
-        assert found is not None
-        assert (found.name, found.root) == ("In Ner", str(tmp_path / "outer" / "In Ner"))
+        repository = find_repository(str(tmp_path / path))
+        assert repository is not None
+        assert (repository.name, repository.root) == ("In Ner", str(tmp_path / "outer" / "In Ner"))
 
 
 @pytest.mark.parametrize("path", ["missing", "x\0y", "plain"])
@@ -89,9 +89,9 @@ def test_a_git_file_leads_to_the_private_folder(tmp_path: Path) -> None:
     private = tmp_path / "modules" / "sub"
     lay(private, {"HEAD": "ref: refs/heads/dev\n", "config": '[remote "origin"]\n\turl = u\n'})
     lay(tmp_path / "sub", {".git": "gitdir: ../modules/sub\n"})
-    found = find_repository(str(tmp_path / "sub"))
-    assert found is not None
-    assert (found.name, found.root, found.branch, found.origin) == (
+    repository = find_repository(str(tmp_path / "sub"))
+    assert repository is not None
+    assert (repository.name, repository.root, repository.branch, repository.origin) == (
         "sub",
         str(tmp_path / "sub"),
         "dev",
@@ -109,9 +109,9 @@ def test_a_worktree_of_a_bare_repository_has_its_name(tmp_path: Path) -> None:
         },
     )
     lay(tmp_path / "w", {".git": f"gitdir: {bare}/worktrees/w\n"})
-    found = find_repository(str(tmp_path / "w"))
-    assert found is not None
-    assert (found.name, found.root, found.branch) == ("lib", str(bare), "w")
+    repository = find_repository(str(tmp_path / "w"))
+    assert repository is not None
+    assert (repository.name, repository.root, repository.branch) == ("lib", str(bare), "w")
 
 
 def test_a_head_that_is_no_file_tells_nothing(tmp_path: Path) -> None:
@@ -119,6 +119,6 @@ def test_a_head_that_is_no_file_tells_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".git" / "HEAD")
     (tmp_path / "other" / ".git" / "HEAD").mkdir(parents=True)
     for path in (tmp_path, tmp_path / "other"):
-        found = find_repository(str(path))
-        assert found is not None
-        assert (found.branch, found.commit) == (None, None)
+        repository = find_repository(str(path))
+        assert repository is not None
+        assert (repository.branch, repository.commit) == (None, None)

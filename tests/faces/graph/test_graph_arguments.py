@@ -25,8 +25,8 @@ def test_a_bad_argument_is_named_with_its_path(nodes, tool, arguments, text):
 
 
 def test_unknown_keys_are_dropped_at_both_levels(nodes):
-    made = nodes("create_entities", entities=[ENTITY | {"age": 3}], extra=1)
-    assert made == {"entities": [ENTITY]}
+    created = nodes("create_entities", entities=[ENTITY | {"age": 3}], extra=1)
+    assert created == {"entities": [ENTITY]}
 
 
 def test_optional_arguments_that_are_null_count_as_not_given(nodes):
@@ -37,11 +37,11 @@ def test_optional_arguments_that_are_null_count_as_not_given(nodes):
 
 
 def test_a_lone_surrogate_becomes_the_replacement_character(nodes):
-    made = nodes(
+    created = nodes(
         "create_entities",
         entities=[{"name": "a\ud800", "entityType": "\ud83d\ude00", "observations": []}],
     )
-    assert made["entities"][0] | {"observations": []} == {
+    assert created["entities"][0] | {"observations": []} == {
         "name": "a\ufffd",
         "entityType": "😀",
         "observations": [],

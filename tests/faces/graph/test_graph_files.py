@@ -16,7 +16,7 @@ pytestmark = pytest.mark.promise("002-14.11", "002-14.15")
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Nodes]:
+def file_nodes(tmp_path: Path) -> Iterator[Nodes]:
     """The tools as a server with `--graph-file` has them, over a home that has notes of its own."""
     file = tmp_path / "place" / "people.jsonl"
     projects = {"people": GraphFileSource("people", file)}
@@ -25,56 +25,62 @@ def kept(tmp_path: Path) -> Iterator[Nodes]:
         yield Nodes(memory, open_graph=opener(file))
 
 
-def test_the_file_is_the_graph_and_a_project_by_its_name(kept: Nodes) -> None:
-    kept.entity("Ada", "likes tea")
-    assert kept.names("read_graph") == ["Ada"]
-    assert kept.names("read_graph", project="people") == ["Ada"]
-    assert kept.names("read_graph", project="GRAPH") == ["Ada"]
-    kept(
+def test_the_file_is_the_graph_and_a_project_by_its_name(file_nodes: Nodes) -> None:
+    file_nodes.entity("Ada", "likes tea")
+    assert file_nodes.names("read_graph") == ["Ada"]
+    assert file_nodes.names("read_graph", project="people") == ["Ada"]
+    assert file_nodes.names("read_graph", project="GRAPH") == ["Ada"]
+    file_nodes(
         "add_observations",
         project="people",
         observations=[{"entityName": "Ada", "contents": ["x"]}],
     )
-    assert kept("open_nodes", names=["Ada"])["entities"][0]["observations"] == ["likes tea", "x"]
-    kept("delete_entities", project="people", entityNames=["Ada"])
-    assert kept.names("read_graph") == []
+    assert file_nodes("open_nodes", names=["Ada"])["entities"][0]["observations"] == [
+        "likes tea",
+        "x",
+    ]
+    file_nodes("delete_entities", project="people", entityNames=["Ada"])
+    assert file_nodes.names("read_graph") == []
 
 
-def test_all_projects_show_the_file_once_and_not_the_notes_it_stands_for(kept: Nodes) -> None:
-    kept.entity("Ada")
-    kept.relate("Ada knows Bob")
-    (kept.memory.home / "notes").mkdir()
-    (kept.memory.home / "notes" / "One.md").write_text("- knows [[Two]]\n")
-    found = kept("read_graph", project="*")
-    assert {(each["name"], each["project"]) for each in found["entities"]} == {
+def test_all_projects_show_the_file_once_and_not_the_notes_it_stands_for(file_nodes: Nodes) -> None:
+    file_nodes.entity("Ada")
+    file_nodes.relate("Ada knows Bob")
+    (file_nodes.memory.home / "notes").mkdir()
+    (file_nodes.memory.home / "notes" / "One.md").write_text("- knows [[Two]]\n")
+    whole_graph = file_nodes("read_graph", project="*")
+    assert {(entity["name"], entity["project"]) for entity in whole_graph["entities"]} == {
         ("Ada", "people"),
         ("One", "notes"),
     }
-    assert {(each["from"], each["to"]) for each in found["relations"]} == {
+    assert {(relation["from"], relation["to"]) for relation in whole_graph["relations"]} == {
         ("Ada", "Bob"),
         ("One", "Two"),
     }
-    assert kept.error("create_entities", entities=[], project="*") == "Name one project to write to"
+    assert (
+        file_nodes.error("create_entities", entities=[], project="*")
+        == "Name one project to write to"
+    )
 
 
 def test_pages_of_all_projects_hold_the_relations_of_notes_and_of_a_file_at_one_name(
-    kept: Nodes,
+    file_nodes: Nodes,
 ) -> None:
-    kept.entity("Ada")
-    kept.relate("Ada knows Bob", "Nobody knows Bob")
-    (kept.memory.home / "notes").mkdir()
-    (kept.memory.home / "notes" / "Ada.md").write_text("- knows [[Cleo]]\n")
-    shown = list[str]()
+    file_nodes.entity("Ada")
+    file_nodes.relate("Ada knows Bob", "Nobody knows Bob")
+    (file_nodes.memory.home / "notes").mkdir()
+    (file_nodes.memory.home / "notes" / "Ada.md").write_text("- knows [[Cleo]]\n")
+    told_relations = list[str]()
     cursor = {}
-    while (page := kept("read_graph", project="*", limit=1, **cursor)).get("nextCursor"):
-        shown += [f"{each['from']} {each['to']}" for each in page["relations"]]
+    while (page := file_nodes("read_graph", project="*", limit=1, **cursor)).get("nextCursor"):
+        told_relations += [f"{relation['from']} {relation['to']}" for relation in page["relations"]]
         cursor = {"cursor": page["nextCursor"]}
-    shown += [f"{each['from']} {each['to']}" for each in page["relations"]]
-    assert sorted(shown) == ["Ada Bob", "Ada Cleo", "Nobody Bob"]
+    told_relations += [f"{relation['from']} {relation['to']}" for relation in page["relations"]]
+    assert sorted(told_relations) == ["Ada Bob", "Ada Cleo", "Nobody Bob"]
 
 
-def test_ranking_is_the_engines_over_names_types_and_observations(kept: Nodes) -> None:
-    kept(
+def test_ranking_is_the_engines_over_names_types_and_observations(file_nodes: Nodes) -> None:
+    file_nodes(
         "create_entities",
         entities=[
             {
@@ -85,28 +91,30 @@ def test_ranking_is_the_engines_over_names_types_and_observations(kept: Nodes) -
             for at in range(30)
         ],
     )
-    kept.entity("kettle", "for green tea")
-    kept.entity("green tea", "a drink")
-    kept.entity("chair", kind="furniture")
-    kept.entity("unrelated", "agreeable", "coffee")
-    assert kept.names("search_nodes", query="green TEA", ranked=True, limit=1) == ["green tea"]
-    assert kept("search_nodes", query="tea green", ranked=True)["totalEntities"] == 32
-    assert kept.names("search_nodes", query="furniture", ranked=True) == ["chair"]
+    file_nodes.entity("kettle", "for green tea")
+    file_nodes.entity("green tea", "a drink")
+    file_nodes.entity("chair", kind="furniture")
+    file_nodes.entity("unrelated", "agreeable", "coffee")
+    assert file_nodes.names("search_nodes", query="green TEA", ranked=True, limit=1) == [
+        "green tea"
+    ]
+    assert file_nodes("search_nodes", query="tea green", ranked=True)["totalEntities"] == 32
+    assert file_nodes.names("search_nodes", query="furniture", ranked=True) == ["chair"]
     # Inside a word
-    assert "unrelated" in kept.names("search_nodes", query="greeable", ranked=True)
+    assert "unrelated" in file_nodes.names("search_nodes", query="greeable", ranked=True)
     # Two words that nothing holds together are relaxed
-    relaxed = kept.names("search_nodes", query="tea nothing", ranked=True)
+    relaxed = file_nodes.names("search_nodes", query="tea nothing", ranked=True)
     assert relaxed[0] == "green tea"
     assert "chair" not in relaxed
 
 
-def test_a_cursor_of_the_file_goes_on_in_another_process(kept: Nodes, tmp_path: Path) -> None:
-    kept(
+def test_a_cursor_of_the_file_goes_on_in_another_process(file_nodes: Nodes, tmp_path: Path) -> None:
+    file_nodes(
         "create_entities",
         entities=[{"name": f"n{at}", "entityType": "t", "observations": []} for at in range(9)],
     )
-    page = kept("read_graph", limit=4)
-    kept.memory.close()
+    page = file_nodes("read_graph", limit=4)
+    file_nodes.memory.close()
     file = tmp_path / "place" / "people.jsonl"
     with open_session(tmp_path / "home", watch=False) as memory:
         later = Nodes(memory, open_graph=opener(file))

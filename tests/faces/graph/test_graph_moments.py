@@ -41,30 +41,30 @@ def race(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
             open_session(tmp_path / "home", watch=False) as theirs,
         ):
             nodes = Nodes(ours, open_graph=open_here)
-            other = Nodes(theirs, open_graph=process())
+            other_nodes = Nodes(theirs, open_graph=process())
             nodes.entity("Ada", "likes tea")
             nodes.relate("Ada works_at Acme")
             for name in ("keys", "named", "matching"):
                 looked = getattr(kind, name)
 
-                def looking(graph: Any, *given: Any, looked: Any = looked) -> Any:
-                    found = looked(graph, *given)
+                def looking(graph: Any, *arguments: Any, looked: Any = looked) -> Any:
+                    answer = looked(graph, *arguments)
                     if graph.session.engine is ours.engine:
-                        other("delete_entities", entityNames=["Ada"])
-                    return found
+                        other_nodes("delete_entities", entityNames=["Ada"])
+                    return answer
 
                 monkeypatch.setattr(kind, name, looking)
-            found = read(nodes)
+            answer = read(nodes)
             monkeypatch.undo()
             assert nodes("read_graph") == {"entities": [], "relations": []}
-            return found
+            return answer
 
     run.open = open_here  # type: ignore[attr-defined]
     return run
 
 
 @pytest.mark.parametrize(
-    ("tool", "given"),
+    ("tool", "arguments"),
     [
         ("read_graph", {}),
         ("search_nodes", {"query": "tea"}),
@@ -73,11 +73,11 @@ def race(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_no_reply_shows_half_of_what_another_process_did(
-    race, tool: str, given: dict[str, Any]
+    race, tool: str, arguments: dict[str, Any]
 ) -> None:
-    found = race(lambda nodes: nodes(tool, **given))
-    shown = [{key: each[key] for key in WHOLE["entities"][0]} for each in found["entities"]]
-    assert {"entities": shown, "relations": found["relations"]} == WHOLE
+    answer = race(lambda nodes: nodes(tool, **arguments))
+    entities = [{key: entity[key] for key in WHOLE["entities"][0]} for entity in answer["entities"]]
+    assert {"entities": entities, "relations": answer["relations"]} == WHOLE
 
 
 def test_no_export_shows_half_of_what_another_process_did(race) -> None:

@@ -86,9 +86,9 @@ def test_a_hand_edit_a_new_and_a_deleted_file_are_seen(nodes):
     (root / "Ada.md").write_text((root / "Ada.md").read_text().replace("likes tea", "likes milk"))
     (root / "sub").mkdir()
     (root / "sub" / "By hand.md").write_text("# Hand\n\n## Observations\n1. one\n   - nested\n")
-    found = {each["name"]: each for each in nodes("read_graph")["entities"]}
-    assert found["Ada"]["observations"] == ["likes milk"]
-    assert found["By hand"] == {
+    entities = {entity["name"]: entity for entity in nodes("read_graph")["entities"]}
+    assert entities["Ada"]["observations"] == ["likes milk"]
+    assert entities["By hand"] == {
         "name": "By hand",
         "entityType": "note",
         "observations": ["one", "nested"],
@@ -188,7 +188,7 @@ def test_a_call_that_did_less_than_asked_says_so_in_a_second_text(nodes):
     add = {"observations": [{"entityName": "bob", "contents": ["x"]}]}
     drop = {"deletions": [{"entityName": "Bob", "observations": ["likes tea", "likes ale"]}]}
     twin = {"entities": [{"name": "Bob", "entityType": "x", "observations": []}]}
-    gone = {"relations": [{"from": "Bob", "to": "Ann", "relationType": "knows"}]}
+    missing = {"relations": [{"from": "Bob", "to": "Ann", "relationType": "knows"}]}
     for tool, arguments, text, hint in (
         (
             "add_observations",
@@ -216,7 +216,7 @@ def test_a_call_that_did_less_than_asked_says_so_in_a_second_text(nodes):
         ),
         (
             "delete_relations",
-            gone,
+            missing,
             "Relations deleted successfully",
             "0 of 1 deleted: no such relation.",
         ),
@@ -241,10 +241,10 @@ def test_relations_that_were_deleted_are_counted_and_misspelled_names_told_in_th
     for name in ("Ada", "Bob", "Eve"):
         nodes.entity(name)
     nodes.relate("Ada knows Bob", "Ada knows Eve")
-    known = {"from": "Ada", "to": "Bob", "relationType": "knows"}
-    other = {"from": "Ada", "to": "Eve", "relationType": "knows"}
-    assert nodes.reply("delete_relations", {"relations": [known]}).hint == ""
-    hint = nodes.reply("delete_relations", {"relations": [known, other]}).hint
+    known_relation = {"from": "Ada", "to": "Bob", "relationType": "knows"}
+    unknown_relation = {"from": "Ada", "to": "Eve", "relationType": "knows"}
+    assert nodes.reply("delete_relations", {"relations": [known_relation]}).hint == ""
+    hint = nodes.reply("delete_relations", {"relations": [known_relation, unknown_relation]}).hint
     assert hint == "1 of 2 deleted: no such relation."
     hint = nodes.reply("delete_entities", {"entityNames": ["Evee", "Adaa", "Bobb"]}).hint
     assert hint.endswith('Did you mean "Eve", not "Evee"? "Ada", not "Adaa"? "Bob", not "Bobb"?')
@@ -257,10 +257,10 @@ def test_an_entity_named_often_in_one_call_is_read_and_written_as_one(nodes):
     results = nodes(
         "add_observations", observations=[*added, {"entityName": "Ada", "contents": ["text 7"]}]
     )
-    assert [each["addedObservations"] for each in results["results"]] == [
+    assert [result["addedObservations"] for result in results["results"]] == [
         *([text] for text in texts),
         [],
     ]
-    gone = [{"entityName": "Ada", "observations": [text]} for text in texts[1:]]
-    nodes("delete_observations", deletions=gone)
+    deletions = [{"entityName": "Ada", "observations": [text]} for text in texts[1:]]
+    nodes("delete_observations", deletions=deletions)
     assert nodes("open_nodes", names=["Ada"])["entities"][0]["observations"] == ["old", "text 0"]

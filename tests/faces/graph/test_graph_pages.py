@@ -37,35 +37,35 @@ def small(nodes):
 
 def pages(nodes, tool, between=lambda number: None, **arguments):
     """All pages of a call."""
-    found = []
+    pages_read = []
     cursor = {}
     while True:
         reply = nodes.reply(tool, arguments | cursor)
         assert not reply.is_error, reply.text
         assert len(reply.text) <= 2000
         assert json.loads(reply.text) == reply.data
-        found.append(reply.data)
-        between(len(found))
+        pages_read.append(reply.data)
+        between(len(pages_read))
         if "nextCursor" not in reply.data:
-            return found
+            return pages_read
         cursor = {"cursor": reply.data["nextCursor"]}
         assert list(reply.data)[-1] == "nextCursor"
 
 
-def joined(found, key):
-    return [each for page in found for each in page[key]]
+def joined(pages_read, key):
+    return [element for page in pages_read for element in page[key]]
 
 
 @pytest.mark.parametrize("indent", [None, "thoughtbox"])
 def test_pages_hold_every_entity_and_relation_exactly_once(small, nodes, indent):
-    found = pages(
+    pages_read = pages(
         small if indent is None else nodes.like(reply_chars=2000, like=indent), "read_graph"
     )
     whole = nodes.like(reply_chars=0)("read_graph")
-    assert len(found) > 3
-    assert joined(found, "entities") == whole["entities"]
-    assert sorted(map(str, joined(found, "relations"))) == sorted(map(str, whole["relations"]))
-    assert all(page["totalEntities"] == 41 and page["totalRelations"] == 62 for page in found)
+    assert len(pages_read) > 3
+    assert joined(pages_read, "entities") == whole["entities"]
+    assert sorted(map(str, joined(pages_read, "relations"))) == sorted(map(str, whole["relations"]))
+    assert all(page["totalEntities"] == 41 and page["totalRelations"] == 62 for page in pages_read)
 
 
 def test_a_reply_at_the_bound_has_no_further_keys(nodes):
@@ -77,8 +77,8 @@ def test_a_reply_at_the_bound_has_no_further_keys(nodes):
 
 def test_a_relation_comes_with_the_first_entity_it_touches(small):
     first = pages(small, "read_graph", limit=1)[0]
-    assert [each["name"] for each in first["entities"]] == ["n00"]
-    assert {(each["from"], each["to"]) for each in first["relations"]} == {
+    assert [entity["name"] for entity in first["entities"]] == ["n00"]
+    assert {(relation["from"], relation["to"]) for relation in first["relations"]} == {
         ("hub", "n00"),
         ("n00", "hub"),
     }
@@ -86,22 +86,22 @@ def test_a_relation_comes_with_the_first_entity_it_touches(small):
 
 def test_entities_that_come_and_go_between_pages_disturb_no_other(small, nodes):
     before = nodes.like(reply_chars=0)("read_graph")
-    gone = ("n03", "n17", "n18", "n30")
+    deleted_names = ("n03", "n17", "n18", "n30")
 
     def change(number):
-        if number <= len(gone):
-            nodes("delete_entities", entityNames=[gone[number - 1]])
+        if number <= len(deleted_names):
+            nodes("delete_entities", entityNames=[deleted_names[number - 1]])
             nodes.entity(f"new{number}")
             nodes.relate(f"hub knows new{number}", f"ghost haunts new{number}")
 
-    found = pages(small, "read_graph", change)
-    names = [each["name"] for each in joined(found, "entities")]
-    triples = [tuple(each.values()) for each in joined(found, "relations")]
+    pages_read = pages(small, "read_graph", change)
+    names = [entity["name"] for entity in joined(pages_read, "entities")]
+    triples = [tuple(relation.values()) for relation in joined(pages_read, "relations")]
     assert len(set(names)) == len(names)
     assert len(set(triples)) == len(triples)
-    assert {each["name"] for each in before["entities"]} - set(names) <= set(gone)
-    missing = {tuple(each.values()) for each in before["relations"]} - set(triples)
-    assert all({source, target} & set(gone) for source, target, _ in missing)
+    assert {entity["name"] for entity in before["entities"]} - set(names) <= set(deleted_names)
+    missing = {tuple(relation.values()) for relation in before["relations"]} - set(triples)
+    assert all({source, target} & set(deleted_names) for source, target, _ in missing)
 
 
 def test_a_ranking_goes_on_after_what_was_seen(nodes):
@@ -112,14 +112,14 @@ def test_a_ranking_goes_on_after_what_was_seen(nodes):
     nodes("delete_entities", entityNames=[first["entities"][3]["name"]])
     nodes.entity("tea new", "likes likes")
     second = nodes("search_nodes", query="likes tea", ranked=True, cursor=first["nextCursor"])
-    seen = [each["name"] for each in first["entities"] + second["entities"]]
-    assert len(set(seen)) == len(seen) == 31
+    names = [entity["name"] for entity in first["entities"] + second["entities"]]
+    assert len(set(names)) == len(names) == 31
 
 
 def test_limit_and_offset_narrow_and_the_totals_stay(small):
-    found = small("read_graph", limit=2, offset=3)
-    assert [each["name"] for each in found["entities"]] == ["n03", "n04"]
-    assert (found["totalEntities"], found["totalRelations"]) == (41, 62)
+    page = small("read_graph", limit=2, offset=3)
+    assert [entity["name"] for entity in page["entities"]] == ["n03", "n04"]
+    assert (page["totalEntities"], page["totalRelations"]) == (41, 62)
     assert small("read_graph", offset=100)["entities"] == []
     assert small("read_graph", limit=0) == {
         "entities": [],
@@ -131,8 +131,8 @@ def test_limit_and_offset_narrow_and_the_totals_stay(small):
 
 def test_the_observations_of_an_entity_have_a_window(nodes):
     nodes.entity("a", *(f"o{i}" for i in range(9)))
-    found = nodes("open_nodes", names=["a"], observationLimit=2, observationOffset=3)
-    assert found["entities"] == [
+    page = nodes("open_nodes", names=["a"], observationLimit=2, observationOffset=3)
+    assert page["entities"] == [
         {"name": "a", "entityType": "thing", "observations": ["o3", "o4"], "observationCount": 9}
     ]
     assert nodes("read_graph", observationLimit=0)["entities"][0]["observationCount"] == 9
@@ -145,8 +145,8 @@ def test_an_entity_too_large_for_a_page_can_be_read_to_its_end(nodes):
     nodes.entity("big", *texts)
     nodes.entity("after")
     small = nodes.like(reply_chars=2000)
-    found = pages(small, "read_graph")
-    assert [each["name"] for each in joined(found, "entities")] == ["before", "big", "after"]
+    pages_read = pages(small, "read_graph")
+    assert [row["name"] for row in joined(pages_read, "entities")] == ["before", "big", "after"]
     read: list[str] = []
     while len(read) < 500:
         (entity,) = small("open_nodes", names=["big"], observationOffset=len(read))["entities"]
@@ -159,12 +159,14 @@ def test_the_reply_to_creating_many_entities_is_bounded_and_names_them_without_t
     nodes,
 ):
     texts = ["what is known of it, in a sentence of some length " * 4]
-    wanted = [
+    new_entities = [
         {"name": f"e{i:03}", "entityType": "thing", "observations": texts} for i in range(800)
     ]
-    reply = nodes.reply("create_entities", {"entities": wanted})
+    reply = nodes.reply("create_entities", {"entities": new_entities})
     assert len(reply.text) <= 80_000
     assert json.loads(reply.text) == reply.data["entities"]
-    assert [each["name"] for each in reply.data["entities"]] == [each["name"] for each in wanted]
-    assert not any(each["observations"] for each in reply.data["entities"])
+    assert [entity["name"] for entity in reply.data["entities"]] == [
+        entity["name"] for entity in new_entities
+    ]
+    assert not any(entity["observations"] for entity in reply.data["entities"])
     assert nodes("read_graph", limit=0)["totalEntities"] == 800

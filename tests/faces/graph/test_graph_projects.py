@@ -37,8 +37,8 @@ def notes(nodes):
 
 
 def test_notes_are_entities_and_their_links_relations(notes):
-    found = notes("read_graph", project="notes")
-    assert found["entities"] == [
+    graph_of_notes = notes("read_graph", project="notes")
+    assert graph_of_notes["entities"] == [
         {
             "name": "API",
             "entityType": "spec",
@@ -59,8 +59,8 @@ def test_notes_are_entities_and_their_links_relations(notes):
 
 def test_every_project_at_once_tells_the_project_and_is_not_written_to(notes):
     notes.entity("Ada", "likes tea")
-    found = notes("read_graph", project="*")
-    assert [(each["name"], each["project"]) for each in found["entities"]] == [
+    whole_graph = notes("read_graph", project="*")
+    assert [(entity["name"], entity["project"]) for entity in whole_graph["entities"]] == [
         ("API", "notes"),
         ("Database", "notes"),
         ("Design", "notes"),

@@ -58,13 +58,13 @@ def test_only_the_named_types_are_followed(nodes):
     assert nodes.names("open_nodes", names=["A"], depth=1, relationTypes=["likes"]) == ["A", "C"]
 
 
-@pytest.mark.parametrize(("query", "found"), TABLES["queries"])
-def test_the_query_is_one_piece_of_text(nodes, query, found):
+@pytest.mark.parametrize(("query", "expected_names"), TABLES["queries"])
+def test_the_query_is_one_piece_of_text(nodes, query, expected_names):
     nodes.entity("Ada", "likes tea", kind="person")
     nodes.entity("Bob", "tea", "likes milk", "a\nb")
     nodes.entity("École")
     nodes.relate("Ada works_at Acme")
-    assert nodes.names("search_nodes", query=query) == found
+    assert nodes.names("search_nodes", query=query) == expected_names
 
 
 def test_search_follows_every_change(nodes):

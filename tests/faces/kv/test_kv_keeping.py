@@ -50,13 +50,13 @@ def test_an_entry_is_a_note_with_its_names_in_the_frontmatter(entries):
 def test_a_name_is_its_own_file_name_or_a_slug_with_a_hash(entries, name, file):
     entries.remember(name, "v", name)
     (path,) = entries.files()
-    folder, found = path.removesuffix(".md").split("/")
-    assert folder == found
+    folder, file_name = path.removesuffix(".md").split("/")
+    assert folder == file_name
     if file.endswith("~"):
-        assert found[: len(file)] == file
-        assert len(found) == len(file) + 10
+        assert file_name[: len(file)] == file
+        assert len(file_name) == len(file) + 10
     else:
-        assert found == file
+        assert file_name == file
 
 
 def test_an_entry_never_takes_the_file_of_another(entries):

@@ -51,7 +51,7 @@ def test_a_long_value_is_shown_by_its_beginning(entries):
 def test_results_that_do_not_fit_go_on_at_the_next_offset(entries, form):
     for number in range(120):
         entries.remember(f"k{number:03d}", "世" * 480, namespace="键" * 20)
-    found = []
+    keys = []
     offset = 0
     replies = 0
     while offset is not None:
@@ -62,16 +62,16 @@ def test_results_that_do_not_fit_go_on_at_the_next_offset(entries, form):
             assert f"\n**returned:** {size}\n**results:** {size} items\n" in text
             assert ("\n**truncated:** True\n**next_offset:** " in text) == (offset + size < 120)
             assert text.endswith("\n") == (offset + size == 120)
-            found += re.findall(r"^  - \*\*key:\*\* (.*)$", text, re.MULTILINE)
+            keys += re.findall(r"^  - \*\*key:\*\* (.*)$", text, re.MULTILINE)
             offset = offset + size if offset + size < 120 else None
         else:
             assert fields["returned"] == len(fields["results"])
-            found += [each["key"] for each in fields["results"]]
+            keys += [result["key"] for result in fields["results"]]
             offset = fields.get("next_offset")
             assert fields.get("truncated", False) is (offset is not None)
         assert len(text) > LIMIT - 4000 or offset is None
         replies += 1
-    assert found == [f"k{number:03d}" for number in range(120)]
+    assert keys == [f"k{number:03d}" for number in range(120)]
     assert replies > 2
 
 
@@ -80,14 +80,14 @@ def test_namespaces_that_do_not_fit_go_on_at_the_next_offset(entries):
     names = sorted(f"{number:03d} " + "n" * 300 for number in range(120))
     for name in names:
         entries.remember("k", "v", name)
-    found = []
+    namespaces = []
     offset = 0
     while offset is not None:
         fields = entries.ok("list_namespaces", offset=offset)
         assert fields["namespace_count"] == 120
-        found += [each["namespace"] for each in fields["namespaces"]]
+        namespaces += [namespace["namespace"] for namespace in fields["namespaces"]]
         offset = fields.get("next_offset")
-    assert found == names
+    assert namespaces == names
     assert entries.ok("list_namespaces", offset=500)["namespaces"] == []
 
 

@@ -40,7 +40,7 @@ def test_it_is_refused_and_the_path_it_means_is_taken(
 
 
 @pytest.mark.parametrize(
-    ("tool", "more", "meant"),
+    ("tool", "more", "expected_path"),
     [
         ("write_note", {"title": "B", "content": "b", "directory": "notes/new"}, "new/B.md"),
         ("write_note", {"title": "B", "content": "b", "directory": "Notes"}, "B.md"),
@@ -53,25 +53,25 @@ def test_it_is_refused_and_the_path_it_means_is_taken(
     ],
 )
 def test_a_path_that_repeats_the_project_is_taken_with_a_warning(
-    tools: Tools, tool: str, more: dict, meant: str
+    tools: Tools, tool: str, more: dict, expected_path: str
 ):
     reply = tools.call(tool, **more)
     [warning] = reply.data["warnings"]
     assert warning.startswith("Paths begin inside project notes, so this is in a folder ")
     assert reply.text.endswith(f"\nWarning: {warning}")
-    assert f'destination_path="{meant}"' in warning
-    made = reply.data.get("new_path") or reply.data["file_path"]
+    assert f'destination_path="{expected_path}"' in warning
+    path_written = reply.data.get("new_path") or reply.data["file_path"]
     if more.get("is_directory"):
-        identifier = made
+        identifier = path_written
     else:
         identifier = reply.data.get("permalink", "A")
     moved = tools(
         "move_note",
         identifier=identifier,
-        destination_path=meant,
+        destination_path=expected_path,
         is_directory="is_directory" in more,
     )
-    assert (moved["new_path"], moved.get("warnings")) == (meant, None)
+    assert (moved["new_path"], moved.get("warnings")) == (expected_path, None)
 
 
 def test_a_folder_of_the_projects_name_that_has_notes_is_like_any_other(tools: Tools):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.promise("000b-12.13")
 def test_a_long_note_is_read_in_parts_at_line_ends(face):
     text = "".join(f'line {n} "quoted" 文字\n' for n in range(5_000))
     face.put("Big.md", text)
-    seen = ""
+    text_read = ""
     start = 1
     for form in ("text", "json", "text", "json"):
         reply = face.call("read_note", identifier="Big.md", start_line=start, output_format=form)
@@ -26,12 +26,12 @@ def test_a_long_note_is_read_in_parts_at_line_ends(face):
         assert data["start_line"] == start
         assert data["content"].endswith("\n")
         assert len(data["content"]) > 10_000
-        seen += data["content"]
+        text_read += data["content"]
         start = data["end_line"] + 1
         if form == "text":
             mark = f"[lines {data['start_line']}-{data['end_line']} of 5000; continue with start_line={start}]"
             assert reply.text == data["content"] + mark
-    assert text.startswith(seen)
+    assert text.startswith(text_read)
 
 
 def test_a_note_just_within_the_limit_is_not_cut(face):

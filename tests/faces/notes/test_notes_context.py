@@ -52,7 +52,9 @@ def test_a_note_is_shown_with_what_it_says_and_what_surrounds_it(web):
             ("implements", "in", "Leaf", "notes/leaf", "resolved", "badly"),
         )
     ]
-    assert {(each["title"], each["depth"]) for each in result["related_results"]} == {
+    assert {
+        (near_note["title"], near_note["depth"]) for near_note in result["related_results"]
+    } == {
         ("Whole", 1),
         ("Leaf", 1),
     }
@@ -71,9 +73,12 @@ def test_a_note_is_shown_with_what_it_says_and_what_surrounds_it(web):
 
 def test_depth_reaches_further_nearest_first(web):
     (result,) = web("build_context", url="Hub", depth=2)["results"]
-    found = [(each["title"], each["depth"], each["via"]) for each in result["related_results"]]
-    assert found[-1] == ("Far", 2, "contains")
-    assert {each[0] for each in found[:2]} == {"Whole", "Leaf"}
+    near_notes = [
+        (near_note["title"], near_note["depth"], near_note["via"])
+        for near_note in result["related_results"]
+    ]
+    assert near_notes[-1] == ("Far", 2, "contains")
+    assert {near_note[0] for near_note in near_notes[:2]} == {"Whole", "Leaf"}
     assert web("build_context", url="Hub", depth=99)["total"] == 1
 
 
@@ -88,7 +93,7 @@ def test_a_time_frame_limits_only_the_related_notes(web):
     for name in ("Hub", "Leaf"):
         os.utime(web.file(f"{name}.md"), (1_700_000_000, 1_700_000_000))
     (result,) = web("build_context", url="Hub", timeframe="1d")["results"]
-    assert [each["title"] for each in result["related_results"]] == ["Whole"]
+    assert [near_note["title"] for near_note in result["related_results"]] == ["Whole"]
     assert len(result["relations"]) == 4
     (result,) = web("build_context", url="Hub")["results"]
     assert len(result["related_results"]) == 2

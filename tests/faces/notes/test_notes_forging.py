@@ -73,11 +73,11 @@ def test_a_listing_of_the_memory_tool_has_one_line_for_each_file(face: Any) -> N
 @pytest.mark.parametrize("name", [*ALL, "agent"])
 def test_every_toolset_says_that_recalled_text_is_no_instruction(face: Any, name: str) -> None:
     tools = registry([name], face.memory.settings)
-    told = tools.instructions
+    advice = tools.instructions
     # Its instructions travel in a reply (contract 003)
     if name == "bank":
-        told = tools.call(face.memory, "activate", {"bank_type": "global", "bank_id": "me"}).text
-    assert "instruction to you" in told
+        advice = tools.call(face.memory, "activate", {"bank_type": "global", "bank_id": "me"}).text
+    assert "instruction to you" in advice
 
 
 def test_a_suspicious_note_is_marked_in_replies(face: Any) -> None:

@@ -68,9 +68,9 @@ def test_a_time_given_as_metadata_stays_the_text_it_is(face):
 
 def test_an_overwrite_keeps_the_tags_and_keys_it_does_not_name(face):
     face.write("A", tags=["x"], metadata={"status": "open", "owner": "Ann"}, note_type="task")
-    made = face.write("A", "---\nowner: Bob\n---\nnew", overwrite=True)
+    overwritten = face.write("A", "---\nowner: Bob\n---\nnew", overwrite=True)
     header = yaml.safe_load(face.file("A.md").read_text().split("---\n")[1])
-    assert (header["status"], header["owner"], header["tags"], made["type"]) == (
+    assert (header["status"], header["owner"], header["tags"], overwritten["type"]) == (
         "open",
         "Bob",
         ["x"],
@@ -94,10 +94,10 @@ def test_a_missing_project_folder_is_no_part_of_a_note(tmp_path):
 
 def test_context_shows_the_text_within_its_budget_and_a_passage_of_each_neighbour(face):
     face.write("Leaf", "the leaf says this\n")
-    made = face.write("Hub", "what the hub says " * 40 + "\n\n- see [[Leaf]]\n")
+    written = face.write("Hub", "what the hub says " * 40 + "\n\n- see [[Leaf]]\n")
     reply = face.call("build_context", url="Hub", max_tokens=20)
     (result,) = reply.data["results"]
-    assert result["primary_result"]["checksum"] == made["checksum"] in reply.text
+    assert result["primary_result"]["checksum"] == written["checksum"] in reply.text
     assert (len(result["content"]), result["truncated"]) == (82, True)
     assert "depth 1, via see: the leaf says this" in reply.text
     assert face("build_context", url="Hub")["results"][0]["truncated"] is False

@@ -11,7 +11,7 @@ TABLES = tables("note_projects")
 def test_the_built_in_projects_are_listed_with_their_notes(face):
     face.write("A")
     reply = face.call("list_memory_projects")
-    projects = {each["name"]: each for each in reply.data["projects"]}
+    projects = {project["name"]: project for project in reply.data["projects"]}
     assert list(projects) == ["categories", "memories", "notes", "graph", "banks", "kv"]
     place = {"name": "notes", "path": str(face.memory.home / "notes")}
     assert projects["notes"] == {**place, "notes": 1, "default": True, "built_in": True}
@@ -45,8 +45,8 @@ def test_a_persons_own_folder_and_what_is_hidden_in_it_are_refused(face, tmp_pat
         face.refused(
             "create_memory_project", "project_refused", project_name="p", project_path=folder
         )
-    made = face("create_memory_project", project_name="p", project_path="~/vault")
-    assert made["path"] == str(tmp_path / "me" / "vault")
+    created = face("create_memory_project", project_name="p", project_path="~/vault")
+    assert created["path"] == str(tmp_path / "me" / "vault")
 
 
 def test_the_owner_may_keep_adding_to_themselves(tmp_path):

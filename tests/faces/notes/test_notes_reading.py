@@ -52,7 +52,7 @@ def test_odd_texts_are_shown_exactly(shared, text):
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "shown"),
+    ("first", "last", "expected_text"),
     [
         (5, 6, "one\ntwo\n"),
         (7, -1, "three\n"),
@@ -61,10 +61,10 @@ def test_odd_texts_are_shown_exactly(shared, text):
         (7, None, "three\n"),
     ],
 )
-def test_a_range_of_lines(shared, first, last, shown):
+def test_a_range_of_lines(shared, first, last, expected_text):
     shared.put("A.md", NOTE)
     reply = shared.call("read_note", identifier="A.md", start_line=first, end_line=last)
-    assert reply.text == reply.data["content"] == shown
+    assert reply.text == reply.data["content"] == expected_text
     assert reply.data["start_line"] == first
     assert reply.data["total_lines"] == 7
     assert reply.data["truncated"] is False
@@ -116,7 +116,7 @@ def test_a_listing_shows_folders_first_then_notes(face):
     face.put("picture.png", "no note")
     reply = face.call("list_directory")
     data = reply.data
-    kinds = [(each["kind"], each["path"]) for each in data["entries"]]
+    kinds = [(entry["kind"], entry["path"]) for entry in data["entries"]]
     assert kinds == [("folder", "z"), ("note", "a.md"), ("note", "b.md")]
     assert data["entries"][0]["notes"] == 2
     assert data["entries"][2]["title"] == "Second"
@@ -136,11 +136,11 @@ def test_a_listing_shows_folders_first_then_notes(face):
 def test_depth_and_glob_reach_below(face):
     face.put("z/deep/one.md", "x")
     face.put("z/two.md", "x")
-    paths = [each["path"] for each in face("list_directory", depth=3)["entries"]]
+    paths = [entry["path"] for entry in face("list_directory", depth=3)["entries"]]
     assert {"z", "z/deep", "z/two.md", "z/deep/one.md"} == set(paths)
-    found = face("list_directory", depth=10, file_name_glob="t*.md")["entries"]
-    assert "z/two.md" in [each["path"] for each in found]
-    assert "z/deep/one.md" not in [each["path"] for each in found]
+    entries = face("list_directory", depth=10, file_name_glob="t*.md")["entries"]
+    assert "z/two.md" in [entry["path"] for entry in entries]
+    assert "z/deep/one.md" not in [entry["path"] for entry in entries]
 
 
 @pytest.mark.parametrize("name", ["z", "z/", "/z", "notes/z", "memory://notes/z"])
@@ -160,12 +160,12 @@ def test_a_folder_of_another_project(face):
 def test_pages_of_a_listing_follow_each_other(face):
     for n in range(7):
         face.put(f"{n}.md", "x")
-    seen = []
+    paths = []
     for page in (1, 2, 3):
         data = face("list_directory", page=page, page_size=3)
-        seen += [each["path"] for each in data["entries"]]
+        paths += [entry["path"] for entry in data["entries"]]
         assert data["more"] is (page < 3)
-    assert seen == [f"{n}.md" for n in range(7)]
+    assert paths == [f"{n}.md" for n in range(7)]
     text = face.text("list_directory", page=1, page_size=3)
     assert text.endswith("Shown: 1-3 of 7. Next: page=2, page_size=3.")
 
@@ -187,9 +187,9 @@ def test_recent_activity_says_when_nothing_changed(face):
 
 
 def test_the_checksum_that_a_guarded_edit_asks_for_stands_beside_the_text(face):
-    made = face.write("Plan", "one")
+    written = face.write("Plan", "one")
     reply = face.call("read_note", identifier="Plan")
     assert (reply.text, reply.hint) == (
         face.file("Plan.md").read_text(),
-        f"checksum: {made['checksum']}",
+        f"checksum: {written['checksum']}",
     )

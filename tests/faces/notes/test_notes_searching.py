@@ -29,13 +29,13 @@ def test_a_hit_carries_note_snippet_date_and_reason(shelf):
         "title permalink file_path project type changed score snippet tags date source why by trust"
     )
     assert set(hit) == {*keys.split()}
-    told = hit["title"], hit["permalink"], hit["type"], hit["date"]
-    assert told == ("API Design", "notes/api", "spec", "2025-03-01")
+    facts_of_hit = hit["title"], hit["permalink"], hit["type"], hit["date"]
+    assert facts_of_hit == ("API Design", "notes/api", "spec", "2025-03-01")
     assert "rotate tokens daily" in hit["snippet"]
     assert len(hit["snippet"]) <= 200
     assert hit["tags"] == ["api", "web"]
     assert hit["why"]
-    assert all(isinstance(each, str) for each in hit["why"])
+    assert all(isinstance(reason, str) for reason in hit["why"])
     del reply.data["results"]
     page = {"total": 1, "page": 1, "page_size": 10, "more": False}
     assert reply.data == {"query": "rotate tokens", **page, "relaxed": False}
@@ -61,19 +61,21 @@ def test_max_tokens_gives_fewer_or_shorter_hits(face):
         face.put(f"{n}.md", f"samewords {n} " + f"filler-{n} " * 40)
     data = face("search_notes", query="samewords", max_tokens=60)
     assert 1 <= len(data["results"]) < 5
-    assert sum(len(each["snippet"]) for each in data["results"]) <= 60 * 4
+    assert sum(len(result["snippet"]) for result in data["results"]) <= 60 * 4
 
 
 def test_within_max_tokens_nothing_is_said_twice(face):
     for n in range(3):
         face.put(f"{n}.md", "samewords stand here")
     face.put("other.md", "samewords stand elsewhere")
-    shown = [
-        each["snippet"]
-        for each in face("search_notes", query="samewords", max_tokens=200)["results"]
+    snippets = [
+        result["snippet"]
+        for result in face("search_notes", query="samewords", max_tokens=200)["results"]
     ]
-    assert sorted(shown) == ["", "", "samewords stand elsewhere", "samewords stand here"]
-    everything = [each["snippet"] for each in face("search_notes", query="samewords")["results"]]
+    assert sorted(snippets) == ["", "", "samewords stand elsewhere", "samewords stand here"]
+    everything = [
+        result["snippet"] for result in face("search_notes", query="samewords")["results"]
+    ]
     assert len(everything) == 4
     assert "" not in everything
 
@@ -81,11 +83,11 @@ def test_within_max_tokens_nothing_is_said_twice(face):
 def test_a_part_of_a_word_is_not_said_before(face):
     face.put("party.md", "otherwords at the party")
     face.put("part.md", "otherwords at the part")
-    shown = [
-        each["snippet"]
-        for each in face("search_notes", query="otherwords", max_tokens=200)["results"]
+    snippets = [
+        result["snippet"]
+        for result in face("search_notes", query="otherwords", max_tokens=200)["results"]
     ]
-    assert sorted(shown) == ["otherwords at the part", "otherwords at the party"]
+    assert sorted(snippets) == ["otherwords at the part", "otherwords at the party"]
 
 
 def test_a_word_that_was_mended_is_named(face):
@@ -101,11 +103,11 @@ def test_of_more_matches_than_are_counted_the_reply_says_so_and_the_pages_go_on(
     reply = face.call("search_notes", query="same words", page_size=3)
     assert reply.text.startswith('# 5 or more notes for "same words"\n')
     assert reply.text.endswith("\nShown: 1-3 of 5 or more. Next: page=2, page_size=3.")
-    found = []
+    permalinks = []
     for number, total in ((1, 5), (2, 6), (3, 8)):
         data = face("search_notes", query="same words", page_size=3, page=number)
         assert (data["total"], data.get("total_is_lower_bound"), data["more"]) == (
             (8, None, False) if number == 3 else (total, True, True)
         )
-        found += [each["permalink"] for each in data["results"]]
-    assert len(set(found)) == 8
+        permalinks += [result["permalink"] for result in data["results"]]
+    assert len(set(permalinks)) == 8

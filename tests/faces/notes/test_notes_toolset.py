@@ -16,26 +16,28 @@ def test_it_can_be_loaded_only_once():
 
 def test_parameters_of_other_programs_are_used_or_without_effect_and_never_silently_wrong(face):
     face.write("A", workspace="w", compact=True)
-    told = face("read_note", identifier="A", include_frontmatter=True, include_content=False)
-    assert told["checksum"] in face.call("read_note", identifier="A", include_content=False).text
-    assert "content" not in told
+    note_read = face("read_note", identifier="A", include_frontmatter=True, include_content=False)
+    assert (
+        note_read["checksum"] in face.call("read_note", identifier="A", include_content=False).text
+    )
+    assert "content" not in note_read
     face.refused("search_notes", "project_not_found", query="text", project_id="p1")
     face.refused("search_notes", "invalid", query="text", entity_types=["relation"])
     face.refused("recent_activity", "invalid", type="relation")
-    found = face(
+    results = face(
         "search_notes",
         query="text",
         entity_types=["entity"],
         min_similarity=0.5,
         search_all_projects=True,
     )
-    assert found["total"] == 1
+    assert results["total"] == 1
     assert face("recent_activity", type="entity", depth=2)["total"] == 1
 
 
 def test_parameters_are_also_known_by_their_other_names(face):
-    made = face.write("A", folder="specs", entity_type="idea")
-    assert (made["file_path"], made["type"]) == ("specs/A.md", "idea")
+    written = face.write("A", folder="specs", entity_type="idea")
+    assert (written["file_path"], written["type"]) == ("specs/A.md", "idea")
 
 
 def test_the_schemas_own_name_wins_over_the_other_one(face):

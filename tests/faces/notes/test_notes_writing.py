@@ -55,17 +55,17 @@ def test_without_a_directory_a_note_goes_to_the_projects_root(face, directory):
 
 
 def test_a_note_can_be_written_to_another_project_named_in_any_case(face):
-    made = face.write("pref", "text", project="MEMORIES")
-    assert made["project"] == "memories"
+    written = face.write("pref", "text", project="MEMORIES")
+    assert written["project"] == "memories"
     assert face.file("pref.md", "memories").exists()
 
 
 def test_a_memory_goes_to_its_category(face):
-    made = face.write(
+    written = face.write(
         "Dark mode", "user prefers dark mode", project="categories", directory="preferences"
     )
-    assert made["type"] == "preferences"
-    assert made["file_path"].startswith("preferences/")
+    assert written["type"] == "preferences"
+    assert written["file_path"].startswith("preferences/")
     assert face("search_notes", query="dark mode")["results"][0]["project"] == "categories"
 
 

@@ -29,7 +29,7 @@ def tools(tmp_path: Path, vault: Path):
 
 def related(reply) -> dict[str, str]:
     [entry] = reply.data["results"]
-    return {each["title"]: each["passage"] for each in entry["related_results"]}
+    return {near_note["title"]: near_note["passage"] for near_note in entry["related_results"]}
 
 
 def test_a_related_note_is_told_by_its_first_line_that_is_no_heading(tools: Tools) -> None:

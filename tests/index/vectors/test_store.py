@@ -31,14 +31,14 @@ def held(file: VectorFile) -> dict[int, list[float]]:
 
 def test_what_one_appends_the_others_see(tmp_path: Path) -> None:
     path = tmp_path / "private" / "v.vectors"
-    other = VectorFile(path, "m")
-    assert (held(other), other.refresh()) == ({}, False)
+    other_file = VectorFile(path, "m")
+    assert (held(other_file), other_file.refresh()) == ({}, False)
     big = 2**64 - 1
     some(path, 1, big)
-    assert held(other) == {1: [1, 1.5, -1], big: rows(big)[0].tolist()}
+    assert held(other_file) == {1: [1, 1.5, -1], big: rows(big)[0].tolist()}
     some(path, 3)
-    assert sorted(held(other)) == [1, 3, big]
-    assert not other.refresh()
+    assert sorted(held(other_file)) == [1, 3, big]
+    assert not other_file.refresh()
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
@@ -126,7 +126,7 @@ def test_a_taken_lock_is_not_waited_for_unless_asked(tmp_path: Path) -> None:
 @pytest.mark.promise("issue-long-texts")
 def test_what_is_embedded_of_a_long_note_is_bounded_however_long_its_first_line_is():
     line = "word " * 200_000
-    every = passages_of(line, f"# {line}\n{line}\n" * 2)
-    assert every[-1].stop <= EMBEDDED
-    assert max(len(one.text) for one in every) < 3_000
-    assert sum(len(one.text) for one in every) < 2 * EMBEDDED
+    passages = passages_of(line, f"# {line}\n{line}\n" * 2)
+    assert passages[-1].stop <= EMBEDDED
+    assert max(len(passage.text) for passage in passages) < 3_000
+    assert sum(len(passage.text) for passage in passages) < 2 * EMBEDDED

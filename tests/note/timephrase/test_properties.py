@@ -145,5 +145,5 @@ def test_wall_times_follow_the_daylight_saving_of_the_zone(text, now, due):
 
 def test_a_vague_word_refuses_the_times_of_its_paragraph_only():
     now = datetime(2026, 5, 6, 2, tzinfo=UTC)
-    found = read_all("maybe soon, or tomorrow at 3pm\n\nFriday: pay rent", now, ZONES[0])
-    assert [type(outcome) for _, outcome in found] == [VagueTime, VagueTime, Reading]
+    outcomes = read_all("maybe soon, or tomorrow at 3pm\n\nFriday: pay rent", now, ZONES[0])
+    assert [type(outcome) for _, outcome in outcomes] == [VagueTime, VagueTime, Reading]

@@ -101,9 +101,9 @@ def test_a_phrase_of_a_kind_found_on_the_way_is_read_as_meant(text: str, expecte
     if isinstance(readings, TimeRefused):
         assert expected == "refused"
         return
-    found = [f"{reading.due:%Y-%m-%d %H:%M}" for reading in readings]
+    dues = [f"{reading.due:%Y-%m-%d %H:%M}" for reading in readings]
     rules = [reading.repeat for reading in readings if reading.repeat]
-    assert [*found, *rules] == expected
+    assert [*dues, *rules] == expected
 
 
 DAYS = {

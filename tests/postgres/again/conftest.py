@@ -28,8 +28,8 @@ LEFT_OUT = re.compile(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    items[:] = [item for item in items if item.path.parent != here or not is_left_out(item)]
+    own_folder = Path(__file__).parent
+    items[:] = [item for item in items if item.path.parent != own_folder or not is_left_out(item)]
 
 
 def is_left_out(item: pytest.Item) -> bool:

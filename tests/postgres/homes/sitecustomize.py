@@ -32,15 +32,15 @@ def install(url: str, put=setattr) -> None:
     ours = url
     adopting = [False]
     adopted = set()
-    made = Settings.__init__
+    original_init = Settings.__init__
     read = _File.settings
     follow, writing, follow_shared = ReplicaLedger.follow, ReplicaLedger.writing, SharedFiles.follow
 
-    def init(self, home, file, url=None, space="", **named):
+    def init(self, home, file, url=None, space="", **options):
         if url is None and not adopting[0]:
             url = ours
             space = space_of(home)
-        made(self, home, file, url, space, **named)
+        original_init(self, home, file, url, space, **options)
 
     def settings(self, home, environ, where=None, space=""):
         return read(
@@ -107,15 +107,15 @@ def _share_configuration(shared, layout) -> None:
     with suppress(DatabaseRefused), shared._threads:
         shared._database.prepare()
         if layout.config.exists():
-            here = layout.config.read_bytes()
+            local_config = layout.config.read_bytes()
         else:
-            here = None
+            local_config = None
         if (
             layout.replica.exists()
-            and shared._database.shared_files().get(layout.config.name) != here
+            and shared._database.shared_files().get(layout.config.name) != local_config
         ):
             with shared._database.sharing():
-                shared._database.put_shared(layout.config.name, here)
+                shared._database.put_shared(layout.config.name, local_config)
 
 
 def _commit_what_was_done_by_hand(home, writing) -> None:
@@ -157,8 +157,8 @@ def _steps(home) -> list:
     from memoranda.sources.layout import TEMP_PREFIX
     from memoranda.sources.step import Step
 
-    known = vars(home).setdefault("_known_by_stamp", {})
-    here = {}
+    content_by_stamp = vars(home).setdefault("_known_by_stamp", {})
+    files_here = {}
     for project, path in home._folder.listed():
         if TEMP_PREFIX in path:
             continue
@@ -166,32 +166,36 @@ def _steps(home) -> list:
         with suppress(OSError, UnicodeEncodeError):
             path.encode()
             place = os.path.join(home._folder.root(project), path)
-            here[project, path] = (place, *_content(place, known))
-    seen_here = home.history.last, {key: each[1:3] for key, each in here.items()}
+            files_here[project, path] = (place, *_content(place, content_by_stamp))
+    seen_here = home.history.last, {key: file_facts[1:3] for key, file_facts in files_here.items()}
     if vars(home).get("_compared") == seen_here:
         return []
-    with home._database.snapshot() as seen:
+    with home._database.snapshot() as snapshot:
         rows = {
             (row.project, row.path): (row.kind, row.sha256 or row.link, row.body)
-            for row in seen.rows(-1)
+            for row in snapshot.rows(-1)
         }
-    gone = []
-    come = []
+    removed_steps = []
+    added_steps = []
     for key in sorted(rows, reverse=True):
         kind, content, body = rows[key]
-        if key not in here or here[key][1] != kind or (kind == "link" and here[key][2] != content):
+        if (
+            key not in files_here
+            or files_here[key][1] != kind
+            or (kind == "link" and files_here[key][2] != content)
+        ):
             do = {"file": "remove", "folder": "rmdir", "link": "unlink"}[kind]
             if do == "remove":
                 old = File(b"", Stamp(0, 0, 0), content)
             else:
                 old = None
-            gone.append(
+            removed_steps.append(
                 Step(
                     do, key[0], str(home._folder.root(key[0])), key[1], old=old, scope=_scope(body)
                 )
             )
-    for key in sorted(here):
-        place, kind, content, status = here[key]
+    for key in sorted(files_here):
+        place, kind, content, status = files_here[key]
         was, before, _ = rows.get(key, ("", None, None))
         if (was, before) == (kind, content):
             continue
@@ -213,20 +217,20 @@ def _steps(home) -> list:
                 step.old = File(b"", Stamp(0, 0, 0), before)
             else:
                 step.old = None
-        come.append(step)
-    if not gone + come:
+        added_steps.append(step)
+    if not removed_steps + added_steps:
         home._compared = seen_here
-    return gone + come
+    return removed_steps + added_steps
 
 
 def _scope(data: bytes | None) -> str:
-    found = re.search(rb"^scope: *['\"]?([a-z0-9:._-]+)", (data or b"")[:2000], re.MULTILINE)
-    if found:
-        return found[1].decode()
+    match = re.search(rb"^scope: *['\"]?([a-z0-9:._-]+)", (data or b"")[:2000], re.MULTILINE)
+    if match:
+        return match[1].decode()
     return "global"
 
 
-def _content(place: str, known: dict) -> tuple:
+def _content(place: str, content_by_stamp: dict) -> tuple:
     """(kind, SHA-256 or goal, status) of what lies there. Raises OSError for what no row can hold."""
     status = os.lstat(place)
     if stat.S_ISDIR(status.st_mode):
@@ -236,12 +240,12 @@ def _content(place: str, known: dict) -> tuple:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(place)
     key = (place, status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
-    if key not in known:
+    if key not in content_by_stamp:
         with open(place, "rb") as file:
-            known[key] = sha256(file.read()).hexdigest()
-    return "file", known[key], status
+            content_by_stamp[key] = sha256(file.read()).hexdigest()
+    return "file", content_by_stamp[key], status
 
 
-given = os.environ.get(VARIABLE)
-if given:
-    install(given)
+database_url = os.environ.get(VARIABLE)
+if database_url:
+    install(database_url)

@@ -31,7 +31,7 @@ settings.register_profile(
 settings.load_profile("ours")
 
 
-# To rewrite the asserts of all files anew takes each worker 10 s
+# Rewriting the asserts of all files again takes each worker 10 s
 sys.dont_write_bytecode = False
 os.environ["MEMORY_SEMANTIC"] = (
     # Whether or not a model is installed here; processes we start inherit it
@@ -139,7 +139,7 @@ class Ran:
 
 
 class Terminal:
-    """Runs `memory` in this process as a person would in a shell, in an environment of its own."""
+    """Runs `memory` in this process as a person would in a shell, with a separate environment."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -183,7 +183,7 @@ class Terminal:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Any]:
-    """The owner's memory over an empty home, which is looked at anew on each call."""
+    """The owner's memory over an empty home, which is looked at again on each call."""
     from memoranda.engine import open_session
 
     with open_session(tmp_path / "home", watch=False) as opened:

@@ -18,7 +18,7 @@ from memoranda.index.index import Index
 SOURCE = Path(memoranda.__file__).parent
 FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
 
-# What each layer may import, besides itself; imports inside functions and for type checkers count.
+# What each layer may import in addition to itself; imports inside functions and for type checkers count.
 BELOW = {
     "errors": set(),
     "former_name": set(),
@@ -334,7 +334,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 def file_of(module: str) -> str | None:
-    """The file of one of our modules; the package itself, which imports lazily, is none."""
+    """Return the file of one of our modules; None for the package itself, which imports lazily."""
     path = module.removeprefix("memoranda.").replace(".", "/")
     return next(
         (candidate for candidate in (f"{path}.py", f"{path}/__init__.py") if candidate in FILES),
@@ -354,7 +354,7 @@ def test_nothing_in_the_engine_imports_the_facade():
 
 
 def test_modules_of_the_engine_use_those_above_them_in_the_table():
-    """Each of them stands in one row of the table of docs/architecture.md, and uses those of its
+    """Each of them is in one row of the table of docs/architecture.md, and uses those of its
     own row and above.
     """
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")

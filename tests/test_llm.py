@@ -37,7 +37,7 @@ def test_three_failures_in_a_row_turn_it_off_for_ten_minutes() -> None:
         model.status = 500
         fails(2)
         model.status = 200
-        # The row begins anew
+        # The count starts again
         assert endpoint.ask("", "", same) == []
         model.status = 500
         fails(2)

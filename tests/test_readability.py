@@ -122,7 +122,7 @@ def code_lines() -> int:
 
 
 def is_tuple_assignment(node: ast.AST) -> bool:
-    """Whether values are assigned at once: `a, b = x, y`. A swap is none."""
+    """Whether values are assigned at once: `a, b = x, y`. A swap does not count."""
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple):
         return False
     target = node.targets[0]

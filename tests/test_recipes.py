@@ -87,7 +87,7 @@ class Recipe:
         self._touched = TOUCHED.setdefault(name, set())
 
     def edit(self, file: str, old: str, new: str) -> None:
-        """Replace a piece of a file that stands in it once."""
+        """Replace a text that a file contains once."""
         text = self._text(file)
         assert text.count(old) == 1, (file, old)
         (self._package / file).write_text(text.replace(old, new), "utf-8")
@@ -96,7 +96,7 @@ class Recipe:
         (self._package / file).write_text(self._text(file) + addition, "utf-8")
 
     def insert_after(self, file: str, line: str, new_line: str) -> None:
-        """Insert a line after another one that stands in the file once."""
+        """Insert a line after a line that the file contains once."""
         self.edit(file, f"{line}\n", f"{line}\n{new_line}\n")
 
     def _text(self, file: str) -> str:

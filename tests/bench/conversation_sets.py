@@ -123,8 +123,9 @@ def _haystack(name: str, kind: str, question: str, sessions: dict[str, list[dict
 def run(
     script: str, *arguments: str | Path, model: str | None = None, status: int = 0
 ) -> tuple[str, str]:
-    """What the bench prints: (stdout, stderr). `model`: the name of the embedding model, else
-    there is none.
+    """Return what the bench prints: (stdout, stderr).
+
+    model: the name of the embedding model; None for no model.
     """
     process = subprocess.run(
         [sys.executable, str(BENCH / script), *map(str, arguments)],

@@ -43,7 +43,7 @@ def lines(printed: str) -> list[dict]:
 
 
 def answered(keys: list[str], evidence: list[str], within: float | None = None) -> retrieval.Answer:
-    """An answer to a question whose evidence lies in the sessions before the points."""
+    """An answer to a question whose evidence is in the sessions before the points."""
     sessions = tuple(dict.fromkeys(key.partition(".")[0] for key in evidence))
     return retrieval.Answer(Question("q", "?", "", 4, tuple(evidence), sessions), keys, 1.0, within)
 

@@ -35,7 +35,7 @@ def missing() -> str:
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """A browser without a window, with an empty profile of its own."""
+    """A browser without a window, with a new, empty profile."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

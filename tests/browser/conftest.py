@@ -26,7 +26,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def house(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The server of a furnished home, in a process of its own."""
+    """The server of a furnished home, in a separate process."""
     home = tmp_path_factory.mktemp("house") / "home"
     furnish(home)
     served = Served(home)

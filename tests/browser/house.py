@@ -1,4 +1,4 @@
-"""A home with something to see on every page, and the server of it, as a process of its own."""
+"""A home with something to see on every page, and its server, as a separate process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOSTILE = (
 
 
 def furnish(home: Path) -> None:
-    """The sample vault, and what three agents and the owner wrote besides in ten days: memories,
+    """The sample vault, and what three agents and the owner added in ten days: memories,
     reminders, tokens.
     """
     vault = home.parent / "vault"

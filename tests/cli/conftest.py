@@ -21,7 +21,7 @@ def environment(**more: str) -> dict[str, str]:
 def run_process(
     *argv: str, env: dict[str, str] | None = None, **more: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program of its own, and keep what it printed."""
+    """Run a program as a process, and keep its output."""
     return subprocess.run(
         argv, env=environment(**(env or {})), capture_output=True, timeout=60, **more
     )

@@ -43,7 +43,7 @@ def kept_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def words(terminal: Any, kept_home: Path) -> dict[str, str]:
-    """A home that holds something of each kind; what the words of RUNS stand for."""
+    """A home that holds something of each kind. Returns the values for the words of RUNS."""
     ids = kept_home / "ids"
     if not ids.exists():
         terminal.ok("kv", "set", "editor", "vim")

@@ -1,5 +1,5 @@
 """What is stored through each interface in one client is told at the start of each other client's
-session: through the MCP server and the hooks, each as a process of its own."""
+session: through the MCP server and the hooks, each as a separate process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The LangGraph store: random operations give what `InMemoryStore` gives, and what is our own
-besides.
+"""The LangGraph store: random operations give what `InMemoryStore` gives, and tests of what
+is our own.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ OPS = st.one_of(
 
 
 def shown(result: Any) -> Any:
-    """A result without times; a search, which has no order of its own, sorted."""
+    """A result without times. The hits of a search, which come in any order, are sorted."""
     if isinstance(result, list):
         return sorted((shown(element) for element in result), key=repr)
     if isinstance(result, base.Item):

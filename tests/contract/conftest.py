@@ -15,7 +15,7 @@ from memoranda.engine import MemorySession, open_session
 
 @pytest.fixture
 def tools(memory: MemorySession) -> Tools:
-    """The owner's tools over an empty home, which is looked at anew on each call."""
+    """The owner's tools over an empty home, which is looked at again on each call."""
     return Tools(memory)
 
 

@@ -49,7 +49,7 @@ def place_for(memory: MemorySession, name: str, folder: Path) -> Path:
 
 
 def with_projects(home: Path, **folders: Path) -> dict[str, Any]:
-    """What `open_session` is to be given so that these folders are projects; in a database, where
+    """The arguments of `open_session` that make these folders projects; in a database, where
     each is one of its space, the path given leads there."""
     if not in_database():
         return {"projects": folders}

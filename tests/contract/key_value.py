@@ -85,7 +85,7 @@ class KeyValue:
         return KeyValue(self.memory.as_caller(name, "mcp"), self.registry)
 
     def file(self, path: str) -> Path:
-        """Where a file of the project lies."""
+        """Return the path of a file of the project."""
         return self.root / path
 
     def put(self, path: str, text: str) -> Path:

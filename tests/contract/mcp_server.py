@@ -1,4 +1,4 @@
-"""`memory mcp` as a process of its own, after its handshake."""
+"""`memory mcp` as a separate process, after its handshake."""
 
 from __future__ import annotations
 

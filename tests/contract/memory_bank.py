@@ -40,7 +40,7 @@ class Ground:
     def repository(
         self, name: str, head: str = "ref: refs/heads/main", sub: str = "", origin: str = ""
     ) -> Path:
-        """A repository as Git leaves it, as far as anybody looks."""
+        """A repository as Git leaves it, with all files that are read."""
         root = self.scratch / name
         (root / ".git").mkdir(parents=True, exist_ok=True)
         (root / sub).mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ class Banks:
         return self.ok("update", bank_type=kind, bank_id=id, content=text, **file_argument, **more)
 
     def file(self, path: str) -> Path:
-        """Where a file of the project `banks` lies."""
+        """Return the path of a file of the project `banks`."""
         return self.memory.project("banks").root / path
 
     def state(self) -> dict[str, tuple[bytes, int]]:

@@ -1,4 +1,4 @@
-"""The cases of memory_tool.json: setting a store up, checking results and what lies on disk
+"""The cases of memory_tool.json: setting a store up, checking results and the files on disk
 afterwards.
 """
 

@@ -71,7 +71,7 @@ class Tools:
         return self("write_note", title=title, content=content, **arguments)
 
     def file(self, path: str, project: str = "notes") -> Path:
-        """Where a note of a project lies."""
+        """Return the path of a note of a project."""
         return self.root(project) / path
 
     def snapshot(self) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ def tables(name: str) -> dict[str, Any]:
 
 
 def pattern(expected: str, masks: Mapping[str, str]) -> str:
-    """`expected` as a regular expression; a mask in it stands for what it means."""
+    """`expected` as a regular expression; a mask in it matches what it means."""
     text = re.escape(expected)
     for mask, meaning in masks.items():
         text = text.replace(re.escape(mask), meaning)

@@ -70,7 +70,7 @@ def recent(server: ServerProcess) -> list[str]:
 
 
 def context(server: ServerProcess, address: str) -> dict[str, Any] | None:
-    """What build_context says of one note; None when there is none."""
+    """Return what build_context says of one note; None for a missing note."""
     result = server.call("build_context", {"url": address})
     if result["isError"]:
         return None

@@ -305,8 +305,8 @@ FOLDERS = st.sampled_from(["a", "a/b", "c", "d", "c/e", ".h"])
 
 
 class Vandal(RuleBasedStateMachine):
-    """Any sequence of what another program may do; after each step the index shows just what lies
-    there.
+    """Any sequence of what another program may do; after each step the index shows just the files
+    on disk.
     """
 
     watch = True

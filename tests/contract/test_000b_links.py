@@ -27,7 +27,7 @@ SOURCE = "from/Source.md"
 
 
 def relations(tools: Tools, source: str = SOURCE, project: str = "notes") -> list[dict[str, Any]]:
-    """The relations a note has of its own, as build_context shows them."""
+    """Return the outgoing relations of a note, as build_context shows them."""
     (result,) = tools("build_context", url=source, project=project)["results"]
     return [relation for relation in result["relations"] if relation["direction"] == "out"]
 

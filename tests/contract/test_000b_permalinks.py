@@ -44,7 +44,7 @@ def test_of_equal_permalinks_the_later_paths_are_numbered_in_whatever_order_they
     for order in itertools.permutations(paths):
         for path in order:
             tools.put(path, path)
-            # Each is indexed by itself
+            # They are indexed one at a time
             tools("list_directory")
         entries = tools("list_directory")["entries"]
         assert {entry["path"]: entry["permalink"] for entry in entries} == expected

@@ -42,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def servers(home: Path) -> Iterator[list[Server]]:
-    """Two servers of one home, each for another agent; every test has notes of its own."""
+    """Two servers of one home, each for another agent; no two tests use the same notes."""
     with (
         Server("--home", str(home), "--agent", "one") as first,
         Server("--home", str(home), "--agent", "two") as two,

@@ -67,7 +67,7 @@ def masked(reply: Any, home: Path) -> str:
 
 
 def settle(home: Path, step: int) -> None:
-    """Give what the last call wrote one time of its own: whether the clock ticked meanwhile is no
+    """Give what the last call wrote a fixed time: whether the clock ticked meanwhile is no
     matter here.
     """
     for file in [*(home / "notes").rglob("*"), *(home / "memories").rglob("*")]:

@@ -1,4 +1,4 @@
-"""AMENDMENTS, 4.3, and what lies beside notes: ignore lists, attachments, symlinks."""
+"""AMENDMENTS, 4.3, and the files beside notes: ignore lists, attachments, symlinks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contract 001, 17.8: strings that climb, as category, id or scope, are refused; no file lies
+"""Contract 001, 17.8: strings that climb, as category, id or scope, are refused; no file is
 outside the home.
 """
 

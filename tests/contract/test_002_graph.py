@@ -225,7 +225,7 @@ def test_the_presets_have_their_names_and_texts(
             f"memory_{n}" for n in NAMES
         ]
         text = server.call("memory_read_graph")["content"][0]["text"]
-        # It has a file of its own
+        # It has a separate file
         assert text.startswith("Cannot use" if in_database() else '{\n  "entities"')
     with serving(tmp_path, "--tools", "memory,notes,graph") as server:
         assert "memory" in [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]

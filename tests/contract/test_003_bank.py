@@ -219,7 +219,7 @@ def test_an_insert_makes_a_missing_file_from_its_template_or_a_title(banks: Bank
 
 
 def git(root: Path, **files: str) -> None:
-    """Lay out files below a folder; `__` in a name stands for a slash."""
+    """Lay out files below a folder; `__` in a name means a slash."""
     for name, text in files.items():
         place = root / name.replace("__", "/")
         place.parent.mkdir(parents=True, exist_ok=True)

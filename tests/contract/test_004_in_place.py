@@ -333,7 +333,7 @@ def test_hard_values_and_keys_come_back_exactly(entries):
 def serve(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., ServerProcess]]:
-    """Starts servers `--as agent-memory` over the folder, each on a home of its own if asked to."""
+    """Starts servers `--as agent-memory` over the folder, each on a new home if asked to."""
     monkeypatch.setenv("AGENT_MEMORY_PATH", str(tmp_path / "kept"))
     started: list[ServerProcess] = []
 

@@ -294,7 +294,7 @@ def test_every_case_through_the_registry(case, tmp_path):
 
 
 def at_the_start_of_a_second() -> None:
-    """Entries of one case must not come to lie in two seconds: their order is part of some replies."""
+    """Entries of one case must not be written in two different seconds: their order is part of some replies."""
     while time.time() % 1 > 0.5:
         time.sleep(0.05)
 
@@ -388,7 +388,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def servers(home: Path) -> Iterator[list[ServerProcess]]:
-    """Four servers on one home, where each test has a namespace of its own."""
+    """Four servers on one home, where no two tests use the same namespace."""
     servers = started(home, home.parent, 4)
     yield servers
     for server in servers:

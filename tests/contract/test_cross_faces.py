@@ -45,7 +45,7 @@ class Faces:
         return reply["structured"]
 
     def shell(self, *argv: str) -> str:
-        """What `memory`, as a process of its own, prints."""
+        """Return what `memory`, as a separate process, prints."""
         return run_memory(self.home, *argv)
 
 

@@ -32,7 +32,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
         {"title": "Now", "content": "now", "directory": "", "supersedes": ["then"]},
     ),
 }
-"""What is written at once: each a change of its own, the last of two files."""
+"""What is written at once: each is one change, the last of two files."""
 
 
 def begin(memory: MemorySession) -> None:
@@ -48,8 +48,9 @@ def begin(memory: MemorySession) -> None:
 def at_once(
     memory: MemorySession, calls: dict[str, tuple[str, dict[str, Any]]]
 ) -> Iterator[dict[str, Reply | None]]:
-    """All `calls` by a thread each: they wait inside the block, and at its end come in as one
-    batch. Yields the dict that has their replies then, by name; None while there is none."""
+    """Make all `calls`, each in a thread: they wait inside the block, and come in as one batch at
+    its end. Yields the dict that has their replies then, by name; None for a call that waits.
+    """
     tools: Registry = faces.registry(["notes", "kv"], memory.settings)
     replies: dict[str, Reply | None] = dict.fromkeys(calls)
 

@@ -1,7 +1,7 @@
 """kill -9 of a server of the socket at random moments while many clients write: nothing
 acknowledged is lost.
 
-Usage: socket_kills.py FOLDER KILLS [SEED]. A fork serves a home; each client sets a note of its own
+Usage: socket_kills.py FOLDER KILLS [SEED]. A fork serves a home; each client sets its own note
 to a new value, and writes a new note, again and again. The server is killed, the home is opened
 again, and each note must be whole and hold the last acknowledged value or one sent after it.
 """

@@ -49,7 +49,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def actions(memory: MemorySession, place: Path) -> dict[str, object]:
-    """What is done while the disk fails, each about a note of its own."""
+    """What is done while the disk fails, each about another note."""
     entries = JsonEntryFolder(place / "kept").entries(memory)
     return {
         "write": lambda: memory.write(Draft("new text", project="notes", title="new")),

@@ -66,7 +66,7 @@ pytestmark = [
 
 
 def serve() -> None:
-    """The server, in a process of its own: at SIGUSR1 calls begin to count, at SIGUSR2 it says how
+    """The server, in a separate process: at SIGUSR1 calls begin to count, at SIGUSR2 it says how
     many there were.
     """
     import ctypes

@@ -365,7 +365,7 @@ def test_every_kind_of_secret_goes_with_all_its_versions(
         erasure = memory.erase(ref)
         assert (len(erasure.notes), erasure.remains) == (1, ()), erasure
         assert place.holding(secret) == []
-    # cleaned, not made anew
+    # cleaned, not made again
     assert memory.index.identity == index
     assert memory.read("notes/bystander.md").content == "stays as it is"
     assert [finding for finding in examine(memory) if finding.level != "warning"] == []

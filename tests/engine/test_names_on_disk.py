@@ -16,7 +16,7 @@ from memoranda.sources.path_guard import as_on_disk
 
 
 class Caller:
-    """Calls tools of one memory, whose folders lie at `home`."""
+    """Calls tools of one memory, whose folders are in `home`."""
 
     def __init__(self, memory: MemorySession, home: Path):
         self.memory = memory

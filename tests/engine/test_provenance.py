@@ -131,7 +131,7 @@ def test_it_outlives_the_index_the_history_and_another_process(home):
         assert home.purge_history() >= 1
         home.reindex()
         assert {name: home.find(name).provenance for name in before} == before
-    # An index of its own
+    # With a new index
     with open_session(home.home, projects={"notes": home.home / "notes"}) as other_memory:
         assert {name: other_memory.find(name).provenance for name in before} == before
     assert [change.verb for change in home.log(limit=0)] == ["write"]

@@ -23,7 +23,7 @@ MANY = 40
 
 @pytest.fixture(autouse=True)
 def section_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variable, which tests have, stands in for the whole section."""
+    """The variable, which tests set, replaces the whole section."""
     monkeypatch.delenv("MEMORY_SEMANTIC", raising=False)
 
 

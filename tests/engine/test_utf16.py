@@ -30,7 +30,7 @@ CHINESE = "zebra 预算会议 日本"
 
 
 class Caller:
-    """Calls tools of one memory, whose folders lie at `home`."""
+    """Calls tools of one memory, whose folders are in `home`."""
 
     def __init__(self, memory: MemorySession, home: Path):
         self.memory = memory

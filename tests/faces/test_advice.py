@@ -65,7 +65,7 @@ OWN = {
     "kv": ("memory_remember", {"key": "a", "value": "b"}),
     "agent": ("memory_write", {"content": "x", "category": "knowledge"}),
 }
-"""Of each toolset that has a project of its own: a call that needs it."""
+"""By toolset that has its own project, a call that needs it."""
 
 
 def names_of(toolset: str, settings: Any) -> set[str]:

@@ -2,7 +2,7 @@
 faces, in twin homes.
 
 The homes differ in Bob's notes alone; Alice makes the same calls in both, and every answer must be
-the same but for ids, times, numbers of changes and scores. Bob's names hold words that stand
+the same except ids, times, numbers of changes and scores. Bob's names hold words that occur
 nowhere else.
 """
 

@@ -301,7 +301,7 @@ PRESETS: dict[str, list[Call]] = {
     "as-server-memory": [(name.removeprefix("memory_"), args) for name, args in GRAPH],
     "as-basic-memory": THEIRS,
 }
-"""The calls by toolset, and by preset where that has tools of its own."""
+"""The calls by toolset, and by preset where it has tools that no toolset has."""
 
 COMMANDS = r"""
 write Anna likes tea --category preferences --tags anna
@@ -393,7 +393,7 @@ project add ship {HOME}/ship
 project access ship
 project check ship
 """.strip().splitlines()
-"""Each is run without and with --json, on a home of its own each."""
+"""Each is run without and with --json, each time on a new home."""
 
 NOT_RUN = {
     "serve": "does not end",

@@ -46,7 +46,7 @@ class FixedChance:
         self._numbers = count(1)
 
     def restart(self) -> None:
-        """Begin anew: what is imported for the first time may have asked for ids of its own."""
+        """Start with new ids: an import for the first time may have used some."""
         self._numbers = count(1)
 
     def urandom(self, size: int) -> bytes:

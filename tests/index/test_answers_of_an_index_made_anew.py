@@ -1,4 +1,4 @@
-"""What is asked of links has the same order in an index made anew, whose rows are others (contract
+"""What is asked of links has the same order in an index that was made again, with other rows (contract
 000b, 12.16).
 """
 
@@ -42,7 +42,7 @@ def answers(home: Path) -> object:
 
 def test_notes_that_changed_at_once_stand_in_the_same_order(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    # Each is indexed by itself, in this order
+    # They are indexed one at a time, in this order
     for name, text in NOTES.items():
         put(home / "notes" / name, text)
         os.utime(home / "notes" / name, (STAMP, STAMP))

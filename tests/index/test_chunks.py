@@ -23,7 +23,7 @@ SMALL_TALK = [
 
 
 def session(*turns: str) -> str:
-    """A long conversation of Ada and Mel; `said` stands in the middle of it."""
+    """A long conversation of Ada and Mel; `turns` are in the middle of it."""
     lines = [f"{who}: Well, {text}." for text in SMALL_TALK for who in ("Ada", "Mel")]
     return "\n\n".join([*lines[:6], *turns, *lines[6:]]) + "\n"
 

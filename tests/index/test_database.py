@@ -1,4 +1,4 @@
-"""The index file: made when missing, made anew when damaged or old, never in anybody's way."""
+"""The index file: made when missing, made again when damaged or old, never in anybody's way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A phrase is found in one name of a note, never across two that stand beside each other."""
+"""A phrase is found in one name of a note, never across two neighbouring names."""
 
 from __future__ import annotations
 

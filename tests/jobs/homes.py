@@ -107,7 +107,7 @@ class Home:
         }
 
     def everything(self) -> dict[str, bytes]:
-        """As `tree`, with what the program keeps for itself, but for the index."""
+        """As `tree`, with the files of the program itself, except the index."""
         home = self.memory.home
         return self.tree() | {
             str(path.relative_to(home)): path.read_bytes()

@@ -377,7 +377,7 @@ def test_what_the_owner_asked_to_be_reminded_of_is_not_made_again_of_a_text(home
     assert deep(home)["reminders"] == []
 
 
-# It is over, and only stands beside the word
+# It is over, and is only near the word
 @pytest.mark.parametrize(
     ("text", "due", "rule"),
     [

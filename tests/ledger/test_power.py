@@ -24,7 +24,7 @@ pytestmark = pytest.mark.promise("issue-power-failure")
 
 
 class Notes:
-    """Notes in a home that is used until the power fails, and what they are to be."""
+    """Notes in a home that is used until the power fails, and the texts that they must have."""
 
     def __init__(self, root: Path, random: Random, monkeypatch: pytest.MonkeyPatch):
         self._random = random

@@ -60,7 +60,7 @@ def retry_all(ledger: Ledger) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Path:
-    """The folder of another project, on a disk of its own."""
+    """The folder of another project, on a separate disk."""
     (tmp_path / "disk").mkdir()
     return tmp_path / "disk"
 

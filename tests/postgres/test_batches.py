@@ -41,7 +41,7 @@ def failed(replies: dict[str, Reply | None]) -> dict[str, str]:
 
 
 def agree(first: MemorySession, two: MemorySession, changes: int) -> None:
-    """Both copies are the same, and so many changes were made, each once."""
+    """Both copies are the same, and `changes` changes were made, each once."""
     assert [change.number for change in two.log(limit=0)] == list(range(changes, 0, -1))
     first.list()
     assert are_alike(first, two)

@@ -34,7 +34,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with a history, private notes, reads, a project of its own and one elsewhere, and a
+    """A home with a history, private notes, reads, a project inside and one elsewhere, and a
     token.
     """
     place = tmp_path / "old"

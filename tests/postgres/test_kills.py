@@ -31,7 +31,7 @@ def write_until_killed(
 ) -> None:
     """Write notes and lines of a shared note from number `first` on, by threads that wait for the
     database together, say each that was begun (`+`) and each that was acknowledged, and die before
-    the statement of this number. Runs in a process of its own."""
+    the statement of this number. Runs in a separate process."""
     statements_left = statements
     execute = psycopg.Connection.execute
 

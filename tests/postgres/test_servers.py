@@ -17,7 +17,7 @@ from serve.web import FAR, Web, bearer, tool, tools
 
 
 class Server(Web):
-    """A server over a space, on a machine of its own."""
+    """A server over a space, as on a separate machine."""
 
     def __init__(self, space: str):
         self.now = datetime(2026, 11, 22, 12, tzinfo=UTC)

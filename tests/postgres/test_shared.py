@@ -1,4 +1,4 @@
-"""What replicas share besides notes: tokens, configuration, projects, counts of reads, whose turn
+"""What replicas share beside notes: tokens, configuration, projects, counts of reads, whose turn
 the upkeep is.
 """
 

@@ -1,4 +1,4 @@
-"""A server with a registry of its own and a memory that is a list: what serve/ does, without an
+"""A server with another registry and a memory that is a list: what serve/ does, without an
 engine.
 
 Run as `mini_server.py [--agent NAME] [--unreadable]`.

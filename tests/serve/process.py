@@ -39,7 +39,7 @@ def memory_mcp(home: Path, *arguments: str) -> list[str]:
 
 
 def run_memory(home: Path, *words: str) -> str:
-    """What `memory`, run on `home` as a process of its own, prints; it must end well and warn of
+    """Return what `memory`, run on `home` as a separate process, prints; it must end well and warn of
     nothing.
     """
     command = [sys.executable, "-m", "memoranda", *words, "--home", str(home)]

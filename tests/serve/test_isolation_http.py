@@ -1,5 +1,5 @@
 """An agent's token is told the same over HTTP with and without another agent's private notes: tools,
-resources, completions, prompts, figures, `/api` and the page, byte for byte but for ids and times.
+resources, completions, prompts, figures, `/api` and the page, byte for byte except ids and times.
 
 The twin homes are those of `faces/test_isolation.py`.
 """

@@ -117,7 +117,7 @@ async def test_another_site_in_the_same_browser_can_do_nothing(web, page):
         assert (await client.get("/api/changes", headers=headers)).status_code == 403
         assert (await client.get("/page/live", headers=headers)).status_code == 204
     walk = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
-    # A link somewhere; the browser keeps the strict cookie back by itself
+    # A link somewhere; the browser itself keeps the strict cookie back
     await page.see("/page", **walk)
     stale = page.csrf
     await other_browser.enter()
@@ -245,7 +245,7 @@ async def test_what_a_note_holds_acts_on_nobody(web, page):
             re.fullmatch(r'<script src="/page/static/[0-9a-f]{12}/page.js" type="module">', script)
             for script in scripts
         ), path
-        # What the frame has of its own
+        # The links of the frame itself
         inner = re.sub(r'<nav id="rail".*?</nav>', "", text, flags=re.DOTALL)
         assert not re.search(r"<(img|svg|style|iframe|object|i>)", inner), path
         assert not re.search(r"<[^>]*\son\w+=", re.sub('"[^"]*"', '""', text)), path

@@ -38,7 +38,7 @@ class PageProcess(DaemonProcess):
 
 
 def printed(home):
-    """The address one run of the command printed, which ended by itself."""
+    """Return the address that one run of the command printed before it ended."""
     return json.loads(run_memory(home, "page", "--no-open", "--json"))["address"]
 
 

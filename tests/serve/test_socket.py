@@ -33,7 +33,7 @@ WRITERS: list[asyncio.StreamWriter] = []
 
 
 def run(main):
-    """`main` in a loop of its own; what it dialled is closed at the end."""
+    """Run `main` in a new loop, and close at the end what it dialled."""
 
     async def whole():
         try:

@@ -53,7 +53,7 @@ def read_all(person):
 
 
 def test_transcripts_of_each_agent_are_read_as_the_golden_file_says(person, monkeypatch):
-    # What has no time of its own has that of its file
+    # A turn without a time has the time of its file
     for path in person.rglob("*"):
         os.utime(path, (1_790_000_000, 1_790_000_000))
     # Aider writes times of the clock on the wall
@@ -196,7 +196,7 @@ def test_reading_changes_no_file_and_makes_none(person):
 
 
 # Sessions that tools/try_transcripts.py had the real clients write, with a fake model. The agent,
-# and whether it runs commands by itself.
+# and whether it runs commands that nobody asked for.
 REAL = {
     "gemini-cli": True,
     "opencode": True,

@@ -18,7 +18,7 @@ MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
 
 def files(home: Path) -> dict[str, bytes]:
-    """What is on disk, but for the machine's own and the overview."""
+    """The files on disk, without the machine's own and the overview."""
     return {
         str(path.relative_to(home)): path.read_bytes()
         for path in home.rglob("*")

@@ -130,7 +130,7 @@ NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 NOW_MILLISECONDS = "1772600767000"
 OLD = 1700000000123
 
-# What stands under `updated`, what an edit leaves there, and whether it is the time shown.
+# The value of `updated`, what an edit leaves there, and whether it is the time shown.
 UPDATED = [
     (f"{OLD}", NOW_MILLISECONDS, True),
     (f"'{OLD}'", NOW_MILLISECONDS, True),

@@ -31,7 +31,7 @@ def files(home: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with a history, a project of its own, one elsewhere, a space, a token, reads and a
+    """A home with a history, a project inside, one elsewhere, a space, a token, reads and a
     link.
     """
     place = tmp_path / "old"

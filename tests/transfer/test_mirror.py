@@ -64,7 +64,7 @@ def home(tmp_path, monkeypatch):
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """What is in a folder, but for the mirror's own and git's."""
+    """The files in a folder, without the mirror's own and git's."""
     paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     contents = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
     return {

@@ -21,7 +21,7 @@ from transfer.conftest import MOMENT, files
 
 
 def laid(root, **texts):
-    """Files below `root`; `__` in a name stands for `/`, a final `_md` for `.md`."""
+    """Files below `root`; `__` in a name means `/`, a final `_md` for `.md`."""
     for name, text in texts.items():
         put(root, name.replace("__", "/").replace("_md", ".md"), text)
     return root

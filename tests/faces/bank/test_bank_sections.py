@@ -30,7 +30,7 @@ TEXTS = st.builds(
 
 @pytest.fixture(scope="module")
 def banks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Banks]:
-    """The banks whose file all tests write anew."""
+    """The banks whose file each test writes again."""
     with open_session(tmp_path_factory.mktemp("sections") / "home", watch=False) as memory:
         yield Banks(memory)
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.promise("002-14.11", "002-14.15")
 
 @pytest.fixture
 def file_nodes(tmp_path: Path) -> Iterator[Nodes]:
-    """The tools as a server with `--graph-file` has them, over a home that has notes of its own."""
+    """The tools as a server with `--graph-file` has them, over a home that also has notes."""
     file = tmp_path / "place" / "people.jsonl"
     projects = {"people": GraphFileSource("people", file)}
     with open_session(tmp_path / "home", watch=False, projects=projects) as memory:

@@ -31,8 +31,8 @@ _VALUES = (
 
 
 def without_nulls(schema: dict, arguments: object) -> object:
-    """The arguments less what stands for an argument not given: the one thing the schema does not
-    say.
+    """Return the arguments without the nulls that mean an absent argument. The schema does not say
+    this.
     """
     if not isinstance(arguments, dict):
         return arguments

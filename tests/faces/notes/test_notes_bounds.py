@@ -1,4 +1,4 @@
-"""Replies stay short whatever lies in the project (contract 000b, 7 and 12.13); `Tools.call` checks
+"""Replies stay short whatever is in the project (contract 000b, 7 and 12.13); `Tools.call` checks
 each text.
 """
 

@@ -1,4 +1,4 @@
-"""Text of a note cannot pretend to be the reply it stands in (contract 000b; docs/gate.md)."""
+"""Text of a note cannot pretend to be the reply that shows it (contract 000b; docs/gate.md)."""
 
 from __future__ import annotations
 

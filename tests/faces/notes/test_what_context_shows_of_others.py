@@ -1,5 +1,5 @@
-"""What build_context shows of notes beside the one asked for: a telling line, without reading them,
-and no more.
+"""What build_context shows of notes beside the one asked for: a telling line, without reading
+them, and nothing else.
 """
 
 from __future__ import annotations

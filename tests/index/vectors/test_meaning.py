@@ -140,7 +140,7 @@ def test_a_question_that_no_note_holds_is_answered_by_meaning_alone(memory):
 
 
 def test_where_meaning_alone_counts_a_turn_gets_nothing_for_a_pair_that_says_little(memory):
-    """The pair 式吗 lies across a stop word; no note holds any other word of the question."""
+    """The pair 式吗 goes across a stop word; no note holds any other word of the question."""
     text = "用户喜欢深色模式吗？"
     memory.write(
         Draft("Mel: 这是仪式吗", title="Turn", project="notes", folder="talk", date="2023-05-08")

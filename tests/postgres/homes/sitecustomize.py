@@ -152,7 +152,7 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
 
 
 def _steps(home) -> list:
-    """What makes the rows of the space what lies in the folder."""
+    """Return the steps that make the rows of the space equal to the folder."""
     from memoranda.sources.base import File, Stamp
     from memoranda.sources.layout import TEMP_PREFIX
     from memoranda.sources.step import Step
@@ -231,7 +231,7 @@ def _scope(data: bytes | None) -> str:
 
 
 def _content(place: str, content_by_stamp: dict) -> tuple:
-    """(kind, SHA-256 or goal, status) of what lies there. Raises OSError for what no row can hold."""
+    """(kind, SHA-256 or goal, status) of the file at a path. Raises OSError for what no row can hold."""
     status = os.lstat(place)
     if stat.S_ISDIR(status.st_mode):
         return "folder", None, status

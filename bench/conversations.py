@@ -106,7 +106,7 @@ class Question:
 
 @dataclass
 class Conversation:
-    """All turns in order, and what is asked about them. `asked`: the day of the question, when the
+    """All turns in order, and what is asked about them. `asked_at`: the day of the question, when the
     set names it; such a conversation is the haystack of one question and is never put together with
     others."""
 

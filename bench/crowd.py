@@ -45,7 +45,7 @@ class Crowd:
 def crowd(
     conversations: Sequence[Conversation], number: int, most_questions: int, seed: int = 1
 ) -> Crowd:
-    """`number` turns and up to `asked` questions about them, the same ones every time."""
+    """`number` turns and up to `most_questions` questions about them, the same ones every time."""
     chance = Random(seed)
     talks = list(conversations) or list(_made_up(number, chance))
     counts = Counter(

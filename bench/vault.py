@@ -255,7 +255,7 @@ def make_vault(folder: str | Path, notes: int, seed: int = 1) -> list[str]:
 
 
 def questions(notes: int, seed: int = 1, per_kind: int = 20) -> list[Question]:
-    """`each` sample queries of every kind for a vault of `notes`; kinds take turns. ValueError
+    """`per_kind` sample queries of every kind for a vault of `notes`; kinds take turns. ValueError
     below 10 notes.
     """
     if notes < 10:

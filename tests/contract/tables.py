@@ -27,7 +27,7 @@ def pattern(expected: str, masks: Mapping[str, str]) -> str:
 def assert_has(
     actual: Any, expected: Any, is_same: Callable[[str, Any], bool], at: str = "$"
 ) -> None:
-    """`found` holds all of `wanted`: objects may have more keys, lists have as many items;
+    """`actual` holds all of `expected`: objects may have more keys, lists have as many items;
     `is_same` compares texts.
     """
     if isinstance(expected, dict):

@@ -95,7 +95,7 @@ def succeed_at_once(memory: MemorySession, calls: dict[str, tuple[str, dict[str,
 def in_turn_before(
     memory: MemorySession, work: Callable[[], Any], other_work: Callable[[], Any] = lambda: None
 ) -> None:
-    """`work` as a call that may wait for others with its change, since `other` waits to come in after it."""
+    """`work` as a call that may wait for others with its change, since `other_work` waits to come in after it."""
     waiting = threading.Thread(target=lambda: memory.as_caller("a", "mcp").in_turn(other_work))
 
     def run() -> None:

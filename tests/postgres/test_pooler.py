@@ -115,7 +115,7 @@ def test_a_pooler_that_keeps_sessions_serves(
 
 
 class FakeConnection:
-    """A connection through a pooler, whose transactions run in the processes `given`, in turn."""
+    """A connection through a pooler, whose transactions run in the processes `process_ids`, in turn."""
 
     def __init__(self, told_id: int, process_ids: list[int]):
         self.info = SimpleNamespace(backend_pid=told_id)

@@ -140,11 +140,11 @@ COMMAND_WAITS = 20.0
 class _Waits(threading.local):
     """The limits for the waits of this thread.
 
-    left: seconds that it may still wait. None outside a call, where nothing is limited.
+    seconds_left: seconds that it may still wait. None outside a call, where nothing is limited.
     stop: an event that ends the waits early. None if nothing does.
     """
 
-    left: float | None = None
+    seconds_left: float | None = None
     stop: threading.Event | None = None
 
 
@@ -168,15 +168,15 @@ def waits_at_most(seconds: float) -> Iterator[None]:
 
     If the block is inside another one with less time left, that time is the limit.
     """
-    outer = _waits.left
-    _waits.left = start = seconds if outer is None else min(seconds, outer)
+    outer = _waits.seconds_left
+    _waits.seconds_left = start = seconds if outer is None else min(seconds, outer)
     try:
         yield
     finally:
         if outer is None:
-            _waits.left = None
+            _waits.seconds_left = None
         else:
-            _waits.left = outer - (start - (_waits.left or 0.0))
+            _waits.seconds_left = outer - (start - (_waits.seconds_left or 0.0))
 
 
 @contextmanager
@@ -234,10 +234,10 @@ def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
 
     The limit is `seconds`, or less if the current call has less time left.
     """
-    if _waits.left is None:
+    if _waits.seconds_left is None:
         seconds_left = CALL_WAITS
     else:
-        seconds_left = _waits.left
+        seconds_left = _waits.seconds_left
     begun = time.monotonic()
     try:
         return wait(min(seconds, seconds_left))
@@ -245,13 +245,13 @@ def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
         took = time.monotonic() - begun
         waited.count += 1
         waited.seconds += took
-        if _waits.left is not None:
-            _waits.left = max(0.0, seconds_left - took)
+        if _waits.seconds_left is not None:
+            _waits.seconds_left = max(0.0, seconds_left - took)
 
 
 def may_wait() -> bool:
     """Whether the call of this thread has time left to wait, and is not told to stop."""
-    return _waits.left != 0.0 and not (_waits.stop is not None and _waits.stop.is_set())
+    return _waits.seconds_left != 0.0 and not (_waits.stop is not None and _waits.stop.is_set())
 
 
 class _System(tzinfo):

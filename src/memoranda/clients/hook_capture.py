@@ -99,12 +99,12 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
 def _extract(event: HookEvent, session: SessionRows) -> str:
     """Return an extract of the session, such as `Asked:` and the prompts; "" if nothing was said."""
     prompts, answers, files, commands = _read_ends(event.transcript)
-    asked = [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]]
+    own_prompts = [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]]
     last_answer = session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
-    if not "".join([*asked, last_answer]).strip():
+    if not "".join([*own_prompts, last_answer]).strip():
         return ""
     # Lines that the session got from the memory are left out of the prompts and of the answer.
-    asked_lines = _lines(asked, _PROMPT_CHARACTERS)
+    asked_lines = _lines(own_prompts, _PROMPT_CHARACTERS)
     parts = (
         # The first prompt says what the session is about.
         ("Asked", asked_lines[:1] + asked_lines[1:][-5:]),
@@ -151,7 +151,7 @@ def _read_ends(transcript: str) -> _Seen:
 
     transcript: the path of the file.
     """
-    seen = _Seen([], [], [], [])
+    ends = _Seen([], [], [], [])
     for entry in transcript_entries(transcript, first_bytes=_HEAD_BYTES, last_bytes=_TAIL_BYTES):
         # Claude Code calls it message, Codex payload.
         message = entry.get("message", entry.get("payload"))
@@ -165,10 +165,10 @@ def _read_ends(transcript: str) -> _Seen:
             parts = [part for part in content if isinstance(part, dict)]
         for part in parts:
             if part.get("type") in _TEXTS:
-                _add_text(seen, message.get("role"), str(part.get("text", "")))
+                _add_text(ends, message.get("role"), str(part.get("text", "")))
         for part in (message, *parts):
-            _add_call(seen, part)
-    return seen
+            _add_call(ends, part)
+    return ends
 
 
 def _add_text(seen: _Seen, role: Any, text: str) -> None:

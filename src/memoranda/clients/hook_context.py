@@ -151,7 +151,7 @@ def for_prompt(
         query = session.without_given(conversation(prompt, event.transcript))
         # About 120 tokens are left for the marks, the opening and the marks of stale notes.
         notes = memory.recall(
-            query, least=FLOOR, max_tokens=PROMPT_TOKENS - 120, known=session.notes
+            query, least=FLOOR, max_tokens=PROMPT_TOKENS - 120, known_ids=session.notes
         )
     lines = evidence_lines(_with_stale_marks(memory, event.cwd, notes))
     line_texts = without_marks("\n".join(line.text for line in lines)).split("\n")

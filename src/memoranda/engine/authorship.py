@@ -41,32 +41,32 @@ class _Following:
         self._history: History = engine.ledger.history
         self._folder_moves: dict[str, list[int]] = {}
 
-    def came_from_elsewhere(self, number: int, made: Touched) -> bool:
+    def came_from_elsewhere(self, number: int, step: Touched) -> bool:
         """Whether the change only moved the file from another place, where an earlier change had
         made it.
 
         number: the number of the change.
-        made: the step of the change that made the file.
+        step: the step of the change that made the file.
         """
         change = self._history.change(number)
         if change is None:
             return False
-        name = posixpath.basename(made.path)
+        name = posixpath.basename(step.path)
         for file in change.files:
             is_partner = file.do == StepKind.REMOVE and posixpath.basename(file.path) == name
             if is_partner and self._history.was_made(file.project, file.path, number):
                 return True
         return False
 
-    def last_place(self, number: int, made: Touched) -> Location | None:
+    def last_place(self, number: int, step: Touched) -> Location | None:
         """Return the place where a file is now, or where it was last.
 
         number: the number of the change that made the file.
-        made: the step of this change that made the file.
+        step: the step of this change that made the file.
 
         None means that another file was made at the place of the file since.
         """
-        place = (made.project, made.path, made.root)
+        place = (step.project, step.path, step.root)
         while True:
             change = self._next_change(number, place)
             if change is None:
@@ -78,10 +78,10 @@ class _Following:
             number = change.number
 
     def _next_change(self, number: int, place: Location) -> Change | None:
-        """Return the next change after `number` that may affect the file at a place. None if there
-        is none.
+        """Return the next change after `number` that may affect the file at a place.
 
-        Such a change moved, removed or created the file, or moved a folder above it.
+        Such a change moved, removed or created the file, or moved a folder above it. None if the
+        history has no such change.
         """
         project, path, _ = place
         if project not in self._folder_moves:

@@ -1,7 +1,7 @@
-"""Completions for a word that is being typed in a shell.
+"""Complete a word that a person types in a shell.
 
-They are read from the index and the ledger without bringing these up to date. Nothing is opened for
-writing or imported beyond need: an answer takes a few milliseconds, and may be a moment old.
+An answer must take only a few milliseconds. So the index and the ledger are read as they are, and
+an answer may lack the latest changes.
 """
 
 from __future__ import annotations
@@ -19,42 +19,48 @@ from memoranda.sources.layout import Layout
 from memoranda.text.unicode import one_line
 
 MOST = 100
-# Changes looked at for those whose numbers begin in a certain way.
+"""How many completions are offered at most."""
+# How many of the latest changes are searched for a number that begins as the typed word does.
 _LATEST_CHANGES = 1000
-# Characters of the text beside a completion.
+# How many characters of its text are shown beside a completion.
 _PREVIEW_CHARACTERS = 50
 
 
 @verb
 def permalinks(memory: HomeSession, prefix: str, limit: int = MOST) -> list[str]:
-    """The permalinks that begin with `prefix`, of notes that the caller sees."""
+    """Return up to `limit` permalinks that begin with `prefix`, of notes that the caller may see."""
     memory.engine.fresh()
     return memory.index.notes.complete(prefix, memory.agent, limit)
 
 
 def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = None) -> list[str]:
-    """At most 100 values of `kind` that begin with `prefix`, newest or most used first.
+    """Return up to MOST completions of a kind, the newest or most used first.
 
-    A value with a preview is followed by a tab and the preview: `12 TAB edit notes/a.md`. The list
-    is empty if the home does not exist.
+    A completion may be followed by a tab and a text that explains it: `12 TAB edit notes/a.md`.
 
     kind: `id`, `tag`, `scope`, `source`, `entity`, `project` or `change`.
-    agent: the caller. None is the owner.
+    prefix: the word typed so far. All projects are returned, even those that begin in another way.
+    agent: the caller; None for the owner. An agent gets no changes.
+
+    Returns [] if the home does not exist.
     """
     layout = Layout(settings.home)
     if kind == "project":
         return [*BUILT_IN_PROJECTS, *settings.projects]
-    # number, and what was done to what
-    if kind == "change" and agent is None:
-        latest = list[tuple[int, str, str, str]]()
-        with suppress(StorageError):
-            latest = latest_changes(layout.ledger, _LATEST_CHANGES)
-        offered = [f"{number}\t{verb} {project}/{path}" for number, verb, project, path in latest]
-        return [line for line in offered if line.startswith(prefix)][:MOST]
     if kind == "change":
-        return []
+        # The list has changes of notes that an agent may not see.
+        return _changes(layout, prefix) if agent is None else []
     rows = indexed(layout.index, kind, prefix, agent, MOST)
     return [
         f"{value}\t{one_line(text).strip()[:_PREVIEW_CHARACTERS]}".rstrip("\t")
         for value, text in rows
     ]
+
+
+def _changes(layout: Layout, prefix: str) -> list[str]:
+    """Return up to MOST of the latest changes whose numbers begin with `prefix`."""
+    latest: list[tuple[int, str, str, str]] = []
+    with suppress(StorageError):
+        latest = latest_changes(layout.ledger, _LATEST_CHANGES)
+    lines = [f"{number}\t{verb} {project}/{path}" for number, verb, project, path in latest]
+    return [line for line in lines if line.startswith(prefix)][:MOST]

@@ -231,15 +231,16 @@ class Embedding:
             is_first_look = False
 
     @verb
-    def _part(self, vectors: Vectors, anew: bool) -> int:
-        """Cut a few changed notes into passages. Returns how many notes; 0 if no changed note is
-        left.
+    def _part(self, vectors: Vectors, of_all: bool) -> int:
+        """Cut a few changed notes into passages, and return how many notes were cut.
 
-        anew: whether all notes count as changed.
+        The result is 0 if no changed note remains.
+
+        of_all: whether every note counts as changed.
         """
         self.engine.fresh()
         with self.engine.ledger.lock, self.engine.index.transaction():
-            return vectors.part(_NOTES_AT_ONCE, anew=anew)
+            return vectors.part(_NOTES_AT_ONCE, of_all=of_all)
 
     @verb
     def _waiting_notes(self, vectors: Vectors, thorough: bool) -> dict[int, str]:

@@ -53,10 +53,10 @@ class GraphEdits(Protocol):
     `NoteEdits` collects edits of notes, and `LineEdit` edits of the lines of a graph file.
     `LineEdit` in sources/graph_file.py explains each method.
 
-    known: the names that are names of entities, among the names that the call is about.
+    present_names: the names that are names of entities, among the names that the call is about.
     """
 
-    known: set[str]
+    present_names: set[str]
 
     def observations(self, name: str) -> list[str]: ...
     def has(self, relation: GraphRelation) -> bool: ...
@@ -161,7 +161,7 @@ class Graph(Protocol):
             new = [
                 this_entity
                 for this_entity in entities_by_name.values()
-                if this_entity.name not in edits.known
+                if this_entity.name not in edits.present_names
             ]
             for this_entity in new:
                 edits.create(this_entity, {})
@@ -201,7 +201,7 @@ class Graph(Protocol):
             """Add the texts that are new to each entity, and return them in the order of
             `additions`.
             """
-            missing = [name for name, _ in additions if name not in edits.known]
+            missing = [name for name, _ in additions if name not in edits.present_names]
             if missing:
                 raise NoEntity(missing[0])
             # Each note is read and written once, even with several additions.
@@ -241,7 +241,7 @@ class Graph(Protocol):
         def plan(edits: GraphEdits) -> None:
             """Add to the graph what it lacks of the merged entities and relations."""
             for name, (kind, texts, keys) in merged.items():
-                if name in edits.known:
+                if name in edits.present_names:
                     present = set(edits.observations(name))
                     lacking = [text for text in texts if text not in present]
                     if lacking:
@@ -274,7 +274,7 @@ class Graph(Protocol):
 
         def plan(edits: GraphEdits) -> None:
             for name, texts in gone_deletions.items():
-                if name in edits.known:
+                if name in edits.present_names:
                     edits.drop_observations(name, texts)
 
         self._change("edit", gone_deletions, plan)

@@ -233,13 +233,13 @@ class NoteEdits:
         self._session = graph.session
         self._change = change
         self._index = graph.session.index
-        self.known: set[str] = set()
+        self.present_names: set[str] = set()
         # The notes of each name. They are several if two files have the same title.
         self._rows: dict[str, list[EntityRow]] = {}
         for row in graph.notes(names):
             self._rows.setdefault(row.name, []).append(row)
             if row.kind is not None:
-                self.known.add(row.name)
+                self.present_names.add(row.name)
         # The edited notes, by path.
         self._edited: dict[str, _EditedNote] = {}
         # The (source, target, type) of the relations in each note, by the path of the note.

@@ -379,16 +379,17 @@ class HistoryVerbs(NoteVerbs):
             if self.may_see(step, step.touched, past_privacy):
                 yield step.touched
 
-    def last_change(self, besides: str) -> datetime | None:
-        """Return the time of the last change that another interface made.
+    def last_change(self, ignored_face: str) -> datetime | None:
+        """Return when a person or an agent last changed something. None if the history has no such
+        change.
 
-        besides: the interface whose changes do not count, such as `cli`. Changes that the caller
-            may not see and changes of upkeep do not count either.
+        Changes of upkeep and changes that the caller may not see do not count. Edits by hand are
+        not in the history.
 
-        None means that the history has no such change. Edits by hand are not in the history.
+        ignored_face: an interface whose changes do not count either, such as `cli`.
         """
         past_privacy = self.past()
-        for change in self.engine.ledger.history.changes_besides(besides):
+        for change in self.engine.ledger.history.changes_besides(ignored_face):
             if is_upkeep(change):
                 continue
             if past_privacy is None or self._is_visible(change, past_privacy):
@@ -599,11 +600,12 @@ class HistoryVerbs(NoteVerbs):
 
         later_changes = Later(self.engine.ledger.history, change.number)
 
+        def is_visible(later_change: Change) -> bool:
+            return self._is_visible(later_change, past_privacy)
+
         def blocked(project: str, path: str) -> CannotUndo:
             """Return the error for a file that a later change has touched, too."""
-            return later_changes.blocked(
-                (project, path, change.root), lambda other: self._is_visible(other, past_privacy)
-            )
+            return later_changes.blocked((project, path, change.root), is_visible)
 
         return undo_lines(self, change, blocked)
 

@@ -1,8 +1,8 @@
-"""Changes of files used in place: files of other programs, whose lines memoranda edits.
+"""Change files used in place: files of other programs, whose lines memoranda edits.
 
 Such a change is in the history if and only if it was made. It is undone line by line
 (`line_undo.py`). The source of a file turns an edit into a step `lines` (`sources/source.py`). This
-module has what all such files share.
+module makes the step, in the same way for all such files.
 """
 
 from __future__ import annotations
@@ -25,25 +25,29 @@ EditT = TypeVar("EditT", bound=InPlaceEdit)
 
 @dataclass(slots=True)
 class InPlaceChange:
-    """One change of a file, as `session` makes it.
+    """One change of a file.
 
+    session: the caller who makes it.
     path: the path under which the project lists the change.
     undoes: the number of the change that this one undoes. None if it undoes nothing.
-    made: the change as the history has it. None while nothing was changed.
+    recorded: the change as the history has it. None while nothing was changed.
     """
 
     session: HomeSession
     path: str
     undoes: int | None = None
-    made: Change | None = None
+    recorded: Change | None = None
 
     def carry_out(self, source: InPlaceSource[EditT], plan: Callable[[], EditT]) -> Change | None:
-        """Make the edit that `plan` returns: all or nothing, durable on return.
+        """Make an edit, all of it or nothing. On return it is durable.
 
-        plan: called with the home and the file locked, and the source showing the present content.
+        source: the source of the file.
+        plan: returns the edit. While it runs, the home and the file are locked, and `source` has
+            the present content of the file.
 
-        Returns the change as the history has it, or None. Raises NotWritable, LimitExceeded,
-        Unconfirmed, StorageError, and the errors of `plan`.
+        Returns the change as the history has it. None if the edit changes nothing.
+
+        Raises NotWritable, LimitExceeded, Unconfirmed, StorageError, and the errors of `plan`.
         """
         engine = self.session.engine
         check_access(self.session, source.name, undoes=self.undoes)
@@ -52,13 +56,14 @@ class InPlaceChange:
             with source.changing():
                 edit = plan()
                 for step in source.steps(edit):
-                    self._make_anyhow(edit.verb, step)
+                    self._make_in_some_way(edit.verb, step)
                     engine.reads.restart(*source.counted(edit))
-        return self.made
+        return self.recorded
 
-    def _make_anyhow(self, verb: str, step: Step) -> None:
-        """Make the step. If its file cannot be replaced, write the file in the other way, if it has
-        one.
+    def _make_in_some_way(self, verb: str, step: Step) -> None:
+        """Make a step. If its file cannot be replaced by a new one, write into the file instead.
+
+        Raises the error of the first way if the file has only one way to be written.
         """
         assert step.lines is not None
         try:
@@ -71,7 +76,7 @@ class InPlaceChange:
             self._make(verb, step)
 
     def _make(self, verb: str, step: Step) -> None:
-        """Have the ledger make the step, after checking the limits of the agent."""
+        """Have the ledger make a step. Before, it checks the limits of the agent."""
         session = self.session
         planned = session.engine.ledger.plan(
             verb,
@@ -82,14 +87,14 @@ class InPlaceChange:
             undoes=self.undoes,
             by=session.by or None,
         )
-        # Counts of recalls are nothing that somebody wrote, so no limit applies to them.
+        # Nobody wrote the counts of reads, so no limit applies to them.
         if verb != FOLD:
             planned.check = lambda: self._check_limits(step)
         planned.show = self._note
         session.engine.make(planned)
 
     def _check_limits(self, step: Step) -> None:
-        """Raise an error if the written lines exceed what the agent may write."""
+        """Raise LimitExceeded if the written lines are more than the agent may write."""
         assert step.lines is not None
         engine = self.session.engine
         written = Step(
@@ -98,6 +103,6 @@ class InPlaceChange:
         check_limits([written], engine.settings, self.session.agent, engine.day_use, engine.clock())
 
     def _note(self, change: Change) -> None:
-        """Remember the change, which is now in its file."""
-        self.made = change
+        """Remember the change, once it is in its file."""
+        self.recorded = change
         self.session.engine.commits += 1

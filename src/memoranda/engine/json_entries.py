@@ -94,7 +94,7 @@ class JsonEntryFolder:
             pending = self._pending_recalls(stem, file.content, engine.reads)
             return RowEdit(
                 FOLD,
-                gone=set(pending),
+                removed=set(pending),
                 inserted={
                     number: [self._with_recalls(file.content.rows[number], name, recalls)]
                     for number, (name, recalls) in pending.items()

@@ -1,4 +1,4 @@
-"""Walking the links of many notes at once: for drawings of the graph and counts beside names."""
+"""Follow the links of many notes at once, for drawings of the graph and for counts beside names."""
 
 from __future__ import annotations
 
@@ -12,31 +12,35 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
 
 Pairs = set[tuple[int, int, str]]
-"""Relations between notes: the row of one, the row it leads to, and the type."""
+"""Relations between notes: (the row of the note with the link, the row of its target, the type)."""
 
 
 @verb
 def neighbourhood(
     memory: ReadVerbs, infos: Sequence[NoteInfo], *, depth: int = 1, limit: int = 200
 ) -> tuple[list[NoteInfo], Pairs]:
-    """The notes `infos` and the notes within `depth` relations of them, nearest first.
+    """Return some notes together with the notes near them, and the relations among all of these.
 
-    limit: how many notes at most.
+    infos: the notes to begin with. They come first in the result.
+    depth: how many relations may be between one of them and a note near them.
+    limit: how many notes to return at most.
 
-    Returns also the relations among these notes.
+    Returns the notes, the nearest first, and the relations.
     """
-    reached = memory.index.links.neighbours(
-        infos[:limit], depth=depth, viewer=memory.agent, limit=max(0, limit - len(infos))
+    first_notes = infos[:limit]
+    steps = memory.index.links.neighbours(
+        first_notes, depth=depth, viewer=memory.agent, limit=max(0, limit - len(infos))
     )
-    notes = [*infos[:limit], *(step.note for step in reached)]
-    return notes, memory.index.links.pairs({note.row for note in notes}, memory.agent)
+    notes = [*first_notes, *(step.note for step in steps)]
+    rows = {note.row for note in notes}
+    return notes, memory.index.links.pairs(rows, memory.agent)
 
 
 @verb
 def relations(memory: ReadVerbs, rows: Collection[int] | None = None) -> Pairs:
-    """All relations between notes that the caller sees.
+    """Return the relations between notes that the caller may see.
 
-    rows: only relations between notes with these rows. None for all notes.
+    rows: the rows of notes. Both notes of a relation must be among them. None for all notes.
     """
     memory.engine.fresh()
     return memory.index.links.pairs(rows, memory.agent)
@@ -44,7 +48,7 @@ def relations(memory: ReadVerbs, rows: Collection[int] | None = None) -> Pairs:
 
 @verb
 def count_incoming(memory: ReadVerbs, infos: Sequence[NoteInfo], most: int) -> dict[int, int]:
-    """How many relations lead to each of these notes, by the note's row.
+    """Return how many relations lead to each of some notes, by the row of the note.
 
     most: the number at which counting ends.
     """

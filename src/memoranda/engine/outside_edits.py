@@ -1,7 +1,7 @@
-"""Finding the edits of a note that were made outside of memoranda, by an editor or a sync program.
+"""Find edits of a note that were made outside of memoranda, by an editor or a sync program.
 
-The ledger has no change of them. But a change that found another text than the change before it left
-there shows that somebody edited the note between the two.
+The ledger has no change for such an edit. But each change records the text that it replaced. If that
+is not the text that the change before it wrote, somebody edited the note between the two changes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from memoranda.sources.step import StepKind
 
 @dataclass(frozen=True, slots=True)
 class OutsideEdit:
-    """An edit of a note outside of memoranda, or several that followed each other.
+    """An edit of a note outside of memoranda, or several edits without a change between them.
 
-    after: the number of the last change before it.
-    since: when that change was made (ISO 8601, UTC).
-    time: when the edit was there at the latest: the time of the file, or of the change that found it.
+    The times are texts in ISO 8601, in UTC.
+
+    after: the number of the last change before the edit.
+    since: when that change was made.
+    time: a time at which the edit had been made already: the time of the file or, if there is a
+        change after the edit, the time of that change.
     is_latest: whether the note still has the text of the edit.
-    text_before, text_after: the texts of the note. None if the history does not keep it.
+    text_before, text_after: the texts of the note. None if the history does not have the text.
     """
 
     after: int
@@ -40,8 +43,12 @@ class OutsideEdit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """The text that a note had at some time: its SHA-256, the text if it is known, and the time."""
+class _TextAtTime:
+    """The text that a note had at a time.
+
+    digest: the SHA-256 of the text.
+    text: the text itself. None if it is not known.
+    """
 
     digest: str
     text: str | None
@@ -56,76 +63,89 @@ def outside_edits(
     *,
     newer: PlacedChange | None,
 ) -> dict[int, OutsideEdit]:
-    """Return the edits outside of memoranda, by the number of the change before each.
+    """Return the edits outside of memoranda, each by the number of the change before it.
 
     steps: changes of one note that follow each other, the newest first.
-    revisions: the revisions of these changes and of `newer`, by number.
-    newer: the change of the note after these. None if there is none. Then the present text of the
-        note counts.
+    revisions: the texts before and after each of these changes and of `newer`, by the number of the
+        change.
+    newer: the next change of the note after these. None if these are the latest; then an edit after
+        them is found by the present text of the note.
     """
     if not steps:
         return {}
     if newer is None:
-        following = _present(memory, steps[0].place)
+        later_text = _present_text(memory, steps[0].place)
     else:
-        following = _found_by(newer, revisions[newer.change.number])
-    edits = {}
+        later_text = _text_before(newer, revisions[newer.change.number])
+    edits: dict[int, OutsideEdit] = {}
     is_latest = newer is None
     for step in steps:
-        left = _left_by(step, revisions[step.change.number])
-        if left and following and not _is_folded(memory, left.digest, following, step.change):
-            edits[step.change.number] = OutsideEdit(
-                step.change.number, left.time, following.time, is_latest, left.text, following.text
+        number = step.change.number
+        own_text = _text_after(step, revisions[number])
+        if own_text and later_text and not _is_counted(memory, own_text, later_text, number):
+            edits[number] = OutsideEdit(
+                after=number,
+                since=own_text.time,
+                time=later_text.time,
+                is_latest=is_latest,
+                text_before=own_text.text,
+                text_after=later_text.text,
             )
-        following = _found_by(step, revisions[step.change.number])
+        later_text = _text_before(step, revisions[number])
         is_latest = False
     return edits
 
 
-def _present(memory: HistoryVerbs, place: Place) -> _Seen | None:
+def _present_text(memory: HistoryVerbs, place: Place) -> _TextAtTime | None:
     """Return the text that the note at a place has now. None if no note is there."""
     with suppress(MemorandaError):
         info = memory.find(place)
         file = memory.file(info)
         changed = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9, UTC)
-        return _Seen(file.etag, file.data.decode("utf-8", "replace"), stamp(changed))
+        return _TextAtTime(file.etag, file.data.decode("utf-8", "replace"), stamp(changed))
     return None
 
 
-def _left_by(step: PlacedChange, revisions: Sequence[Revision]) -> _Seen | None:
-    """Return the text that a change left at the place of a note. None if that is not known."""
+def _text_after(step: PlacedChange, revisions: Sequence[Revision]) -> _TextAtTime | None:
+    """Return the text that a note had after a change. None if it is not known."""
     for revision in revisions:
         touched = revision.touched
         if touched.do not in (StepKind.PUT, StepKind.MOVE):
             continue
         if (touched.project, touched.to or touched.path) == step.place:
-            return _seen(touched.new or touched.old, revision.after, step.change)
+            return _at_time(touched.new or touched.old, revision.after, step.change)
     return None
 
 
-def _found_by(step: PlacedChange, revisions: Sequence[Revision]) -> _Seen | None:
-    """Return the text that a change found at the place of a note. None if that is not known."""
+def _text_before(step: PlacedChange, revisions: Sequence[Revision]) -> _TextAtTime | None:
+    """Return the text that a note had before a change. None if it is not known."""
     place = step.place_before or step.place
     for revision in revisions:
         touched: Touched = revision.touched
         if (touched.project, touched.path) == place:
-            return _seen(touched.old, revision.before, step.change)
+            return _at_time(touched.old, revision.before, step.change)
     return None
 
 
-def _seen(digest: str | None, text: str | None, change: Change) -> _Seen | None:
-    """Return a text at the time of a change. None without a digest."""
-    return _Seen(digest, text, change.time) if digest else None
+def _at_time(digest: str | None, text: str | None, change: Change) -> _TextAtTime | None:
+    """Return a text with the time of a change. None if the change has no digest of it."""
+    return _TextAtTime(digest, text, change.time) if digest else None
 
 
-def _is_folded(memory: HistoryVerbs, digest: str, following: _Seen, change: Change) -> bool:
-    """Whether a text is the following one, but for read counts that were written into its header."""
+def _is_counted(memory: HistoryVerbs, before: _TextAtTime, after: _TextAtTime, change: int) -> bool:
+    """Whether two texts of a note differ at most in the read counts in their headers.
+
+    Such counts are written by memoranda, so they are not an edit outside of it.
+
+    change: the number of the change that wrote the text `before`.
+    """
     history = memory.engine.ledger.history
-    current: str | None = digest
+    digest: str | None = before.digest
     visited: set[str] = set()
-    while current is not None and current not in visited:
-        if current == following.digest:
+    # Counts may have been written several times, each of which replaced the text before.
+    while digest is not None and digest not in visited:
+        if digest == after.digest:
             return True
-        visited.add(current)
-        current = history.folded_into(current, change.number)
+        visited.add(digest)
+        digest = history.folded_into(digest, change)
     return False

@@ -569,19 +569,19 @@ class ReadVerbs(ProjectList):
 
     @verb
     def smart_search(
-        self, query: str, top: int = 10, wanted: Query = memory_query(), *, use: bool = True
+        self, query: str, top: int = 10, filters: Query = memory_query(), *, use: bool = True
     ) -> SmartResult:
         """Search memories for the words of `query`, and return the best first (contract 001, 14).
 
         top: how many memories to return; 0 means all.
-        wanted: the filter that a memory must pass.
+        filters: the filter that a memory must pass.
         use: whether the memories found count as used.
 
         Raises InvalidInput if `query` holds no word.
         """
         self.engine.fresh()
         result = self.index.smart(
-            query, self.query_of(wanted, valid=True), viewer=self.agent, top=top
+            query, self.query_of(filters, valid=True), viewer=self.agent, top=top
         )
         self.engine.count_pending_reads(hit.note for hit in result.best)
         if use:
@@ -632,7 +632,7 @@ class ReadVerbs(ProjectList):
         *,
         least: float,
         max_tokens: int,
-        known: Container[str] = (),
+        known_ids: Container[str] = (),
         limit: int = 5,
     ) -> builtins.list[ToldNote]:
         """Return the notes relevant to a text that is not a query, with their relevant passages.
@@ -643,7 +643,7 @@ class ReadVerbs(ProjectList):
         text: the text, such as the prompt that the user just wrote.
         least: the lowest relevance of a passage (docs/hooks.md).
         max_tokens: the length of the notes, worded as evidence.
-        known: the ids of notes to leave out.
+        known_ids: the ids of notes to leave out.
         limit: how many passages to return at most.
         """
         self.engine.fresh()
@@ -654,7 +654,7 @@ class ReadVerbs(ProjectList):
             today=self._today(),
             least=least,
             filters=self.query_of(Query(as_of=self.clock(), archived=False)),
-            skip=lambda note: note.id in known or self.is_held_back(note),
+            skip=lambda note: note.id in known_ids or self.is_held_back(note),
         )[:limit]
         hits, outdated = self._newest_first(hits)
         return told_notes(hits, self.settings.zone, outdated)
@@ -700,9 +700,9 @@ class ReadVerbs(ProjectList):
         """
         from memoranda.engine.contested import newer_marks
 
-        shown = list(infos)
-        remarks = newer_marks(self, shown)
-        return remarks | self.index.notes.validity_marks(shown, self.agent, self.settings.zone)
+        notes = list(infos)
+        remarks = newer_marks(self, notes)
+        return remarks | self.index.notes.validity_marks(notes, self.agent, self.settings.zone)
 
     @verb
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:

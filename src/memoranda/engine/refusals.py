@@ -1,4 +1,4 @@
-"""Which changes could be undone now: undoing is planned without being carried out."""
+"""Find out which changes could be undone now, by planning the undo without carrying it out."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _ERASED = "what was erased is gone for good"
 
 @verb
 def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, str]:
-    """The reason why each of these changes cannot be undone now, by the change's number.
+    """Return why changes cannot be undone now, by number. Changes that can be undone are left out.
 
-    Changes that can be undone are not in the result. A later edit may still get in their way.
+    A later edit may still prevent the undo of a change that is left out here.
+
+    numbers: the numbers of the changes to look at.
     """
     refusals: dict[int, str] = {}
     for change in _changes(memory, numbers):
@@ -32,22 +34,27 @@ def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, s
 
 @verb
 def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
-    """Whether all changes of a job's run could be undone now, together."""
+    """Whether all changes of one run of a job could be undone now, as one change.
+
+    Changes of the run that are undone already do not matter.
+
+    run: the changes.
+    """
     history = memory.engine.ledger.history
     numbers = {change.number for change in run}
-    standing = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
+    to_undo = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
     transaction = Transaction(memory, "undo")
     undo = memory.undo_in(transaction)
     try:
-        for change in standing:
-            undo.take_back(change, together=[change.number for change in standing])
+        for change in to_undo:
+            undo.take_back(change, together=[change.number for change in to_undo])
     except MemorandaError:
         return False
     return bool(transaction.steps)
 
 
 def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:
-    """Return the changes with these numbers, the newest first."""
+    """Yield the changes with these numbers, the newest first. Unknown numbers are left out."""
     for number in sorted(numbers, reverse=True):
         change = memory.engine.ledger.history.change(number)
         if change is not None:
@@ -55,7 +62,9 @@ def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]
 
 
 def _reason(memory: HistoryVerbs, change: Change) -> str:
-    """The reason why a change cannot be undone. Empty if it can."""
+    """Return the reason why a change cannot be undone. "" if it can be, or if only the undo itself
+    can tell.
+    """
     if change.verb == ERASE:
         return _ERASED
     if change.undoes is None and memory.engine.ledger.history.undone_by(change) is not None:
@@ -63,14 +72,14 @@ def _reason(memory: HistoryVerbs, change: Change) -> str:
     texts = list(change.texts())
     if texts and not any(text.kept for text in texts):
         return PASSING
-    # Comparing lines with a whole graph file takes long, so undo itself finds the reason later
+    # Comparing lines with a whole graph file takes long. Only the undo itself does that.
     if any(touched.do == StepKind.LINES for touched in change.files):
         return ""
     return _tried(memory, change)
 
 
 def _tried(memory: HistoryVerbs, change: Change) -> str:
-    """The reason why a change cannot be undone, found by planning the undo. Empty if it can."""
+    """Plan the undo of a change. Return the reason why it fails, or "" if it does not."""
     transaction = Transaction(memory, "undo")
     try:
         memory.undo_in(transaction).take_back(change)

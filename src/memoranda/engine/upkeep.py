@@ -523,7 +523,7 @@ class Upkeep:
             change.put(
                 survivor.project, survivor.path, longer.encode(), old=file, scope=survivor.scope
             )
-            writing.remove_note(self.memory, change, (other, other_file), besides=survivor)
+            writing.remove_note(self.memory, change, (other, other_file), survivor=survivor)
 
     def _names_that_lead_on(self, survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
         """Return the header keys that make links to the name of `other` lead to the survivor.
@@ -863,13 +863,13 @@ class Ingested:
     def store(
         self,
         batches: Sequence[Sequence[Record]],
-        known: IngestedTexts,
+        ingested: IngestedTexts,
         advance: Callable[[int], None],
     ) -> int:
         """Store new memories, each batch as one change, and return how many were stored.
 
-        known: the texts that were known when the batches were made. Records of files or texts that
-            another process has ingested since then are left out.
+        ingested: the texts that were ingested when the batches were made. Records of files or texts
+            that another process has ingested since then are left out.
         advance: called after each batch with the number of its records.
 
         Raises InvalidInput, StorageError. The batches that were stored before an error stay.
@@ -881,7 +881,7 @@ class Ingested:
             with self.engine.writing():
                 records = batch
                 later_changes = takewhile(
-                    lambda change: change.number > known.change, history.changes()
+                    lambda change: change.number > ingested.change, history.changes()
                 )
                 if any(change.verb == INGEST for change in later_changes):
                     now = self.known()
@@ -893,7 +893,7 @@ class Ingested:
                     ]
                 if records:
                     Upkeep(self.memory).put(records, INGEST)
-                known.change = history.last
+                ingested.change = history.last
             stored += len(records)
             advance(len(batch))
         return stored

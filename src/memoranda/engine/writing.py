@@ -247,22 +247,24 @@ def remove_note(
     session: HomeSession,
     change: Transaction,
     *removed: tuple[NoteInfo, File],
-    besides: NoteInfo | None = None,
+    survivor: NoteInfo | None = None,
 ) -> None:
     """Remove the files of notes, and their ids from the `links` of other memories.
 
-    besides: a note whose links stay, because the caller writes it. None for no such note.
+    removed: the notes and their files.
+    survivor: a note that the caller writes in the same change. So its links are not changed here.
     """
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)
-    left_places = {(info.project, info.path) for info, _ in removed}
-    if besides is not None:
-        left_places.add((besides.project, besides.path))
+    # The places of notes whose links are not changed.
+    excluded_places = {(info.project, info.path) for info, _ in removed}
+    if survivor is not None:
+        excluded_places.add((survivor.project, survivor.path))
     ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
     linking_notes = chain.from_iterable(map(session.index.notes.holding_link, ids))
     linking = {note.row: note for note in linking_notes}
     for linking_note in linking.values():
-        if (linking_note.project, linking_note.path) not in left_places:
+        if (linking_note.project, linking_note.path) not in excluded_places:
             # A locked or unreadable note keeps its link; doctor names it as dangling
             with suppress(MemorandaError):
                 file, text = editable(session, linking_note)

@@ -86,34 +86,36 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class _In(Condition):
-    """Passed by a value that is one of `scalars` or passes one of `others`."""
+    """Passed by a value that is one of `scalars` or passes one of the conditions."""
 
     scalars: frozenset[Scalar]
-    others: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
     def passes(self, scalar: Scalar) -> bool:
         if scalar in self.scalars:
             return True
-        return bool(self.others) and any(condition.passes(scalar) for condition in self.others)
+        return bool(self.conditions) and any(
+            condition.passes(scalar) for condition in self.conditions
+        )
 
     def passes_list(self, value: ListValue) -> bool:
-        return any(condition.passes_list(value) for condition in self.others)
+        return any(condition.passes_list(value) for condition in self.conditions)
 
     @property
     def asks_lists(self) -> bool:
-        return any(condition.asks_lists for condition in self.others)
+        return any(condition.asks_lists for condition in self.conditions)
 
 
 @dataclass(frozen=True, slots=True)
 class _Contains(Condition):
-    """Passed by a list that has all `scalars` and, for each of `others`, an element that passes."""
+    """Passed by a list that has all `scalars` and, for each condition, an element that passes it."""
 
     scalars: frozenset[Scalar]
-    others: tuple[Condition, ...]
+    conditions: tuple[Condition, ...]
 
     def passes_list(self, value: ListValue) -> bool:
         return self.scalars <= value.scalars and all(
-            _holds(value, condition) for condition in self.others
+            _holds(value, condition) for condition in self.conditions
         )
 
     @property

@@ -740,8 +740,10 @@ class _Search:
         db = self.resolver.db
         home = self.project or self.default_project
         rows = former_rows(db, self.target, home, self.candidates, self.resolver.viewer)
-        known = {note.row: note for note in self.candidates}
-        return [known.get(row) or _candidate(info) for row, info in infos(db, rows).items()]
+        candidates_by_row = {note.row: note for note in self.candidates}
+        return [
+            candidates_by_row.get(row) or _candidate(info) for row, info in infos(db, rows).items()
+        ]
 
     def _stages(self) -> list[list[Candidate]]:
         """Return the candidates in the groups that are tried one after the other.

@@ -116,16 +116,18 @@ def validity_marks(
     return {row: one_line(mark) for row, mark in marks.items()}
 
 
-def _paired_rows(db: sqlite3.Connection, asked: str, known: str, row: int) -> list[int]:
+def _paired_rows(db: sqlite3.Connection, result_side: str, known_side: str, row: int) -> list[int]:
     """Return the rows of the notes that form a pair with the note in `row`, each once.
 
-    asked: the side of the pair whose rows are returned, "old" or "new".
-    known: the other side, on which `row` is.
+    result_side: the side of the pair whose rows are returned, "old" or "new".
+    known_side: the other side, on which `row` is.
     """
     values = {"row": row, "pairs": json.dumps(_pairs_by_name(db))}
     paired: dict[int, None] = {}
     for pairs in (_BY_ID, _BY_NAME):
-        matches = db.execute(f"select {asked}.row from {pairs} where {known}.row = :row", values)
+        matches = db.execute(
+            f"select {result_side}.row from {pairs} where {known_side}.row = :row", values
+        )
         for (paired_row,) in matches:
             paired[paired_row] = None
     return list(paired)

@@ -236,9 +236,9 @@ def proposed_categories(
     if endpoint is None:
         return {}
     proposals: dict[str, Action] = {}
-    asked = unsure[:MOST_ASKED]
-    for start in range(0, len(asked), PER_REQUEST):
-        memories_by_id = {memory.id: memory for memory in asked[start : start + PER_REQUEST]}
+    memories = unsure[:MOST_ASKED]
+    for start in range(0, len(memories), PER_REQUEST):
+        memories_by_id = {memory.id: memory for memory in memories[start : start + PER_REQUEST]}
         check = partial(_checked_categories, asked_ids=memories_by_id.keys())
         answer = _ask(endpoint, "dream-categories.md", memories_by_id.values(), check)
         for id, category in (answer or {}).items():

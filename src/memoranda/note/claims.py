@@ -415,7 +415,7 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
 def _kinds() -> tuple[tuple[frozenset[str], Callable[[str], Claim | None]], ...]:
     """Return the readers of claims, the surest first.
 
-    Each stands beside the words of which a sentence must contain one to be worth a try.
+    Returns (words, reader) for each. The reader is tried only on a sentence with one of the words.
     """
     preferring = frozenset(("prefer", "prefers"))
     counting = frozenset(("has", "have", "need", "needs", "require", "requires", "old"))
@@ -461,20 +461,20 @@ def _polar_claim(text: str) -> Claim | None:
     )
 
 
-def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
+def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Claim | None:
     """Make a claim whose value is "yes" or "no": "I", "not ", "be", "allergic to nuts".
 
-    negation: the words of the negation. None or "" if there are none.
+    negation: the words of the negation. None or "" in a sentence without a negation.
     """
     who = _subject_words(subject)
-    words = [word for word in _value_words(what) if word != "anymore"]
+    words = [word for word in _value_words(value_text) if word != "anymore"]
     # Only of persons is such a sentence meant for good: "the user", "Anna"
     is_person = "@me" in who or subject[:1].isupper() or _has_han(subject)
     if not who or not is_person or (verb != "be" and not words):
         return None
     key = "|".join([f"polar {verb}", "polarity", " ".join([*who, *words])])
     value = "no" if negation else "yes"
-    return Claim(key, f"{subject} {verb} {what}".strip(), value, 0)
+    return Claim(key, f"{subject} {verb} {value_text}".strip(), value, 0)
 
 
 def _is_polar(claim: Claim) -> bool:
@@ -585,9 +585,9 @@ def _preference(text: str) -> Claim | None:
     match = _PREFERENCE.fullmatch(text)
     if match is None:
         return None
-    subject, preferred, other = match.groups()
+    subject, preferred, dispreferred = match.groups()
     alternatives = sorted(
-        (" ".join(_value_words(preferred)), " ".join(_value_words(_without_addition(other))))
+        (" ".join(_value_words(preferred)), " ".join(_value_words(_without_addition(dispreferred))))
     )
     who = _subject_words(subject)
     if not all(alternatives) or not who:
@@ -623,8 +623,8 @@ def _verb_claim(text: str) -> Claim | None:
         match = form.fullmatch(text)
         if match is not None:
             # The groups of the alternatives that did not match are empty.
-            thing, value = filter(None, match.groups())
-            return _statement(thing, value, verb)
+            subject, value = filter(None, match.groups())
+            return _statement(subject, value, verb)
     if _words().any_reversed.search(text):
         for verb, form in _words().reversed:
             match = form.fullmatch(text)
@@ -881,7 +881,7 @@ def _is_yes(value: str) -> bool:
 def _numbers_differ(first: str, second: str) -> bool:
     """Whether two values have different numbers or units: "8 hours" and "8 days"."""
     pairs = zip(_numbers(first), _numbers(second), strict=False)
-    if any(number != other for number, other in pairs):
+    if any(number != second_number for number, second_number in pairs):
         return True
     first_unit = _unit(first)
     second_unit = _unit(second)
@@ -904,7 +904,7 @@ def _numbers(value: str) -> list[str]:
 
 
 def _clock(value: str) -> tuple[int, int] | None:
-    """Return the hour (0 to 23) and the minute of a time of day. None if there is none."""
+    """Return the hour (0 to 23) and the minute of a time of day. None if `value` is not one."""
     match = _CLOCK.search(value)
     if match is None:
         return None

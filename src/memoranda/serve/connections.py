@@ -106,18 +106,20 @@ class Connection(H11Protocol):
         # No limit is reached, and nothing need be counted.
         if len(self.connections) <= FOR_ADDRESS:
             return []
-        others: list[Any] = [
+        other_connections: list[Any] = [
             connection for connection in self.connections if connection is not self
         ]
         host = _host(self)
         if host not in LOOPBACK:
-            of_same_host = [connection for connection in others if _host(connection) == host]
+            of_same_host = [
+                connection for connection in other_connections if _host(connection) == host
+            ]
             if len(of_same_host) >= FOR_ADDRESS:
                 return of_same_host
-        if len(others) < CONNECTIONS:
+        if len(other_connections) < CONNECTIONS:
             return []
-        busiest_host, _ = Counter(map(_host, others)).most_common(1)[0]
-        return [connection for connection in others if _host(connection) == busiest_host]
+        busiest_host, _ = Counter(map(_host, other_connections)).most_common(1)[0]
+        return [connection for connection in other_connections if _host(connection) == busiest_host]
 
     def _make_room(self, crowd: Iterable[Connection]) -> None:
         """Close a connection of `crowd` that waits for its client.

@@ -98,7 +98,7 @@ class LineEdit:
         self.added: list[bytes] = []
         self.inserted: dict[int, list[bytes]] = {}
         self.verb = verb
-        self.known = {name for name in names if name in source.named}
+        self.present_names = {name for name in names if name in source.named}
         self._source = source
         # name of an entity -> all its observations after this edit
         self._observations: dict[str, list[str]] = {}

@@ -224,7 +224,7 @@ class JsonFile:
         if not edit:
             return []
         rows = self.content.rows
-        numbers = sorted(edit.gone)
+        numbers = sorted(edit.removed)
         old = [history_line(rows[number]) for number in numbers]
         added = [history_line(row) for row in edit.coming]
         text = self._text_of(edit.applied(rows))
@@ -237,7 +237,7 @@ class JsonFile:
         return RowUndo(self.content.rows, self._stem).edit(kept_lines)
 
     def counted(self, edit: RowEdit) -> Sequence[str]:
-        changed = [*(self.content.rows[number] for number in sorted(edit.gone)), *edit.coming]
+        changed = [*(self.content.rows[number] for number in sorted(edit.removed)), *edit.coming]
         return [self._folder.name_of(row, self._stem) for row in changed]
 
     @property

@@ -62,18 +62,18 @@ class RowEdit:
     """The changes to the rows of a file, which are numbered from 0.
 
     verb: the kind of the change in the history.
-    gone: the numbers of the rows that are removed.
+    removed: the numbers of the rows that are removed.
     inserted: number of a row -> rows to insert before it.
     added: rows to add at the end.
     """
 
     verb: str
-    gone: set[int] = field(default_factory=set)
+    removed: set[int] = field(default_factory=set)
     inserted: dict[int, list[Row]] = field(default_factory=dict)
     added: list[Row] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.gone or self.inserted or self.added)
+        return bool(self.removed or self.inserted or self.added)
 
     @property
     def coming(self) -> list[Row]:
@@ -86,7 +86,7 @@ class RowEdit:
         after: list[Row] = []
         for number, row in enumerate(rows):
             after += self.inserted.get(number, ())
-            if number not in self.gone:
+            if number not in self.removed:
                 after.append(row)
         after += self.inserted.get(len(rows), ())
         return after + self.added
@@ -116,10 +116,10 @@ class RowUndo:
         returning = [(number, row) for number, row in removed if not _is_passing(row)]
         # The change replaced a row whose value is not kept: the old value cannot return
         is_old_value_lost = bool(kept_lines.added) and len(returning) < len(removed)
-        has_nothing_to_do = not (returning or edit.gone)
+        has_nothing_to_do = not (returning or edit.removed)
         if is_old_value_lost or has_nothing_to_do:
             raise NotKept(PASSING)
-        if any(self._is_taken(row, edit.gone) for _, row in returning):
+        if any(self._is_taken(row, edit.removed) for _, row in returning):
             return None
         self._insert(edit, returning)
         return edit
@@ -130,10 +130,10 @@ class RowUndo:
         Returns False if the file no longer has one of them.
         """
         for line in reversed(kept_lines.added):
-            number = self._number_of(json.loads(line), edit.gone)
+            number = self._number_of(json.loads(line), edit.removed)
             if number is None:
                 return False
-            edit.gone.add(number)
+            edit.removed.add(number)
         return True
 
     def _insert(self, edit: RowEdit, returning: Sequence[tuple[int, Row]]) -> None:
@@ -141,21 +141,21 @@ class RowUndo:
 
         returning: (number, row), with the number that the row had when it was removed.
         """
-        remaining = [number for number in range(len(self._rows)) if number not in edit.gone]
+        remaining = [number for number in range(len(self._rows)) if number not in edit.removed]
         numbers = [number for number, _ in returning]
         places = former_places(numbers, remaining, len(self._rows))
         for place, (_, row) in zip(places, returning, strict=True):
             edit.inserted.setdefault(place, []).append(row)
 
-    def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:
+    def _number_of(self, kept_row: Row, numbers_in_use: Collection[int]) -> int | None:
         """Return the number of a row of the history in the file, the last of equal ones.
 
-        taken: numbers that do not count.
+        numbers_in_use: numbers that do not count.
 
         None if the file does not have it.
         """
         for number in reversed(range(len(self._rows))):
-            if number not in taken and _is_same(kept_row, self._rows[number]):
+            if number not in numbers_in_use and _is_same(kept_row, self._rows[number]):
                 return number
         return None
 
@@ -166,8 +166,8 @@ class RowUndo:
         """
         namespace = namespace_in(row, self._stem)
         return any(
-            number not in leaving and is_entry(other, self._stem, namespace, row["key"])
-            for number, other in enumerate(self._rows)
+            number not in leaving and is_entry(file_row, self._stem, namespace, row["key"])
+            for number, file_row in enumerate(self._rows)
         )
 
 

@@ -178,12 +178,12 @@ class FoldedText:
     def sentences(self) -> Iterator[tuple[str, list[str]]]:
         """Yield (sentence as written, its words) for each sentence."""
         ascii_sentences = iter(self._ascii.split(_SENTENCE_BREAK))
-        others = iter(self._others)
+        other_sentences = iter(self._others)
         for sentence in self._sentences:
             if sentence.isascii():
                 yield sentence, next(ascii_sentences).split()
             else:
-                yield sentence, next(others)
+                yield sentence, next(other_sentences)
 
     def has_spaced_letters(self) -> bool:
         """Whether at least _LEAST_SPACED_LETTERS words of one letter follow each other."""

@@ -178,13 +178,15 @@ class Rules:
         return Rules(self._rules | own_rules)
 
     @remembered
-    def find(self, text: str, kind: str, held: Collection[str] | None = None) -> list[GateMatch]:
+    def find(
+        self, text: str, kind: str, near_words: Collection[str] | None = None
+    ) -> list[GateMatch]:
         """Return the matches of rules of `kind`, in the order of the text.
 
         If matches overlap, only the first is returned. A match of kind SUSPICIOUS is the whole text.
         Only the first and the last SPAN characters of a long text are searched.
 
-        held: the words that `words_near` returned for this text; None to look for them here.
+        near_words: the words that `words_near` returned for this text; None to look for them here.
         """
         if kind == SUSPICIOUS:
             whole_span = (0, len(text))
@@ -193,10 +195,10 @@ class Rules:
             shift = len(text) - SPAN
             matches_at_end = [
                 GateMatch(match.rule, match.start + shift, match.end + shift)
-                for match in self.find(text[shift:], kind, held=held)
+                for match in self.find(text[shift:], kind, near_words=near_words)
             ]
-            return self.find(text[:SPAN], kind, held=held) + matches_at_end
-        matches = self._matches(text, kind, _kinds_of_characters_in(text), held)
+            return self.find(text[:SPAN], kind, near_words=near_words) + matches_at_end
+        matches = self._matches(text, kind, _kinds_of_characters_in(text), near_words)
         matches.sort(key=lambda match: (match.start, -match.end))
         separate_matches: list[GateMatch] = []
         for match in matches:
@@ -274,9 +276,9 @@ class Rules:
                     matches.append(GateMatch(rule, start, end))
         return matches
 
-    def redacted(self, text: str, held: Collection[str] | None = None) -> str:
-        """Replace every secret in `text` by `[redacted: id]`. `held` is as for `find`."""
-        return redact(text, self.find(text, SECRET, held=held))
+    def redacted(self, text: str, near_words: Collection[str] | None = None) -> str:
+        """Replace every secret in `text` by `[redacted: id]`. `near_words` is as for `find`."""
+        return redact(text, self.find(text, SECRET, near_words=near_words))
 
     def redacted_beginning(self, text: str, length: int) -> str:
         """Return the first `length` characters of a text after its secrets are replaced.
@@ -291,7 +293,7 @@ class Rules:
         return list(self._near_words[kind])
 
     def words_near(self, kind: str, text: str) -> set[str]:
-        """Return the words of `near` in rules of `kind` that `text` has: for `held` of `find`."""
+        """Return the words of `near` in rules of `kind` that `text` has: for `near_words` of `find`."""
         lower = text.lower()
         if len(self._near_words[kind]) < _FEW_WORDS:
             return {word for word in self._near_words[kind] if word in lower}

@@ -97,7 +97,9 @@ class Concept(NamedTuple):
     def of(cls, word: str) -> Concept:
         """Look up the synonyms and the related words of a folded word."""
         synonym_words = synonyms(word)
-        related_words = [other for other in related(word) if other not in synonym_words]
+        related_words = [
+            related_word for related_word in related(word) if related_word not in synonym_words
+        ]
         return cls(word, tuple(synonym_words), tuple(related_words))
 
 

@@ -25,7 +25,7 @@ def related(word: str) -> list[str]:
     table = _related()
     for form in _forms(word):
         if form in table:
-            return [other for other in table[form].split() if other != word]
+            return [related_word for related_word in table[form].split() if related_word != word]
     return []
 
 
@@ -34,7 +34,7 @@ def _related() -> dict[str, str]:
     """Return the table of related words: word -> related words, separated by blanks."""
     lines = Path(__file__).with_name("related.txt").read_text("utf-8").splitlines()
     entries = (line.partition(": ") for line in lines if not line.startswith("#"))
-    return {word: others for word, _, others in entries}
+    return {word: related_words for word, _, related_words in entries}
 
 
 @cache

@@ -233,8 +233,11 @@ def _memory_sections(text: str) -> Iterator[str]:
         if not _MEMORIES.search(heading[2]):
             continue
         depth = len(heading[1])
-        next_headings = (other for other in headings[number + 1 :] if len(other[1]) <= depth)
-        end = next((other.start() for other in next_headings), len(text))
+        # Headings of a lower level are in this part of the text.
+        next_headings = (
+            next_heading for next_heading in headings[number + 1 :] if len(next_heading[1]) <= depth
+        )
+        end = next((next_heading.start() for next_heading in next_headings), len(text))
         yield text[heading.end() : end]
 
 

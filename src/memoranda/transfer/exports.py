@@ -152,11 +152,11 @@ def plan_export(
 
     def act(items: Sequence[MoveAction]) -> None:
         """Write memories and notes."""
-        records = [action.what for action in items if isinstance(action.what, Record)]
+        records = [action.content for action in items if isinstance(action.content, Record)]
         if records:
             exchange.put(records)
         notes: list[_NoteFile] = [
-            action.what for action in items if isinstance(action.what, _NoteFile)
+            action.content for action in items if isinstance(action.content, _NoteFile)
         ]
         if notes:
             replaced_files = {

@@ -107,19 +107,19 @@ class GitHistory:
     def _check_branch(self) -> None:
         """Raise InvalidInput if the branch is not as the last run left it."""
         head = self._ask("rev-parse", "-q", "--verify", _BRANCH)
-        known = self._commits
+        recorded = self._commits
         is_on_branch = self._ask("symbolic-ref", "-q", "HEAD") == _BRANCH
-        if is_on_branch and head == known.head:
+        if is_on_branch and head == recorded.head:
             return
         if is_on_branch and self._is_of_killed_run(head):
             # Record the commit now. Its message names the number of its latest change.
             trailer = f"--format=%(trailers:key={_CHANGE},valueonly)"
-            change = self._ask("log", "-1", trailer, head) or known.change
+            change = self._ask("log", "-1", trailer, head) or recorded.change
             self._settle(_Commits(head, int(change)))
             return
         remedy = ""
-        if known.head:
-            remedy = f": git -C {self._folder} update-ref {_BRANCH} {known.head}"
+        if recorded.head:
+            remedy = f": git -C {self._folder} update-ref {_BRANCH} {recorded.head}"
         raise InvalidInput(
             f"somebody else committed in {self._folder}, or switched its branch. A mirror is "
             "written by the memory alone: mirror to a new folder, or put its branch main back"

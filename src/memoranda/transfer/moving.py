@@ -85,13 +85,13 @@ class MoveAction:
     verb: `import`, `update`, or `keep` for a text that only the history takes.
     name: the thing that is moved, and its target.
     size: its size in bytes.
-    what: the data of the mover that planned it.
+    content: the data of the mover that planned it.
     """
 
     verb: str
     name: str
     size: int = 0
-    what: Any = None
+    content: Any = None
 
 
 @dataclass(slots=True)
@@ -248,17 +248,17 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
         copying = _Copying(memory, name, is_new=name not in known_projects)
         plans[name] = project_plan = copying.add(folder, files)
         for item in project_plan.items:
-            plan.items.append(replace(item, what=_OfProject(name, item)))
+            plan.items.append(replace(item, content=_OfProject(name, item)))
         plan.unchanged += project_plan.unchanged
         plan.skipped += project_plan.skipped
 
     def act(items: Sequence[MoveAction]) -> None:
         """Let the plan of each project carry out its items. Missing projects are made before."""
-        for name, group in groupby(items, lambda item: item.what.project):
+        for name, group in groupby(items, lambda item: item.content.project):
             if name not in known_projects:
                 memory.add_project(name, str(memory.home / OWN / name))
                 known_projects.add(name)
-            plans[name].act([item.what.action for item in group])
+            plans[name].act([item.content.action for item in group])
 
     plan.act = act
     return plan
@@ -376,7 +376,7 @@ class _Copying:
 
     def _act(self, items: Sequence[MoveAction]) -> None:
         """Copy the files of some items."""
-        copies: list[_FileCopy] = [item.what for item in items]
+        copies: list[_FileCopy] = [item.content for item in items]
         files = [(copy.path, read_bytes(copy.source)) for copy in copies]
         self._exchange.add_files(self._project, files)
 
@@ -505,7 +505,7 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
 
     def merge(items: Sequence[MoveAction]) -> None:
         """Merge the entities and relations of some items into the graph."""
-        contents = [item.what for item in items]
+        contents = [item.content for item in items]
         new_relations = [content for content in contents if isinstance(content, GraphRelation)]
         new_entities = [content for content in contents if not isinstance(content, GraphRelation)]
         graph.merge(new_entities, new_relations)
@@ -607,8 +607,8 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
         raise WrongStore(f"{path} holds no JSON files of agent-memory")
 
     def act(items: Sequence[MoveAction]) -> None:
-        written = [item.what for item in items if item.verb != KEEP]
-        older = [item.what for item in items if item.verb == KEEP]
+        written = [item.content for item in items if item.verb != KEEP]
+        older = [item.content for item in items if item.verb == KEEP]
         if written:
             entries.import_entries(written, VERB)
         if older:

@@ -199,12 +199,12 @@ def _fits(header: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and bool(kind.strip()) and _META not in header
 
 
-def bundle_path(project: str, path: str, taken: set[str]) -> str:
-    """Choose the path of a note in a bundle, and add it to `taken`.
+def bundle_path(project: str, path: str, used_paths: set[str]) -> str:
+    """Choose the path of a note in a bundle, and add it to `used_paths`.
 
     Names that the format reserves, such as `index.md`, are avoided.
 
-    taken: the paths that are used already, in lower case.
+    used_paths: the paths that are used already, in lower case.
     """
     place = PurePosixPath(path)
     name = place.name
@@ -216,10 +216,10 @@ def bundle_path(project: str, path: str, taken: set[str]) -> str:
     folder = place.parent
     result = str(PurePosixPath(project, folder, name))
     number = 1
-    while result.lower() in taken:
+    while result.lower() in used_paths:
         number += 1
         result = str(PurePosixPath(project, folder, f"{name.removesuffix('.md')}-{number}.md"))
-    taken.add(result.lower())
+    used_paths.add(result.lower())
     return result
 
 
@@ -338,13 +338,13 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
     if not folder.is_dir():
         raise WrongStore(f"no such folder: {folder}")
     exchange = Exchange(memory)
-    names = {known.name for known in memory.projects}
+    names = {present_project.name for present_project in memory.projects}
     fallback = memory.project(project).name
 
     def act(items: Sequence[MoveAction]) -> None:
         by_project: dict[str, list[tuple[str, bytes]]] = {}
         for item in items:
-            result: Unpacked = item.what
+            result: Unpacked = item.content
             by_project.setdefault(result.project, []).append((result.path, result.data))
         for name, files in by_project.items():
             exchange.add_files(name, files)
@@ -358,10 +358,10 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
             else:
                 place = f"{folder.name}/{result.path}"
             result = Unpacked(fallback, place, result.data)
-        there = _there(memory, result)
-        if there is None:
+        present_file = _present_file(memory, result)
+        if present_file is None:
             plan.items.append(MoveAction(IMPORT, path, len(result.data), result))
-        elif there.data == result.data:
+        elif present_file.data == result.data:
             plan.unchanged += 1
         else:
             plan.skipped.append((path, _DIFFERS))
@@ -386,7 +386,7 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
             yield path, data
 
 
-def _there(memory: MemorySession, result: Unpacked) -> File | None:
+def _present_file(memory: MemorySession, result: Unpacked) -> File | None:
     try:
         return Files(memory, result.project).read(result.path)
     except MemorandaError:

@@ -202,15 +202,15 @@ def _header_shown(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return the frontmatter for a reply. If it is very long, its long values are cut."""
     if len(compact(header)) <= _MAX_HEADER_CHARACTERS:
         return dict(header)
-    shown: dict[str, Any] = {}
+    short_header: dict[str, Any] = {}
     for key, value in header.items():
         text = compact(value)
         if len(text) > _MAX_VALUE_CHARACTERS:
             value = short(value if isinstance(value, str) else text, _MAX_VALUE_CHARACTERS)
-        if len(compact(shown)) + len(key) + _MAX_VALUE_CHARACTERS > _MAX_HEADER_CHARACTERS:
+        if len(compact(short_header)) + len(key) + _MAX_VALUE_CHARACTERS > _MAX_HEADER_CHARACTERS:
             break
-        shown[key] = value
-    return shown
+        short_header[key] = value
+    return short_header
 
 
 def _encoding_complaint(note: Note) -> str:

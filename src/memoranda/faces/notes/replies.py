@@ -147,12 +147,12 @@ class Page:
         if len(listed) == total:
             return ""
         last = self.offset + len(listed)
-        shown = f"Shown: {self.offset + 1}-{last} of {total}"
+        entries = f"Shown: {self.offset + 1}-{last} of {total}"
         if listed.is_lower_bound:
-            shown += " or more"
+            entries += " or more"
         if listed.is_lower_bound or last < total:
-            return f"{shown}. Next: page={self.number + 1}, page_size={self.size}."
-        return f"{shown}."
+            return f"{entries}. Next: page={self.number + 1}, page_size={self.size}."
+        return f"{entries}."
 
 
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:

@@ -60,7 +60,7 @@ class Term:
     open: whether the last word may be the beginning of a longer word.
     single: whether the term is one Chinese or Japanese character. The index has pairs of them, so
         the character always matches as a prefix.
-    others: other spellings as phrases, such as `wifi` for `Wi-Fi`.
+    other_spellings: other spellings as phrases, such as `wifi` for `Wi-Fi`.
     is_bare: whether the term was not in quotes, so that its word may match in another form.
     """
 
@@ -69,7 +69,7 @@ class Term:
     words: tuple[str, ...]
     open: bool
     single: bool = False
-    others: tuple[str, ...] = ()
+    other_spellings: tuple[str, ...] = ()
     is_bare: bool = False
 
     @property
@@ -138,7 +138,7 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
         tuple(phrase_tokens),
         open=not phrase and _may_go_on(phrase_tokens),
         single=single,
-        others=() if phrase else _other_spellings(text),
+        other_spellings=() if phrase else _other_spellings(text),
         is_bare=not phrase,
     )
 
@@ -221,7 +221,7 @@ def _with_neighbors(terms: list[Term]) -> list[Term]:
         for position in (first_position, first_position + 1):
             changed_term = terms_with_neighbors[position]
             terms_with_neighbors[position] = replace(
-                changed_term, others=(*changed_term.others, joined)
+                changed_term, other_spellings=(*changed_term.other_spellings, joined)
             )
     return terms_with_neighbors
 

@@ -303,7 +303,7 @@ class SearchContext:
             return []
         cache_key = ("alternatives", query_term)
         if cache_key not in self._cache:
-            words = list(query_term.others)
+            words = list(query_term.other_spellings)
             if len(query_term.words) == 1 and not query_term.single:
                 words += inflections(query_term.words[0])
                 words += self._in_two_words(query_term.words[0])

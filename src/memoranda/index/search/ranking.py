@@ -206,7 +206,7 @@ class _WordLookup:
                 )
             other_forms = context.alternatives(term)
             term_words.append(
-                Word(term.text, weight, term=term, is_open=term.open, others=other_forms)
+                Word(term.text, weight, term=term, is_open=term.open, other_forms=other_forms)
             )
         return term_words
 

@@ -1,7 +1,7 @@
 """Sort the first hits of a search by a model behind an endpoint (docs/semantic.md).
 
-This is off unless `semantic.rerank` names a model. If the endpoint gives no answer, the hits keep
-their order.
+It is only used if the setting `semantic.rerank` names a model. If the endpoint does not answer, the
+hits keep their order.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from memoranda.llm import NoAnswer, Reranker
 from memoranda.note.model import KV_PROJECT
 
 REASON = "reranked"
-"""The reason that is added to `why` of such a hit."""
+"""The reason that is added to `why` of a hit that the model placed."""
 
-# How long a search waits for the endpoint.
+# A search waits at most this long for the endpoint.
 _MAX_WAIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class RerankModel:
-    """A model behind an endpoint.
+    """A reranking model behind an endpoint.
 
-    endpoint: its URL.
-    key: the API key. None if it needs no key.
+    endpoint: the URL.
+    name: the name of the model.
+    key: the API key. None if the endpoint needs none.
     """
 
     endpoint: str
@@ -34,10 +35,14 @@ class RerankModel:
 
 
 def rerank(model: RerankModel, question: str, hits: Hits, most: int) -> None:
-    """Sort the first `most` hits by the model, in place.
+    """Sort the first hits by a model, in place.
 
-    The scores keep their places, so that they still fall from hit to hit. Key-value entries are not
-    sent to the endpoint and keep their places.
+    Only the hits change places. The scores do not, so that they still fall from hit to hit.
+    Key-value entries are not sent to the endpoint, and keep their places. If the endpoint does not
+    answer, nothing changes.
+
+    question: the text of the search.
+    most: how many of the first hits to sort.
     """
     places = [place for place, hit in enumerate(hits.hits[:most]) if hit.note.project != KV_PROJECT]
     if len(places) < 2:
@@ -48,8 +53,9 @@ def rerank(model: RerankModel, question: str, hits: Hits, most: int) -> None:
     except NoAnswer:
         return
     scores = [hit.score for hit in sent_hits]
-    for place, number, score in zip(places, order, scores, strict=True):
-        hit = sent_hits[number]
+    # `order` has the positions in `sent_hits`, the best first.
+    for place, position, score in zip(places, order, scores, strict=True):
+        hit = sent_hits[position]
         hit.score = score
         hit.why.append(REASON)
         hits.hits[place] = hit
@@ -57,7 +63,7 @@ def rerank(model: RerankModel, question: str, hits: Hits, most: int) -> None:
 
 @lru_cache(maxsize=8)
 def _endpoint(model: RerankModel) -> Reranker:
-    """Return the client of a model, always the same one, which remembers that it failed."""
+    """Return the client of a model. It is always the same one, because it remembers failures."""
     return Reranker(model.endpoint, model.name, model.key, seconds=_MAX_WAIT_SECONDS)
 
 

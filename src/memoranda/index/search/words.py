@@ -119,7 +119,7 @@ class Word:
     is_weak: whether the word is a pair across a stop word, which says little and is not shown.
     term: the term in a search for all words. None for a question.
     is_open: whether longer words that begin with the word count.
-    others: in a search for all words, other forms and spellings that count.
+    other_forms: in a search for all words, other forms and spellings that count.
     is_beside: whether the word is outside the question of a long text.
     """
 
@@ -133,7 +133,7 @@ class Word:
     is_weak: bool = False
     term: Term | None = None
     is_open: bool = False
-    others: Sequence[str] = ()
+    other_forms: Sequence[str] = ()
     is_beside: bool = False
 
     @property
@@ -295,7 +295,7 @@ class WordFinder:
     """Finds the words of a query in a text.
 
     The words of a question are found by their stem, as in the stemmed full-text table. In a search
-    for all words, terms are found as written and in their other forms (`Word.others`).
+    for all words, terms are found as written and in their other forms (`Word.other_forms`).
     """
 
     def __init__(self, words: Sequence[Word]):
@@ -318,7 +318,7 @@ class WordFinder:
             else:
                 spelled = word.spelled or forms(word.text)
                 self._add_spelling(tuple(tokens(word.text)), word.is_open, number, spelled)
-            for other_form in word.others:
+            for other_form in word.other_forms:
                 parts = tuple(tokens(other_form))
                 self._add_spelling(parts, False, number, parts)
         all_heads = {

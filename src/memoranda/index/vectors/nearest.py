@@ -143,7 +143,7 @@ class Vectors:
             notes = self._passages.notes[chosen[best]].tolist()
             visible_rows = store.visible(self._database.connection, set(notes), viewer)
             nearest_rows = [row for row in notes if row in visible_rows][:most]
-            # The second condition means that there are no more passages with a cosine above 0.
+            # If `best` is shorter than `tried`, all passages with a cosine above 0 are in it.
             if len(nearest_rows) == most or len(best) < tried:
                 return set(nearest_rows)
             tried *= 4
@@ -170,15 +170,15 @@ class Vectors:
                 self._questions[text] = vector
             return self._questions[text]
 
-    def part(self, limit: int, *, anew: bool = False) -> int:
+    def part(self, limit: int, *, of_all: bool = False) -> int:
         """Cut up to `limit` notes into passages. Return how many notes were cut.
 
-        anew: whether to look at all notes, not only at notes added since the last call.
+        of_all: whether to look at all notes, not only at notes added since the last call.
 
         Must run inside a transaction.
         """
         db = self._database.connection
-        if self._cut[0] is db and not anew:
+        if self._cut[0] is db and not of_all:
             after = self._cut[1]
         else:
             after = 0

@@ -38,10 +38,10 @@ def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:
     exact = [part for part in sentence.parts if _is_exact(part)]
     if exact:
         moments = {_exact_moment(part, sentence, clock) for part in exact}
-        others = [part for part in sentence.parts if part not in exact and part.kind != "zone"]
-        is_only_today = all(part.kind == "day" and part.lexeme.value == 0 for part in others)
+        other_parts = [part for part in sentence.parts if part not in exact and part.kind != "zone"]
+        is_only_today = all(part.kind == "day" and part.lexeme.value == 0 for part in other_parts)
         if not is_only_today:
-            moments |= _moments_beside(sentence, others, clock)
+            moments |= _moments_beside(sentence, other_parts, clock)
         due = _the_one_moment(sentence, moments, clock)
         return [Reading(sentence.phrase, due, is_dated=True, is_explicit=True)]
     return _read_days_and_clocks(sentence, clock)
@@ -81,17 +81,17 @@ def _exact_moment(part: Part, sentence: Sentence, clock: Clock) -> datetime:
     return zone.check(wall_time(instant.date(), instant.time(), zone.zone))
 
 
-def _moments_beside(sentence: Sentence, others: Sequence[Part], clock: Clock) -> set[datetime]:
+def _moments_beside(sentence: Sentence, other_parts: Sequence[Part], clock: Clock) -> set[datetime]:
     """Return the moments that the parts beside an exact one name.
 
     Two ways to say one time give the same moment: "in 2 hours, at 5pm".
     """
-    if not others:
+    if not other_parts:
         return set()
-    loose = [part for part in others if part.is_loose]
+    loose = [part for part in other_parts if part.is_loose]
     if loose:
         raise sentence.unused(*loose)
-    readings = _read_days_and_clocks(Sentence(sentence.text, others), clock)
+    readings = _read_days_and_clocks(Sentence(sentence.text, other_parts), clock)
     return {reading.due for reading in readings}
 
 

@@ -70,8 +70,9 @@ def place_at(memory: MemorySession, project: str, path: str) -> Place:
     if project not in MEMORY_PROJECTS or not _ID.fullmatch(name):
         return project, path
     infos = _notes_of_id(memory, name)
-    here = [info for info in infos if (info.project, _folder(info)) == (project, folder)]
-    for info in [*here, *infos]:
+    infos_in_folder = [info for info in infos if (info.project, _folder(info)) == (project, folder)]
+    # If the memory has moved, its id still finds it.
+    for info in [*infos_in_folder, *infos]:
         return info.project, info.path
     # A person may have named a file by a day: `journal-20261128.md`. That is not its id.
     return last_place_of_memory(memory, name) or (project, _path_of_short(memory, project, path))

@@ -24,7 +24,7 @@ async def framed(
     answer: Coroutine[Any, Any, Response],
     frame: Callable[[], Awaitable[str]],
     has_begun: asyncio.Event,
-    told: Callable[[MemorandaError], Response],
+    error_page: Callable[[MemorandaError], Response],
 ) -> Response:
     """Return an answer in two parts, its frame first, once its view says that it answers a page.
 
@@ -32,7 +32,7 @@ async def framed(
 
     frame: makes the frame of the page.
     has_begun: is set by the view (`Visit.begin_page`).
-    told: makes the page that tells an error.
+    error_page: makes the page that tells an error.
 
     Raises what the view raises before it begins a page. What it raises later is told in the page.
     """
@@ -47,7 +47,9 @@ async def framed(
     beginning = await frame()
     if coming.done():
         return coming.result()
-    return StreamingResponse(_in_two_parts(beginning, coming, told), _OK, media_type="text/html")
+    return StreamingResponse(
+        _in_two_parts(beginning, coming, error_page), _OK, media_type="text/html"
+    )
 
 
 async def _in_two_parts(

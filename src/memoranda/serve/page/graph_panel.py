@@ -62,10 +62,10 @@ def related_notes(edges: Iterable[Edge]) -> list[RelatedNotes]:
         name = "" if edge.type == LINKS_TO else edge.type.replace("_", " ")
         key = (edge.direction == "in", name)
         related = relations.setdefault(key, RelatedNotes(name, key[0]))
-        seen = rows.setdefault(key, set())
-        if edge.note.row in seen:
+        rows_of_relation = rows.setdefault(key, set())
+        if edge.note.row in rows_of_relation:
             continue
-        seen.add(edge.note.row)
+        rows_of_relation.add(edge.note.row)
         if len(related.notes) < _NAMED:
             related.notes.append(edge.note)
         else:

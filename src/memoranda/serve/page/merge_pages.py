@@ -35,20 +35,20 @@ def ask(visit: Visit, info: NoteInfo) -> Response:
     if not text:
         return _other_title(visit, info, 400, problem="Name the other note.")
     infos = _meant(memory, text)
-    others = [candidate for candidate in infos if candidate.row != info.row]
-    if infos and not others:
+    other_notes = [candidate for candidate in infos if candidate.row != info.row]
+    if infos and not other_notes:
         problem = "A note cannot be merged into itself. Name another one."
         return _other_title(visit, info, 400, problem=problem)
-    if not others:
+    if not other_notes:
         near = [candidate for candidate in nearest(memory, text) if candidate.row != info.row]
         return _other_title(visit, info, 404, problem="No note has this title.", infos=near)
-    if len(others) > 1:
-        return _other_title(visit, info, 200, problem="", infos=others)
-    notes = [memory.read(note, count=False) for note in (info, others[0])]
+    if len(other_notes) > 1:
+        return _other_title(visit, info, 200, problem="", infos=other_notes)
+    notes = [memory.read(note, count=False) for note in (info, other_notes[0])]
     return visit.html(
         "merge.html",
         note=info,
-        other=others[0],
+        other=other_notes[0],
         panes=panes_of(notes),
         is_same=say_the_same(notes),
     )

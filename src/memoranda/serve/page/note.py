@@ -150,11 +150,11 @@ def _not_shown(edges: Sequence[Edge], html: str) -> list[Edge]:
 
     html: the text of the note as it is shown.
     """
-    shown = set(_HREF.findall(html))
+    urls_in_text = set(_HREF.findall(html))
     return [
         edge
         for edge in edges
-        if edge.note and note_url(edge.note.project, edge.note.path) not in shown
+        if edge.note and note_url(edge.note.project, edge.note.path) not in urls_in_text
     ]
 
 

@@ -166,8 +166,8 @@ def _two_to_merge(infos: Sequence[NoteInfo]) -> Response:
     """Lead to the question whether to merge two notes. Raises InvalidInput if they are not two."""
     if len(infos) != _NOTES_OF_MERGE:
         raise InvalidInput("Choose two notes to merge them.")
-    note, other = (note_ref(info.project, info.path) for info in infos)
-    return RedirectResponse(f"{HOME}/merge?{urlencode({'note': note, 'other': other})}", 303)
+    note, second_note = (note_ref(info.project, info.path) for info in infos)
+    return RedirectResponse(f"{HOME}/merge?{urlencode({'note': note, 'other': second_note})}", 303)
 
 
 def _together(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:

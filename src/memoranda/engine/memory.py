@@ -18,7 +18,6 @@ from memoranda.errors import MemorandaError, StorageError
 
 if TYPE_CHECKING:
     from memoranda.engine.erase import Erased
-    from memoranda.ledger.sessions import SessionRows
 
 
 class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
@@ -68,14 +67,6 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
             from memoranda.engine.asked import store_waiting
 
             store_waiting(self.as_caller(None))
-
-    def session_rows(self, client: str, name: str) -> SessionRows:
-        """The records of the notes given to a session of a client with hooks.
-
-        client: the client's name.
-        name: the session's name.
-        """
-        return self.engine.ledger.session(client, name)
 
     def journal_stamp(self) -> str:
         """A value that changes as soon as any process changes a note through memoranda.

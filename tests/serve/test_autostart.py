@@ -76,10 +76,23 @@ def test_the_first_client_starts_a_daemon_that_serves_the_next_ones(autostart, h
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-starts")
-def test_a_hook_starts_it_and_a_person_s_daemon_takes_its_place(autostart, home, monkeypatch):
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"hook_event_name": "SessionStart", "source": "startup"},
+        {
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Bash",
+            "tool_input": {"command": "npm install moment"},
+        },
+    ],
+    ids=["session", "tool"],
+)
+def test_a_hook_starts_it_and_a_person_s_daemon_takes_its_place(
+    autostart, home, monkeypatch, event
+):
     monkeypatch.setenv("MEMORY_HOOK_SECONDS", "30")
-    event = {"session_id": "s", "hook_event_name": "SessionStart", "cwd": str(home.parent)}
-    event |= {"transcript_path": "/nowhere", "source": "startup"}
+    event |= {"session_id": "s", "cwd": str(home.parent), "transcript_path": "/nowhere"}
     memory(home, "hook", "claude-code", input=json.dumps(event).encode())
     assert daemon_client.wait_for(home / "memory.sock", SECONDS)
     first = int((home / ".daemon.lock").read_text().split()[0])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies
 
 from memoranda import Draft
 from memoranda.clients import hook
@@ -12,6 +14,7 @@ from memoranda.clients.hook_action import ACTION_TOKENS, HELD_BACK
 from memoranda.clients.hook_events import CLIENTS, FAILED, TOOL, HookEvent, event_of
 from memoranda.engine import open_session
 from memoranda.text.tokens import tokens_in
+from memoranda.transcripts.lessons import against_rules
 from memoranda.transcripts.tier import Transcripts
 
 CWD = "/work/fjord"
@@ -412,3 +415,12 @@ def test_arguments_of_unexpected_types_tell_what_is_known_of_the_file(memory, ar
     memory.write(Draft("Never edit `migrations/0001.sql`.", "categories", category="lessons"))
     text = told(memory, tool="Edit", file_path="/work/fjord/migrations/0001.sql", **arguments)
     assert "Never edit" in text
+
+
+@pytest.mark.parametrize("rule", against_rules(), ids=lambda rule: rule.pattern.pattern[:40])
+@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+@given(data=strategies.data())
+def test_what_a_rule_matches_has_one_of_its_signs(rule, data):
+    pattern = re.compile(rule.pattern.pattern, re.IGNORECASE | re.ASCII)
+    sentence = data.draw(strategies.from_regex(pattern))
+    assert any(sign in sentence.lower() for sign in rule.signs)

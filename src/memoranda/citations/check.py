@@ -27,7 +27,7 @@ from memoranda.sources.layout import Layout
 from memoranda.text.user_path import user_folder
 
 if TYPE_CHECKING:
-    from memoranda.engine import MemorySession
+    from memoranda.engine.read_session import ReadSession
     from memoranda.index.rows import NoteInfo
 
 # The version of the form of the cache file.
@@ -87,7 +87,7 @@ class CitationCheck:
     folders: folders in which relative paths of citations are looked for.
     """
 
-    def __init__(self, memory: MemorySession, folders: Iterable[str | Path] = ()):
+    def __init__(self, memory: ReadSession, folders: Iterable[str | Path] = ()):
         self._memory = memory
         self._folders = [Path(folder) for folder in folders]
         # The repository that each folder is in. None: it is in no repository.

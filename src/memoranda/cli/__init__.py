@@ -76,13 +76,8 @@ def run() -> NoReturn:
     an import could arrive as another error.
     """
     if "hook" in sys.argv[1:4]:
-        # A client waits for its hook. For most events only the daemon is asked, so the command line
-        # need not be loaded.
-        from memoranda.clients.hook_relay import relayed
-
-        answer = relayed(sys.argv[1:])
-        if answer is not None:
-            _end_with(answer)
+        # A client waits for its hook.
+        _run_usual_hook(sys.argv[1:])
     if sys.getfilesystemencoding() != "utf-8":
         _start_in_utf8()
     gc.set_threshold(_OBJECTS)
@@ -97,6 +92,31 @@ def run() -> NoReturn:
 
     output.flush()
     os._exit(status)
+
+
+def _run_usual_hook(arguments: list[str]) -> None:
+    """Answer the event of a hook and exit, if the command line is the usual one.
+
+    For most events only the daemon is asked. Without a daemon, this process answers. In neither
+    case the command line has to be loaded.
+    """
+    from memoranda.clients import hook_relay
+
+    answer = hook_relay.relayed(arguments)
+    if answer is not None:
+        _end_with(answer)
+    usual = hook_relay.usual_arguments(arguments)
+    is_utf8 = sys.getfilesystemencoding() == "utf-8"
+    if usual is None or os.environ.get("MEMORY_AGENT") or not is_utf8:
+        return
+    home, client, name = usual
+    gc.set_threshold(_OBJECTS)
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    from memoranda.cli.hook_run import run_hook, settings_of
+
+    run_hook(client, name, lambda: settings_of(home))
+    os._exit(0)
 
 
 def _end_with(text: str) -> NoReturn:

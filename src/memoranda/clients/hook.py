@@ -14,12 +14,15 @@ import time
 # Importing `typing` would take a tenth of the time that most events take.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
 
     from memoranda.clients.hook_events import HookEvent
     from memoranda.config import Settings
     from memoranda.engine import MemorySession
+    from memoranda.engine.read_session import ReadSession
     from memoranda.ledger.sessions import SessionRows
+
+    _Session = TypeVar("_Session", bound=ReadSession)
 
 SECONDS = 0.7
 """The seconds after which a hook ends itself, whatever it is doing.
@@ -148,45 +151,65 @@ def _read(end: float | None) -> bytes:
 def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
     """Return the answer to an event; "" for no text. None if the event could not be handled.
 
+    Where no daemon runs, one is started, if the settings allow it. It answers only later events.
+
     agent: the agent that the caller named; None if the client's usual agent is meant.
     """
     from memoranda.engine.daemon_client import ask, start
 
     is_action = event.kind in _ACTIONS
-    if is_action and not _may_say_something(event, settings):
+    if is_action and not _may_have_facts(event, settings):
         return ""
-    if agent is None:
+    may_use_daemon = agent is None
+    if may_use_daemon:
         try:
-            # A daemon that is started here answers only later events.
-            if not is_action and not (settings.home / "memory.sock").exists():
-                start(settings)
             reply = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
-            if reply:
-                return str(reply["reply"])
         except OSError:
             # The daemon is too busy to answer in time. This process would not be faster.
             return None
+        if reply:
+            return str(reply["reply"])
+    if is_action:
+        answer_to_action = _answer_to_action(event, settings, agent)
+        # A client waits for each call of a tool, so the daemon starts after the answer is known.
+        if may_use_daemon:
+            start(settings)
+        return answer_to_action
+    if may_use_daemon:
+        start(settings)
     from memoranda.engine import open_session
 
     with open_session(agent=agent, config=settings, face="hook", watch=False) as memory:
         return answer(memory, event)
 
 
-def _may_say_something(event: HookEvent, settings: Settings) -> bool:
-    """Whether the memory may know something about this call of a tool.
+def _may_have_facts(event: HookEvent, settings: Settings) -> bool:
+    """Whether this is a call of a tool about which facts may be told.
 
     This must be fast, because hooks run on every call of a tool, and the client waits.
     """
-    from memoranda.transcripts.recall import is_about_something
-
     if not settings.hook_tools:
         return False
-    from memoranda.clients.hook_glance import action_of, may_be_known
+    from memoranda.clients.hook_glance import action_of
+    from memoranda.transcripts.recall import is_about_something
 
-    if not is_about_something(action_of(event)):
-        return False
-    # With a daemon, asking it is quicker than looking into the indexes here.
-    return (settings.home / "memory.sock").exists() or may_be_known(event, settings.home)
+    return is_about_something(action_of(event))
+
+
+def _answer_to_action(event: HookEvent, settings: Settings, agent: str | None) -> str:
+    """Return the answer of this process to the call of a tool, without a daemon."""
+    from memoranda.clients.hook_glance import may_be_known
+
+    if not may_be_known(event, settings.home):
+        return ""
+    # This loads a third of what a session loads that can write notes. Comparing 10,000 notes with
+    # the disk would take 60 ms. Instead each note that is told is compared.
+    from memoranda.engine.read_session import ReadSession
+
+    with ReadSession.open(
+        agent=agent, config=settings, face="hook", watch=False, follows=False
+    ) as memory:
+        return _on_action(memory, event)
 
 
 def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
@@ -226,36 +249,44 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
     # A request to remember must be written to a file before anything can fail. The hook does this.
     if may_ask_to_remember(event):
         return {"reply": None}
-    if event.kind in _ACTIONS and not _may_say_something(event, memory.settings):
+    if event.kind in _ACTIONS and not _may_have_facts(event, memory.settings):
         return {"reply": ""}
     return {**served(memory, event._asdict())}
 
 
 def answer(memory: MemorySession, event: HookEvent) -> str:
     """Do the work of `event`, and return the answer for the client; "" for no text."""
-    from memoranda.clients.hook_events import CLIENTS, PROMPT, START
-    from memoranda.engine.pausing import paused_agents
+    from memoranda.clients.hook_events import PROMPT, START
 
-    client = CLIENTS[event.client]
-    session = memory.session_rows(event.client, event.session)
-    by = {"client": event.client, "session": event.session}
-    agent = memory.agent
-    if agent is None:
-        agent = memory.settings.agents.get(client.handshake, client.agent)
-    if agent in paused_agents(memory):
-        return ""
-    owner = memory.as_caller(memory.agent, "hook", **by)
-    caller = memory.as_caller(agent, "hook", **by)
     if event.kind in _ACTIONS:
-        return _on_action(caller, event, session)
+        return _on_action(memory, event)
+    caller = _as_agent(memory, event)
+    if caller is None:
+        return ""
+    session = memory.session_rows(event.client, event.session)
     if event.kind == START:
         return _on_start(caller, event, session)
     if event.kind == PROMPT:
+        owner = memory.as_caller(memory.agent, "hook", **caller.by)
         return _on_prompt(owner, caller, event, session)
     from memoranda.clients.hook_capture import checkpoint
 
     checkpoint(caller, event, session)
     return ""
+
+
+def _as_agent(memory: _Session, event: HookEvent) -> _Session | None:
+    """Return the memory as the agent of an event sees it. None if the owner has paused the agent."""
+    from memoranda.clients.hook_events import CLIENTS
+    from memoranda.engine.pausing import paused_agents
+
+    client = CLIENTS[event.client]
+    agent = memory.agent
+    if agent is None:
+        agent = memory.settings.agents.get(client.handshake, client.agent)
+    if agent in paused_agents(memory):
+        return None
+    return memory.as_caller(agent, "hook", client=event.client, session=event.session)
 
 
 def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> str:
@@ -305,7 +336,7 @@ def _on_prompt(
     return reply_of(event, context.text)
 
 
-def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
+def _on_action(memory: ReadSession, event: HookEvent) -> str:
     """Return the answer for a tool that will run or has failed, with facts about the call.
 
     The answer may stop the tool from running, but only once for each action.
@@ -318,7 +349,11 @@ def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     may_hold = event.kind == TOOL and settings.hook_hold and client.hold is not None
     if not settings.hook_tools or not (may_hold or event.kind in client.injects):
         return ""
-    telling = for_action(memory, event, session)
+    caller = _as_agent(memory, event)
+    if caller is None:
+        return ""
+    session = memory.session_rows(event.client, event.session)
+    telling = for_action(caller, event, session)
     if not telling.text:
         return ""
     # An agent that was already told about this call knows what it does.

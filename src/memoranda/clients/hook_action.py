@@ -6,16 +6,18 @@ answer is empty.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.clients.hook_events import HookEvent
 from memoranda.clients.hook_glance import action_of
-from memoranda.engine import MemorySession
-from memoranda.ledger.sessions import SessionRows
 from memoranda.text.fence import fenced, without_marks
 from memoranda.text.tokens import tokens_in
 from memoranda.text.unicode import visible
 from memoranda.transcripts.recall import facts
+
+if TYPE_CHECKING:
+    from memoranda.engine.read_session import ReadSession
+    from memoranda.ledger.sessions import SessionRows
 
 ACTION_TOKENS = 200
 """At most this many tokens for one call of a tool, with the marks around."""
@@ -41,7 +43,7 @@ class ActionTelling(NamedTuple):
     is_first: bool
 
 
-def for_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> ActionTelling:
+def for_action(memory: ReadSession, event: HookEvent, session: SessionRows) -> ActionTelling:
     """Return the facts that the memory has about the action of an event.
 
     session: the record of the facts that this session was told. They are not told again.

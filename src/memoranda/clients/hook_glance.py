@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memoranda.clients.hook_events import HookEvent
-from memoranda.transcripts.recall import Action, ActionTerms
+from memoranda.transcripts.recall import MAX_NOTES, Action, ActionTerms, line_about
 
 
 def action_of(event: HookEvent) -> Action:
@@ -25,10 +25,13 @@ def may_be_known(event: HookEvent, home: Path) -> bool:
 
     home: the folder of the memory.
     """
-    terms = ActionTerms(action_of(event))
-    if not terms.terms:
+    about = ActionTerms(action_of(event))
+    if not about.terms:
         return False
-    from memoranda.engine.glance import may_know
+    from memoranda.engine.glance import bodies_known
     from memoranda.transcripts.glance import may_teach
 
-    return may_teach(home, terms.terms) or may_know(home, terms.words)
+    if may_teach(home, about.terms):
+        return True
+    bodies = bodies_known(home, about.words, MAX_NOTES)
+    return bodies is None or any(line_about(body, about) for body in bodies)

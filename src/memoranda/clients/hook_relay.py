@@ -28,20 +28,16 @@ def relayed(arguments: list[str]) -> str | None:
 
     arguments: the arguments of the command, such as `--home /home/ann/notes hook claude-code`.
     """
-    home = None
-    if arguments[0] == "--home" and len(arguments) > 2:
-        home = arguments[1]
-        arguments = arguments[2:]
-    command, *names = arguments
-    is_usual = command == hook.METHOD and len(names) in (1, 2)
-    if not is_usual or not all(map(_NAME_LETTERS.issuperset, names)):
+    usual = usual_arguments(arguments)
+    if usual is None:
         return None
+    home, client, name = usual
     socket_path = _socket_path(home)
     if not socket_path or not os.path.exists(socket_path):
         return None
     end = time.monotonic() + hook.seconds_left()
     try:
-        request = _request(names, hook.read_event(end))
+        request = _request(client, name, hook.read_event(end))
         if not request:
             return None
         reply = _ask(socket_path, request, end)
@@ -51,6 +47,26 @@ def relayed(arguments: list[str]) -> str | None:
     except OSError:
         return None
     return _answer_in(reply)
+
+
+def usual_arguments(arguments: list[str]) -> tuple[str | None, str, str] | None:
+    """Return the home, the client and the event that a command line names.
+
+    The home is None, and the event is "", if the command line does not name them. None if the
+    command line has other options, so that the full command must handle it.
+
+    arguments: the arguments of the command, such as `--home /home/ann/notes hook claude-code`.
+    """
+    home = None
+    if arguments[0] == "--home" and len(arguments) > 2:
+        home = arguments[1]
+        arguments = arguments[2:]
+    command, *names = arguments
+    is_usual = command == hook.METHOD and len(names) in (1, 2)
+    if not is_usual or not all(map(_NAME_LETTERS.issuperset, names)):
+        return None
+    client, name = [*names, ""][:2]
+    return home, client, name
 
 
 def _socket_path(home: str | None) -> str:
@@ -86,17 +102,16 @@ def _socket_path(home: str | None) -> str:
     return f"{home}/memory.sock"
 
 
-def _request(names: list[str], payload: bytes) -> bytes:
+def _request(client: str, name: str, payload: bytes) -> bytes:
     """Return the request to the daemon as one line; b"" if the event cannot be sent this way.
 
-    names: the client and, if the payload of the client does not name the event, the event.
+    name: the event; "" if the payload of the client names it.
     payload: the bytes that the client sent. They become a part of the request without being parsed.
     """
     # In JSON, a line break is only allowed where a blank is, too.
     payload = payload.strip().replace(b"\n", b" ").replace(b"\r", b" ")
     if not payload.startswith(b"{") or len(payload) > _MOST_REQUEST_BYTES - 1_000:
         return b""
-    client, name = [*names, ""][:2]
     head = (
         f'{{"jsonrpc": "2.0", "id": 1, "method": "{hook.PAYLOAD_METHOD}", "params":'
         f' {{"client": "{client}", "name": "{name}", "payload": '

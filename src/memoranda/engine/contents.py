@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 from memoranda.engine.contested import holding_now
 from memoranda.engine.engine import verb
+from memoranda.errors import MemorandaError
+from memoranda.index.glance import CANDIDATES_PER_NOTE
 from memoranda.index.rows import NoteInfo
+from memoranda.note.project_access import is_in_force
 
 if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
@@ -31,6 +34,25 @@ def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
     """
     bodies = memory.index.notes.bodies([info.row for info in infos])
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
+
+
+@verb
+def is_as_indexed(memory: ReadVerbs, info: NoteInfo) -> bool:
+    """Whether the file of a note and the rights to it are as the index has them.
+
+    It serves callers that opened the memory with `follows=False`.
+    """
+    engine = memory.engine
+    if engine.follows_disk:
+        return True
+    scope = engine.freshness.scopes.get(info.project, "")
+    if not is_in_force(memory.index.notes.scopes(info.project), scope):
+        return False
+    try:
+        source = engine.source(info.project)
+        return source.is_note(info.path) and engine.file_of(info).etag == info.etag
+    except MemorandaError:
+        return False
 
 
 def home_path(note: Note | NoteInfo) -> str:
@@ -91,7 +113,7 @@ def notes_holding(memory: ReadVerbs, texts: Sequence[str], limit: int) -> list[N
     """
     memory.engine.fresh()
     # Some of the notes may be left out below.
-    rows = memory.index.notes.rows_with(texts, 4 * limit)
+    rows = memory.index.notes.rows_with(texts, CANDIDATES_PER_NOTE * limit)
     infos = holding_now(memory, rows)
     infos_shown = [infos[row] for row in rows if row in infos]
     return [info for info in infos_shown if not memory.is_held_back(info)][:limit]

@@ -162,6 +162,10 @@ class Engine:
         """The projects changed since `memory.md` was last made."""
         self.config_trouble = ""
         self.call_waits = CALL_WAITS
+        self.follows_disk = True
+        """Whether verbs bring the index up to date with the disk first. Otherwise they answer from
+        the index as it is, unless it is empty.
+        """
         self._depth = 0
         self.is_writing = False
         self.is_closed = False
@@ -383,6 +387,11 @@ class Engine:
         result = Result()
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
+        if not (self.follows_disk or self.is_writing or whole):
+            self.index.pin()
+            if self.index.notes.has_any():
+                self.freshness.retire_expired()
+                return result
         if self._has_seen_all() and not whole:
             self.freshness.retire_expired()
         else:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from memoranda.index.glance import may_hold_any
+from memoranda.index.glance import CANDIDATES_PER_NOTE, bodies_with
 from memoranda.sources.layout import Layout
 
 
-def may_know(home: Path, texts: Sequence[str]) -> bool:
-    """Whether a note of the home may hold one of these texts.
+def bodies_known(home: Path, texts: Sequence[str], limit: int) -> list[str] | None:
+    """Return the bodies of notes that contain one of these texts, for `limit` notes to be told.
 
-    False means that no note held any of them when the index was last brought up to date.
+    They are as the index was last brought up to date. None means that the index could not be read
+    in time.
     """
-    return may_hold_any(Layout(home).index, texts)
+    return bodies_with(Layout(home).index, texts, CANDIDATES_PER_NOTE * limit)

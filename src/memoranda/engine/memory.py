@@ -18,7 +18,6 @@ from memoranda.errors import MemorandaError, StorageError
 
 if TYPE_CHECKING:
     from memoranda.engine.erase import Erased
-    from memoranda.ledger.sessions import SessionRows
 
 
 class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
@@ -69,14 +68,6 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
             from memoranda.engine.asked import store_waiting
 
             store_waiting(self.as_caller(None))
-
-    def session_rows(self, client: str, name: str) -> SessionRows:
-        """Return the records of which notes a session of a client with hooks has received.
-
-        client: the name of the client, such as `claude-code`.
-        name: the id that the client gives the session.
-        """
-        return self.engine.ledger.session(client, name)
 
     def journal_stamp(self) -> str:
         """Return a value that changes as soon as any process changes a note through memoranda.

@@ -16,13 +16,12 @@ from memoranda.engine.contents import contents
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import (
-    CLAIM,
     DELETE,
     ReviewItem,
     ReviewSource,
     ReviewVerbs,
 )
-from memoranda.engine.suspicion import KEEP
+from memoranda.engine.suspicion import CLAIM, KEEP
 from memoranda.engine.telling import Telling, author
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from memoranda import clock as clocks
 from memoranda.clock import COMMAND_WAITS, Clock
@@ -16,6 +16,9 @@ from memoranda.config import Settings, load
 from memoranda.engine.engine import Engine
 from memoranda.engine.reading import ReadVerbs
 from memoranda.sources.files import closed_on_error
+
+if TYPE_CHECKING:
+    from memoranda.ledger.sessions import SessionRows
 
 
 class ReadSession(ReadVerbs):
@@ -46,6 +49,7 @@ class ReadSession(ReadVerbs):
         watch: bool = True,
         only: Collection[str] = (),
         serving: bool = False,
+        follows: bool = True,
     ) -> Self:
         """Open a memory. The parameters are as for `open_memory`, except these:
 
@@ -57,6 +61,9 @@ class ReadSession(ReadVerbs):
         only: the names of the projects to open; empty for all.
         serving: whether this is a server. A server compares a large project with the disk in the
             background. Until it has, calls are answered from the index, with a warning.
+        follows: whether the index is brought up to date with the disk before each call. Otherwise
+            the index is used as it is. This is for callers that check what they use (see
+            `is_as_indexed` of engine/contents.py).
 
         Raises ConfigError, StorageError.
         """
@@ -70,9 +77,19 @@ class ReadSession(ReadVerbs):
         )
         if face == "cli":
             memory.engine.call_waits = COMMAND_WAITS
+        # What other machines wrote into a database is only there once the index follows.
+        memory.engine.follows_disk = follows or settings.url is not None
         with closed_on_error(memory):
             memory.finish_left_work()
         return memory
+
+    def session_rows(self, client: str, name: str) -> SessionRows:
+        """Return the records of which notes a session of a client with hooks has received.
+
+        client: the name of the client, such as `claude-code`.
+        name: the id that the client gives the session.
+        """
+        return self.engine.ledger.session(client, name)
 
     def has_left_work(self) -> bool:
         """Whether an erasure was interrupted, or hooks left sentences that are not stored yet."""

@@ -18,7 +18,8 @@ from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.project_list import ProjectList
-from memoranda.engine.suspicion import KEEP, suspicion
+from memoranda.engine.suspicion import CLAIM, KEEP, suspicion
+from memoranda.engine.telling import Telling, telling
 from memoranda.errors import (
     Ambiguous,
     InvalidInput,
@@ -544,6 +545,26 @@ class ReadVerbs(ProjectList):
         if answer is None:
             return None
         return str(answer.get("choice"))
+
+    def telling(self, info: NoteInfo) -> Telling:
+        """Return in which form a note is shown to a session that did not ask for the note
+        (docs/trust.md).
+        """
+        provenance = info.provenance
+        is_own = provenance.trust == "owner"
+        return telling(
+            provenance,
+            is_held_back=self.is_held_back(info),
+            is_confirmed=not is_own and self.decision(self.claim(info)) == KEEP,
+        )
+
+    def claim(self, info: NoteInfo) -> str:
+        """Return the key of the question whether a note is right.
+
+        If the owner confirms the note, the answer is stored under this key. The key changes with
+        the text of the note.
+        """
+        return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
         """Record that the text of these notes was shown to the caller (contract 001, 18.3).

@@ -26,7 +26,7 @@ from memoranda.engine.engine import verb
 from memoranda.engine.restoring import RestoreVerbs
 from memoranda.engine.session import HomeSession
 from memoranda.engine.suspicion import KEEP, suspicion
-from memoranda.engine.telling import Telling, author, telling
+from memoranda.engine.telling import author
 from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused
 from memoranda.index.rows import NoteInfo
@@ -37,8 +37,6 @@ from memoranda.sources.layout import PRIVATE
 from memoranda.text.unicode import flat
 
 VERB = "review"
-# The kind of question in which the owner confirms a note of an agent.
-CLAIM = "claim"
 # The letter of the answer that deletes notes.
 DELETE = "d"
 # A longer title is cut in a question.
@@ -175,26 +173,6 @@ class ReviewVerbs(RestoreVerbs):
         """Yield the questions of one kind that have no stored answer."""
         decisions = self.decisions()
         return (item for item in source(kind).find(self) if item.key not in decisions)
-
-    def telling(self, info: NoteInfo) -> Telling:
-        """Return in which form a note is shown to a session that did not ask for the note
-        (docs/trust.md).
-        """
-        provenance = info.provenance
-        is_own = provenance.trust == "owner"
-        return telling(
-            provenance,
-            is_held_back=self.is_held_back(info),
-            is_confirmed=not is_own and self.decision(self.claim(info)) == KEEP,
-        )
-
-    def claim(self, info: NoteInfo) -> str:
-        """Return the key of the question whether a note is right.
-
-        If the owner confirms the note, the answer is stored under this key. The key changes with
-        the text of the note.
-        """
-        return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
     def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
         """Add to a change that the owner confirms notes.

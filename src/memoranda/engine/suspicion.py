@@ -7,6 +7,8 @@ from memoranda.engine.session import HomeSession
 from memoranda.index.rows import NoteInfo
 from memoranda.text.checksum import sha256
 
+CLAIM = "claim"
+"""The kind of question in which the owner confirms a note of an agent."""
 KEEP = "k"
 """The answer that a suspicious note is fine."""
 

@@ -1,7 +1,7 @@
-"""Find out in some milliseconds whether an index has any note with given words.
+"""Read the notes of an index that have given words, in some milliseconds.
 
-A hook (a command that a client runs at each prompt) asks this first. If no note has the words, the
-hook ends without loading the rest of the program.
+A hook (a command that a client runs before each tool) does this first. If no note has the words, or
+none says anything about them, the hook ends without loading the rest of the program.
 """
 
 from __future__ import annotations
@@ -13,29 +13,39 @@ from pathlib import Path
 
 from memoranda.text.tokens import query_text
 
+CANDIDATES_PER_NOTE = 4
+"""How many notes with the words of an action are looked at for each one that is told.
+
+Some of them may not be told: they no longer hold, or only other agents may read them.
+"""
 # A hook waits this many seconds for a process that writes the index, and not longer.
 _BUSY_SECONDS = 0.05
+_BODIES = (
+    "select text from text join"
+    " (select rowid as note, rank as place from note_fts where note_fts match ?"
+    " order by rank limit ?)"
+    " on row = note order by place"
+)
 
 
-def may_hold_any(path: Path, texts: Sequence[str]) -> bool:
-    """Whether a note of the index may contain one of these texts.
+def bodies_with(path: Path, texts: Sequence[str], limit: int) -> list[str] | None:
+    """Return the bodies of up to `limit` notes that contain one of these texts.
 
-    True if the index cannot be read in time. False if there is no index, or no word in `texts`.
+    Notes with the rarest texts come first. The list is empty if there is no index, or no word in
+    `texts`. None means that the index could not be read in time.
 
     path: the file of the index.
     """
     expression = any_of_texts(texts)
     if not expression or not path.exists():
-        return False
+        return []
     address = f"{path.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)) as database:
-            row = database.execute(
-                "select 1 from note_fts where note_fts match ? limit 1", (expression,)
-            ).fetchone()
+            rows = database.execute(_BODIES, (expression, limit)).fetchall()
     except sqlite3.Error:
-        return True
-    return row is not None
+        return None
+    return [body for (body,) in rows]
 
 
 def any_of_texts(texts: Sequence[str]) -> str:

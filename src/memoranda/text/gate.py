@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from memoranda.text.disguise import uncovered, visible_letters
-from memoranda.text.orders import Orders, combination
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
+
+if TYPE_CHECKING:
+    from memoranda.text.orders import Orders
 
 SECRET = "secret"
 SUSPICIOUS = "suspicious"
@@ -163,6 +164,8 @@ class Rules:
 
         Raises OSError if the file cannot be read, and ValueError if a rule in it is not valid.
         """
+        from memoranda.text.orders import Orders, combination
+
         own_rules = parse(file.read_text(encoding="utf-8-sig"))
         for rule in own_rules.values():
             key = "match"
@@ -216,6 +219,10 @@ class Rules:
             match.rule.id: None
             for match in self._matches(text, SUSPICIOUS, _kinds_of_characters_in(text))
         }
+        # These imports take a hook 5 ms, and most hooks check only for secrets.
+        from memoranda.text.disguise import uncovered, visible_letters
+        from memoranda.text.orders import Orders, combination
+
         # Text without entities and hidden characters.
         clear = uncovered(text)
         if clear.isascii():

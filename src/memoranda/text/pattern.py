@@ -16,11 +16,11 @@ class _Uncompiled:
     """A pattern that is compiled when one of its methods is first used."""
 
     def __init__(self, source: str, flags: int | re.RegexFlag):
-        self._source = source
+        self.pattern = source
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(self._source, self._flags)
+        compiled = re.compile(self.pattern, self._flags)
         # The methods become attributes of this object, so the next call finds them directly.
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memoranda.text.pattern import lazy_pattern
 from memoranda.transcripts.turn import Kind, as_list
 
 _READING_COMMANDS = ("view", "read")
@@ -27,13 +28,13 @@ _PATH_KEYS = (
     "filepath",
 )
 # The lines of Codex's patch format that name a file.
-_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
+_PATCHED = lazy_pattern(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 # The exit status in the output of a command.
-_EXIT = re.compile(
+_EXIT = lazy_pattern(
     r"(?:exit(?:ed with)?(?: code| status)?|exit_code\"?|exitCode\"?)[:=\s]+(-?\d{1,3})\b", re.I
 )
 # Text that this memory has put in front of an output, or in its place.
-_MEMORY_BLOCK = re.compile(r"<memoranda-memory\b.*?</memoranda-memory>", re.S)
+_MEMORY_BLOCK = lazy_pattern(r"<memoranda-memory\b.*?</memoranda-memory>", re.S)
 _MEMORY_BLOCK_END = "</memoranda-memory>"
 # Characters at both ends of an output that are searched for the exit code.
 _EXIT_CODE_CHARACTERS = 300

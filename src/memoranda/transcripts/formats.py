@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
-from memoranda.transcripts.databases import CursorEditor, GooseDatabase, OpenCode, Zed
-from memoranda.transcripts.documents import Amp, Cline, Continue, GeminiCli
-from memoranda.transcripts.history import Aider
-from memoranda.transcripts.lines import (
-    ClaudeCode,
-    Codex,
-    CopilotCli,
-    CursorCli,
-    GooseLines,
-    Windsurf,
-)
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import cast
+
 from memoranda.transcripts.turn import Format
 
-FORMATS: dict[str, Format] = {
-    "aider": Aider(),
-    "amp": Amp(),
-    "claude-code": ClaudeCode(),
-    "cline": Cline(),
-    "codex": Codex(),
-    "continue": Continue(),
-    "copilot-cli": CopilotCli(),
-    "cursor-cli": CursorCli(),
-    "cursor-editor": CursorEditor(),
-    "gemini-cli": GeminiCli(),
-    "goose": GooseDatabase(),
-    "goose-lines": GooseLines(),
-    "opencode": OpenCode(),
-    "windsurf": Windsurf(),
-    "zed": Zed(),
+# The name of a format -> the module in this package and the class that reads it.
+_CLASSES = {
+    "aider": ("history", "Aider"),
+    "amp": ("documents", "Amp"),
+    "claude-code": ("lines", "ClaudeCode"),
+    "cline": ("documents", "Cline"),
+    "codex": ("lines", "Codex"),
+    "continue": ("documents", "Continue"),
+    "copilot-cli": ("lines", "CopilotCli"),
+    "cursor-cli": ("lines", "CursorCli"),
+    "cursor-editor": ("databases", "CursorEditor"),
+    "gemini-cli": ("documents", "GeminiCli"),
+    "goose": ("databases", "GooseDatabase"),
+    "goose-lines": ("lines", "GooseLines"),
+    "opencode": ("databases", "OpenCode"),
+    "windsurf": ("lines", "Windsurf"),
+    "zed": ("databases", "Zed"),
 }
+
+
+@cache
+def _opened(name: str) -> Format:
+    """Return the format with this name. Its module is imported first: a hook needs one of them."""
+    module, class_name = _CLASSES[name]
+    return cast("Format", getattr(import_module(f"memoranda.transcripts.{module}"), class_name)())
+
+
+class _Formats(Mapping[str, Format]):
+    """The formats by their names, each imported when it is first used."""
+
+    def __getitem__(self, name: str) -> Format:
+        return _opened(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+
+FORMATS: Mapping[str, Format] = _Formats()

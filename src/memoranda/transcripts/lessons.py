@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memoranda.text.folding import fold
+from memoranda.text.pattern import lazy_pattern
 from memoranda.transcripts.blocks import list_of
 from memoranda.transcripts.terms import (
     command_term,
@@ -82,23 +83,25 @@ _MAX_TURN_CHARACTERS = 6_000
 # A command that works counts as the fix of one that failed at most this many commands earlier.
 _MAX_COMMANDS_BETWEEN = 14
 # A sentence; a dot inside a name does not end it.
-_SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
+_SENTENCE = lazy_pattern(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
 _TERM = r"(`[^`\n]{1,80}`|(?<![\w@/.-])[@A-Za-z_][\w@/+-]*(?:\.[\w@/+-]+)*)"
 # A further term after a first one.
-_FURTHER_TERM = re.compile(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")
+_FURTHER_TERM = lazy_pattern(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")
 # An order not to run a command.
-_FORBIDDEN_COMMAND = re.compile(
+_FORBIDDEN_COMMAND = lazy_pattern(
     r"(?:don't|do not|never|stop|不要|别)\s*(?:ever )?(?:run(?:ning)?|call(?:ing)?|运行)\s+"
     r"([\w./-]+(?: [\w./:-]+){1,2})",
     re.I,
 )
 # A path, or the name of a file of code.
-_PATH = re.compile(
+_PATH = lazy_pattern(
     r"`?((?:[\w.-]+/)+[\w.-]+|[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|rb|c|h|cpp|md|toml|ya?ml"
     r"|json|sql|sh|css|html|lock|cfg|ini|proto))`?"
 )
 # Text that a person pasted: fenced or quoted, or between tags.
-_PASTED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?</\2>", re.M | re.S)
+_PASTED = lazy_pattern(
+    r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?</\2>", re.M | re.S
+)
 
 
 def _any_of(rules: list[str]) -> re.Pattern[str]:
@@ -108,21 +111,50 @@ def _any_of(rules: list[str]) -> re.Pattern[str]:
 
 
 @cache
-def _rules() -> dict[Any, Any]:
-    """Return the rules of lessons.toml by name, as patterns and word lists."""
+def _table() -> dict[str, Any]:
+    """Return lessons.toml, with its lists of words as tuples and sets."""
+    table = tomllib.loads(Path(__file__).with_name("lessons.toml").read_text("utf-8"))
     # Signs with `^` only count at the beginning of a sentence.
-    rules = tomllib.loads(Path(__file__).with_name("lessons.toml").read_text("utf-8"))
-    return {
-        LessonKind.REQUEST: _any_of(rules["request"]),
-        LessonKind.DECISION: _any_of(rules["decision"]),
-        LessonKind.CORRECTION: _any_of(rules["correction"]),
-        "against": [re.compile(rule.replace("{T}", _TERM), re.I) for rule in rules["against"]],
-        "no_terms": frozenset(rules["no_terms"].split()),
-        "broken": tuple(rules["broken_command"]),
-        "signs": tuple(sign for sign in rules["signs"] if sign[0] != "^"),
-        "beginnings": tuple(sign[1:] for sign in rules["signs"] if sign[0] == "^"),
-        "missing": re.compile(rules["missing_program"], re.I | re.M),
+    return table | {
+        "no_terms": frozenset(table["no_terms"].split()),
+        "broken": tuple(table["broken_command"]),
+        "signs": tuple(sign for sign in table["signs"] if sign[0] != "^"),
+        "beginnings": tuple(sign[1:] for sign in table["signs"] if sign[0] == "^"),
     }
+
+
+@cache
+def _rule_of(kind: LessonKind) -> re.Pattern[str]:
+    """Return the pattern of the sentences of this kind: a request, a decision or a correction."""
+    return _any_of(_table()[kind.name.lower()])
+
+
+@cache
+def _missing_program() -> re.Pattern[str]:
+    """Return the pattern of an output that says that a program is not installed."""
+    return re.compile(_table()["missing_program"], re.IGNORECASE | re.MULTILINE)
+
+
+class AgainstRule(NamedTuple):
+    """A rule by which a sentence speaks against a command, a package or a name.
+
+    signs: a sentence that the pattern matches has one of these, in lower case.
+    pattern: it is compiled when it is first used. Compiling all takes a hook 20 ms.
+    """
+
+    signs: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+@cache
+def against_rules() -> tuple[AgainstRule, ...]:
+    """Return the rules of lessons.toml by which `against` works."""
+    return tuple(
+        AgainstRule(
+            tuple(row["signs"]), lazy_pattern(row["rule"].replace("{T}", _TERM), re.IGNORECASE)
+        )
+        for row in _table()["against"]
+    )
 
 
 class Sentence(NamedTuple):
@@ -152,7 +184,7 @@ def signs_in(text: str) -> list[str]:
     Lessons that are recognized by how they begin need no sign.
     """
     lower = text.lower()
-    return [sign for sign in _rules()["signs"] if sign in lower]
+    return [sign for sign in _table()["signs"] if sign in lower]
 
 
 def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | None:
@@ -166,15 +198,15 @@ def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | N
         ("?", "？", "吗", "么")
     ):
         return None
-    rules = _rules()
+    table = _table()
     lower = sentence.lower()
     if signs is None:
         signs = signs_in(sentence)
     # Most sentences have no sign, and looking for one is cheaper than matching the rules.
-    if not (lower.startswith(rules["beginnings"]) or any(sign in lower for sign in signs)):
+    if not (lower.startswith(table["beginnings"]) or any(sign in lower for sign in signs)):
         return None
     for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
-        if rules[kind].search(sentence):
+        if _rule_of(kind).search(sentence):
             return kind
     return None
 
@@ -184,10 +216,12 @@ def against(sentence: str) -> list[str]:
 
     "Never use moment or dayjs" gives `t:moment` and `t:dayjs`, "don't run npm ci" `c:npm ci`.
     """
-    rules = _rules()
     result: list[str] = []
-    for rule in rules["against"]:
-        for match in rule.finditer(sentence):
+    lower = sentence.lower()
+    for rule in against_rules():
+        if not any(sign in lower for sign in rule.signs):
+            continue
+        for match in rule.pattern.finditer(sentence):
             names = [next(filter(None, match.groups()), "")]
             # Further names of a list: "never use moment, luxon or dayjs".
             next_match = _FURTHER_TERM.match(sentence, match.end())
@@ -208,7 +242,7 @@ def _name_terms(name: str) -> list[str]:
     words = name.split()
     if len(words) > 1:
         return [command_term(words)]
-    if len(name) < 2 or fold(name) in _rules()["no_terms"]:
+    if len(name) < 2 or fold(name) in _table()["no_terms"]:
         return []
     return [f"t:{name}"]
 
@@ -222,7 +256,7 @@ def paths_in(sentence: str) -> list[str]:
 def is_broken(output: str) -> bool:
     """Whether an output says that the command itself is wrong, e.g. `command not found`."""
     lower = f"{output[:_OUTPUT_END_CHARACTERS]}\n{output[-_OUTPUT_END_CHARACTERS:]}".lower()
-    return any(words in lower for words in _rules()["broken"])
+    return any(words in lower for words in _table()["broken"])
 
 
 def _says_not_run(output: str) -> bool:
@@ -421,7 +455,7 @@ class Miner:
         if failure.error:
             terms.append(error_term(failure.error))
         # A missing program is missing for every command that runs it.
-        if _rules()["missing"].search(failure.error):
+        if _missing_program().search(failure.error):
             terms += [
                 f"t:{program(words)}"
                 for words in failure.commands

@@ -24,7 +24,8 @@ from memoranda.text.unicode import flat, one_line
 from memoranda.transcripts.index import LessonRow, TraceIndex, TurnRow
 from memoranda.transcripts.lessons import LessonKind
 from memoranda.transcripts.mask import Mask
-from memoranda.transcripts.search import origin, raw_text, ref_of
+from memoranda.transcripts.originals import raw_text
+from memoranda.transcripts.search import origin, ref_of
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession

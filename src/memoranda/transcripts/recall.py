@@ -35,15 +35,16 @@ from memoranda.transcripts.terms import (
 from memoranda.transcripts.turn import Kind, as_list, shorten
 
 if TYPE_CHECKING:
-    from memoranda.engine import MemorySession
+    from memoranda.engine.read_session import ReadSession
     from memoranda.index.rows import NoteInfo
     from memoranda.transcripts.index import LessonRow, TraceIndex, TurnRow
     from memoranda.transcripts.mask import Mask
 
 # Terms of one tool call that are looked up.
 _MAX_TERMS = 80
-# Notes that are searched for the terms, and lines of each that are read.
-_MAX_NOTES = 12
+MAX_NOTES = 12
+"""Notes that are searched for the terms of an action."""
+# Lines of each note that are read.
 _MAX_LINES = 400
 # Characters that a fact repeats of a note's line, of a command, and of a name.
 _LINE_CHARACTERS = 220
@@ -213,7 +214,7 @@ def is_about_something(action: Action) -> bool:
     return lower in words_of("command_tools") or lower in words_of("edit_tools")
 
 
-def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
+def facts(memory: ReadSession, action: Action) -> Iterator[Fact]:
     """Find the facts about an action: lessons of transcripts first, then lines of notes."""
     about = ActionTerms(action)
     if not about.terms:
@@ -223,19 +224,21 @@ def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
     yield from _from_notes(memory, about)
 
 
-def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
+def _from_notes(memory: ReadSession, about: ActionTerms) -> Iterator[Fact]:
     """Yield one line of each note that is about the action, with its date and its name."""
-    from memoranda.engine.contents import contents, notes_holding
+    from memoranda.engine.contents import contents, is_as_indexed, notes_holding
     from memoranda.engine.telling import Telling, claimed
     from memoranda.index.rows import day_of
     from memoranda.text.unicode import flat
 
     # Notes are looked for by the words of the action, and each line is judged afterwards.
-    infos = notes_holding(memory, about.words, _MAX_NOTES)
+    infos = notes_holding(memory, about.words, MAX_NOTES)
     for info, body in zip(infos, contents(memory, infos), strict=True):
+        line = line_about(body, about)
+        if not line or not is_as_indexed(memory, info):
+            continue
         telling = memory.telling(info)
-        line = _line_about(body, about)
-        if telling is Telling.SILENT or not line:
+        if telling is Telling.SILENT:
             continue
         text = flat(" ".join(line.split()))[:_LINE_CHARACTERS]
         if telling is Telling.CLAIM:
@@ -247,7 +250,7 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
         yield Fact(info.id, f"({origin}) {text}", info.id)
 
 
-def _citation_trouble(memory: MemorySession, about: ActionTerms, info: NoteInfo, body: str) -> str:
+def _citation_trouble(memory: ReadSession, about: ActionTerms, info: NoteInfo, body: str) -> str:
     """Say how the code that a note cites has changed, or "" if it has not."""
     from memoranda.note.citations import CITES
 
@@ -259,7 +262,7 @@ def _citation_trouble(memory: MemorySession, about: ActionTerms, info: NoteInfo,
     return CitationCheck(memory, filter(None, [about.action.folder])).stale(info, body)
 
 
-def _line_about(body: str, about: ActionTerms) -> str:
+def line_about(body: str, about: ActionTerms) -> str:
     """Return the first line of a note that is about the action, or "".
 
     Before an action, the line must speak against it or give a rule about its files. After a
@@ -286,11 +289,12 @@ def speaks_of(sentence: str, terms: set[str]) -> bool:
     """
     if any(term in terms for term in against(sentence)):
         return True
-    is_rule = kind_of(sentence) is not None
-    return is_rule and any(term in terms for term in paths_in(sentence))
+    # Finding paths is cheaper than finding out whether the sentence is a rule.
+    is_about_file = any(term in terms for term in paths_in(sentence))
+    return is_about_file and kind_of(sentence) is not None
 
 
-def _from_transcripts(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
+def _from_transcripts(memory: ReadSession, about: ActionTerms) -> Iterator[Fact]:
     """Yield the lessons of transcripts about the action, if there is an index of transcripts."""
     from memoranda.transcripts.index import TraceIndex
     from memoranda.transcripts.mask import Mask
@@ -372,7 +376,7 @@ def _lesson_fact(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: A
 
     turns: the turns of the lesson by their ids.
     """
-    from memoranda.transcripts.search import moment, raw_text
+    from memoranda.transcripts.originals import moment, raw_text
 
     turn = turns[row.turn]
     turn_text = raw_text(turn)

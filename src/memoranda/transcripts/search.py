@@ -9,11 +9,10 @@ Passages are read from the transcripts, and secrets are taken out of them.
 from __future__ import annotations
 
 import re
-import sqlite3
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain, pairwise
 from math import log
 from pathlib import Path
@@ -26,8 +25,9 @@ from memoranda.transcripts.documents import DocumentFormat
 from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.index import ScoredTurn, TraceIndex, TraceQuery, TurnRow
 from memoranda.transcripts.mask import Mask
+from memoranda.transcripts.originals import moment, raw_text, text_of
 from memoranda.transcripts.synonyms import related, synonyms
-from memoranda.transcripts.turn import Kind, NotUnderstood, shorten
+from memoranda.transcripts.turn import Kind, shorten
 
 # Words of a question that are looked for, the rarest first.
 _MAX_WORDS = 10
@@ -579,29 +579,6 @@ def origin(turn: TurnRow) -> str:
     Others may choose them: a repository names its folders, and a transcript its session.
     """
     return f"{turn.session}/{turn.folder}/{turn.path}"
-
-
-def moment(time: int) -> datetime | None:
-    """Convert the time of a turn, in seconds since 1970. None if it is 0, which means unknown."""
-    if not time:
-        return None
-    return datetime.fromtimestamp(time, UTC)
-
-
-def raw_text(turn: TurnRow) -> str | None:
-    """Read the text of a turn from its transcript, secrets included. None if it is gone."""
-    try:
-        return FORMATS[turn.format].passage(Path(turn.path), turn.session, turn.position)
-    except (OSError, NotUnderstood, ValueError, RecursionError, sqlite3.Error):
-        return None
-
-
-def text_of(turn: TurnRow, mask: Mask) -> str | None:
-    """Read the text of a turn from its transcript, without secrets. None if it is gone."""
-    text = raw_text(turn)
-    if text is None:
-        return None
-    return mask.clean(text)
 
 
 def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE_CHARACTERS) -> str:

@@ -12,19 +12,20 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from memoranda.text.pattern import lazy_pattern
 from memoranda.transcripts.blocks import words_of
 
 # A sign that ends a command, or one word with its quotes and escapes.
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"&&|\|\|?|;|\n|&(?![>\d])|"
     r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;|&'\"\\]|&(?=[>\d]))+"
 )
 # Signs after which another command begins.
 _ENDS = frozenset(("&&", "||", "|", ";", "\n", "&"))
 # A redirection of output or input.
-_REDIRECT = re.compile(r"\d?[<>]|&>")
+_REDIRECT = lazy_pattern(r"\d?[<>]|&>")
 # A variable set for one command.
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_ASSIGNED = lazy_pattern(r"[A-Za-z_]\w*=")
 # Characters of a command line that are read, and the commands in it.
 _MAX_COMMAND_CHARACTERS = 2_000
 _MAX_COMMANDS = 12
@@ -60,35 +61,35 @@ _INSTALL = {
     "uvx": (),
 }
 # The version or the extras after a package's name.
-_VERSION = re.compile(r"(?<=.)(?:@[\w.^~*-]+|\[[\w,-]*\]|[=<>~!]=?[\w.*,<>=!~-]+)\Z")
+_VERSION = lazy_pattern(r"(?<=.)(?:@[\w.^~*-]+|\[[\w,-]*\]|[=<>~!]=?[\w.*,<>=!~-]+)\Z")
 # A module that a line of code imports, in many languages.
-_IMPORTED = re.compile(
+_IMPORTED = lazy_pattern(
     r"""^\s*(?:import|from)\s+([A-Za-z_@][\w.@/-]*)|\bfrom\s+['"]([^'"\n]{1,80})['"]"""
     r"""|\brequire\(\s*['"]([^'"\n]{1,80})['"]|\bimport\(\s*['"]([^'"\n]{1,80})['"]"""
     r"""|^\s*use\s+([a-z_][\w]*)(?:::|;)|^\s*import\s+['"]([^'"\n]{1,80})['"]""",
     re.M,
 )
 # A name in code.
-_NAME = re.compile(r"[A-Za-z_$][\w$]{2,60}")
+_NAME = lazy_pattern(r"[A-Za-z_$][\w$]{2,60}")
 # A name that ordinary prose would not have.
-_DISTINCT = re.compile(r"\w_\w|[a-z][A-Z]|\d[a-z_]")
+_DISTINCT = lazy_pattern(r"\w_\w|[a-z][A-Z]|\d[a-z_]")
 # A number, which may differ from one run to the next.
-_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+_NUMBER = lazy_pattern(r"0x[0-9a-f]+|\d+")
 # A quoted part of an error message.
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+_QUOTED = lazy_pattern(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 # A path in an error message.
-_PLACE = re.compile(r"(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.-]*")
+_PLACE = lazy_pattern(r"(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.-]*")
 # Words that make a line of output an error.
-_ERROR = re.compile(
+_ERROR = lazy_pattern(
     r"error|failed|fatal|cannot|can't|could not|couldn't|not found|no such|denied|refused|invalid"
     r"|unknown|unrecognized|missing|exception|traceback|unable|panic|not installed|not recognized"
     r"|\berr[!_]",
     re.I,
 )
 # A line that says that there are 0 errors.
-_NO_ERROR = re.compile(r"\b(?:0|no|zero|without(?: any)?) (?:errors?|failures?|failed)\b", re.I)
+_NO_ERROR = lazy_pattern(r"\b(?:0|no|zero|without(?: any)?) (?:errors?|failures?|failed)\b", re.I)
 # A line that only repeats the exit status.
-_EXIT_LINE = re.compile(
+_EXIT_LINE = lazy_pattern(
     r"\A\W*(?:error: )?(?:process )?exit(?:ed with)? ?(?:code|status)?\W*\d*\W*\Z", re.I
 )
 

@@ -1,0 +1,97 @@
+"""Runs `memory hook` without the rest of the command line (docs/hooks.md).
+
+A client waits for its hook, and parsing a command line takes a third of the time of most events.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memoranda.clients import hook as hooks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memoranda.config import Settings
+
+
+def settings_of(home: str | None) -> Settings:
+    """Return the settings of a home, without loading the engine if its notes are in a folder.
+
+    home: the home that the command line names, or None. Raises ConfigError and other errors of
+        `load_settings`.
+    """
+    from memoranda.config import load
+
+    settings = load(home)
+    if settings.url is None:
+        return settings
+    from memoranda.engine.read_session import load_settings
+
+    return load_settings(home)
+
+
+def run_hook(
+    client: str,
+    name: str,
+    settings: Callable[[], Settings],
+    agent: Callable[[], str | None] = lambda: None,
+) -> None:
+    """Answer the event on stdin, and print the answer for the client.
+
+    client, name: the client, and the event if its payload does not name it; otherwise "".
+    settings: returns the settings of the home. It may raise.
+    agent: returns the agent that the caller named, None for the client's usual agent. It may raise.
+    """
+    limit = hooks.HookLimit()
+    try:
+        limit.is_reading = True
+        data = hooks.read_event()
+        limit.is_reading = False
+        reply = _reply(limit, client, data, name, settings, agent)
+        if reply:
+            from memoranda.cli import output
+
+            output.text(reply)
+            output.write(flush=True)
+    except Exception as error:
+        # The outermost loop of hooks: a client must never fail because of them.
+        if os.environ.get("MEMORY_HOOK_DEBUG"):
+            from memoranda.cli import output
+
+            output.failure(f"{type(error).__name__}: {error}")
+    finally:
+        limit.is_kept.set()
+        limit.cancel()
+
+
+def _reply(
+    limit: hooks.HookLimit,
+    client: str,
+    data: bytes,
+    name: str,
+    load_settings: Callable[[], Settings],
+    agent: Callable[[], str | None],
+) -> str | None:
+    """Return the answer to an event of a client. None if the event has no answer.
+
+    If the event asks to remember a sentence, the sentence is kept in a file until it is stored.
+    """
+    from memoranda.clients.hook_events import event_of, may_ask_to_remember
+
+    event = event_of(client, data, os.environ, name)
+    if event is None:
+        return None
+    settings = load_settings()
+    waiting = []
+    if may_ask_to_remember(event):
+        from memoranda.clients.hook_waiting import forget, keep_asked
+        from memoranda.clock import now
+
+        waiting = keep_asked(event, settings.home, now())
+    limit.is_kept.set()
+    reply = hooks.answer_to(event, settings, agent())
+    if waiting and reply is not None:
+        forget(waiting)
+    return reply

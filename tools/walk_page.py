@@ -60,6 +60,7 @@ PAGES = {
     "about": "/page/about?name=Lena+Fischer",
     "graph": "/page/graph",
     "graph-note": "/page/graph?note=notes/projects/Ledger.md",
+    "graph-folders": "/page/graph?by=folders",
     "agents": "/page/agents",
     "agent-used": "/page/used?agent=claude",
     "ask": "/page/ask?prompt=why+does+the+importer+fail",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from math import hypot
+from statistics import median
 
 import pytest
 
@@ -672,6 +674,45 @@ def test_no_two_labels_of_the_graph_overlap(visit, path):
             assert is_beside or y >= other_y + other_height or other_y >= y + height
 
 
+# Where the notes of the graph are, by address.
+PLACES = "document.querySelector('canvas').graph.places()"
+
+
+@pytest.mark.parametrize("path", ["/page/graph", "/page/graph?note=vault/projects/Heron.md"])
+def test_the_graph_has_the_same_layout_at_each_visit_also_with_a_note_more(visit, memory, path):
+    def places(width):
+        with visit(path, viewport={"width": width, "height": 900}) as page:
+            expect(page.locator("canvas[data-drawn]")).to_be_visible()
+            return page.evaluate(PLACES)
+
+    before = places(1440)
+    assert len(before) > 8
+    assert places(1440) == before
+    assert places(1400) == before
+    info = memory.write(Draft("Nothing links here.", project="notes", title="One note more"))
+    after = places(1440)
+    memory.delete((info.project, info.path))
+    ways = [hypot(after[url][0] - x, after[url][1] - y) for url, (x, y) in before.items()]
+    assert median(ways) < 60
+
+
+def test_the_time_slider_shows_what_was_there_by_a_day(visit):
+    with visit("/page/graph?note=vault/projects/Heron.md") as page:
+        expect(page.locator("canvas[data-drawn]")).to_be_visible()
+        slider = page.locator(".time input")
+        expect(slider).to_be_visible()
+        number = re.compile(r"\d+(?= notes)")
+        all_notes = int(number.search(page.locator(".time output").inner_text())[0])
+        slider.press("Home")
+        output = page.locator(".time output")
+        expect(output).not_to_contain_text(f" {all_notes} notes")
+        assert int(number.search(output.inner_text())[0]) < all_notes
+        # A note that is not there yet is not named
+        assert len(page.evaluate("document.querySelector('canvas').graph.boxes()")) < all_notes
+        slider.press("End")
+        expect(output).to_contain_text(f" {all_notes} notes")
+
+
 def test_the_graph_is_zoomed_by_wheel_and_dragged_by_mouse(visit):
     with visit("/page/graph?note=vault/projects/Heron.md&depth=1") as page:
         canvas = page.locator("canvas[data-drawn]")
@@ -794,9 +835,9 @@ def test_a_search_is_shown_as_a_graph_and_a_large_one_as_clusters(visit, memory)
         expect(page.locator("figcaption")).to_contain_text("clusters")
         canvas = page.locator("canvas[data-drawn]")
         expect(canvas).to_be_visible()
-        x, y = canvas.evaluate("each => each.graph.at('notes/f3')")
+        x, y = canvas.evaluate("each => each.graph.at('F3')")
         canvas.click(position={"x": x, "y": y})
-        expect(page.locator("h1")).to_contain_text("notes/f3")
+        expect(page.locator("h1")).to_contain_text("F3")
         expect(page.locator("figcaption")).to_contain_text("82")
 
 

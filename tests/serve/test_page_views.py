@@ -98,7 +98,7 @@ async def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_cluster
     assert (await drawn(""))[0] == "ABCDE"
     web.memory.write_many([Draft("[[A]]", title=f"n{n}", folder=f"f{n % 2}") for n in range(400)])
     nodes, _, graph = await drawn("")
-    assert (nodes, graph["clusters"], graph["total"]) == ("notesnotes/f0notes/f1", True, 405)
+    assert (nodes, graph["clusters"], graph["total"]) == ("Elsewhere in notesF0F1", True, 405)
     assert sorted(link["weight"] for link in graph["links"]) == [200, 200]
     assert [node["size"] for node in graph["nodes"]] == [200, 200, 5]
     inside = await page.client.get(

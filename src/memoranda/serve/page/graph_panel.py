@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from starlette.responses import Response
@@ -12,6 +13,7 @@ from memoranda.engine.contents import content_of
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.grammar import LINKS_TO
 from memoranda.serve.page.addresses import noted
+from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
 
@@ -39,15 +41,23 @@ class RelatedNotes:
 
 
 def show(visit: Visit) -> Response:
-    """Show the panel of the note in the field `note`."""
+    """Show the panel of the note in the field `note`.
+
+    Its text is shown with secrets masked, and not at all if it seems to hold instructions.
+    """
     memory = visit.memory
     info = noted(memory, visit.text("note"))
-    text = content_of(memory, info)[:_EXAMINED]
+    # Masked before it is cut: the beginning of a secret does not look like one.
+    text = memory.rules_for_reading().redacted(content_of(memory, info)[:_EXAMINED])
     edges = [*memory.outgoing(info)[:_MAX_LINKS], *memory.incoming(info, limit=_MAX_LINKS)]
+    relations = related_notes(edges)
+    infos = [info, *chain.from_iterable(related.notes for related in relations)]
     values: dict[str, Any] = {
         "info": info,
         "text": readable_passage(text, info.title)[:_MAX_CHARACTERS],
-        "relations": related_notes(edges),
+        "relations": relations,
+        "titles": {each.row: shown_title(visit, each) for each in infos},
+        "is_held_back": memory.is_held_back(info),
     }
     return visit.html("graph_panel.html", **values)
 

@@ -27,9 +27,9 @@ from memoranda.serve.page.graph_choice import (
     groups_by_row,
     notes_that_matter,
 )
+from memoranda.serve.page.graph_names import group_titles, project_title, shown_title
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
-from memoranda.serve.page.wording import translated
 
 FIRST_SHOWN = 150
 """Notes that are shown at first of a whole memory."""
@@ -68,9 +68,12 @@ def show(visit: Visit) -> Response:
     is_whole = not any(fields.get(name) for name in ("note", "cluster", "q", *_SEARCH_FIELDS))
     if is_whole:
         query_fields.setdefault("by", BY_LINKS)
-    title = fields.get("cluster", "")
+    title = fields.get("cluster", "").strip("/")
     if fields.get("note"):
-        title = noted(memory, fields["note"]).title
+        title = shown_title(visit, noted(memory, fields["note"]))
+    elif title:
+        title = group_titles(visit.language, [title])[title]
+    total = memory.stats().total
     return visit.html(
         "graph.html",
         fields=fields,
@@ -82,7 +85,8 @@ def show(visit: Visit) -> Response:
             if name in query_fields
         },
         title=title,
-        total=memory.stats().total,
+        total=total,
+        are_folders=is_whole and query_fields["by"] != BY_LINKS and total > WHOLE,
         is_filtered=any(fields.get(name) for name in _FORM_FIELDS),
         depth=_depth(visit),
         projects=[project.name for project in memory.projects],
@@ -94,8 +98,8 @@ def drawing(visit: Visit) -> dict[str, Any]:
     """Return the nodes and links that the script draws.
 
     The keys are `nodes`, `links` (from and to the `id` of a node), `total` (how many notes there
-    are), `clusters` (whether the nodes are clusters), and of a whole memory `groups`: the title and
-    the number of notes of each group, by the `cluster` of its nodes.
+    are), `clusters` (whether the nodes are clusters), and `groups`: the title of each group, by the
+    `cluster` of its nodes, with its number of notes unless the nodes are clusters.
     """
     memory = visit.memory
     fields = visit.fields
@@ -115,7 +119,7 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     all_places = places_passing(memory, query_of(memory, fields))
     places = _places_in(all_places, fields.get("cluster", ""))
     if _are_clusters(places, fields):
-        clusters = _clusters(memory, places, fields)
+        clusters = _clusters(visit, places)
         if clusters is not None:
             return clusters
     pairs = _relations_among(memory, places)
@@ -129,8 +133,7 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     memories = {place.row for place in all_places if place.phase and place.category}
     rows_shown = set(notes_that_matter(groups, memories, pairs, limit))
     infos = _infos_in(memory, all_places, rows_shown)
-    drawn = _notes(visit, infos, pairs, set(), limit, len(places), groups)
-    return drawn | {"groups": _titled_groups(visit.language, all_places, groups)}
+    return _notes(visit, infos, pairs, set(), limit, len(places), groups)
 
 
 def _infos_in(
@@ -141,35 +144,6 @@ def _infos_in(
     listed, _ = memory.list(Query(ids=ids), limit=0)
     # Several rows may have the same id: copies of a note.
     return [info for info in listed if info.row in rows]
-
-
-def _titled_groups(
-    language: str, all_places: Iterable[NotePlace], groups: Mapping[int, str]
-) -> dict[str, dict[str, Any]]:
-    """Return the title and the number of notes of each group, by the group's name.
-
-    groups: the group of each note, by index row.
-    """
-    titled: dict[str, dict[str, Any]] = {}
-    for place in all_places:
-        name = groups.get(place.row)
-        if name is None:
-            continue
-        if name not in titled:
-            titled[name] = {"title": _title_of(language, name, place), "notes": 0}
-        titled[name]["notes"] += 1
-    return titled
-
-
-def _title_of(language: str, group: str, place: NotePlace) -> str:
-    """Return the title of a group, of which `place` is one note.
-
-    It is a category, a folder with its project, or a project of which the greater groups are apart.
-    """
-    is_of_memories = place.category and place.phase
-    if not is_of_memories:
-        return group.removeprefix(".")
-    return translated(language, str(place.category) if "/" in group else "other memories")
 
 
 def _relations_among(memory: MemorySession, rows: Collection[int]) -> Pairs:
@@ -263,37 +237,64 @@ def _notes(
         the notes with most links are drawn.
     limit: how many notes are drawn.
     total: how many notes there are.
-    groups: the group of each note, by index row. None: by its folder or category.
+    groups: the group of every note of the memory, by index row. None: each note that is drawn is
+        in the group of its folder or category.
     """
     pairs = _pairs_among(pairs, {info.row for info in infos}, visit.fields.get("type", ""))
     zone = visit.memory.settings.zone
     link_counts = _link_counts(pairs)
 
-    def sort_key(info: NoteInfo) -> tuple[bool, int, str]:
-        return info.row not in start, -link_counts[info.row], info.title
+    # The order decides where the script puts a note, so it must be the same at each visit.
+    def sort_key(info: NoteInfo) -> tuple[bool, int, str, str]:
+        return info.row not in start, -link_counts[info.row], info.title, info.path
 
     notes_shown = sorted(infos, key=sort_key)[:limit]
+    if groups is None:
+        groups = {info.row: _group_of_note(info) for info in notes_shown}
     # The rows of the index would show how many notes there are that this caller may not see.
     numbers = {info.row: number for number, info in enumerate(notes_shown, 1)}
     nodes = [
         {
             "id": numbers[info.row],
-            "title": info.title[:_MAX_TITLE_CHARACTERS],
+            "title": shown_title(visit, info)[:_MAX_TITLE_CHARACTERS],
             "url": note_url(info.project, info.path),
             "size": link_counts[info.row],
-            "cluster": (groups or {}).get(info.row) or _group_of_note(info),
+            "cluster": groups[info.row],
             "start": info.row in start,
             "date": day_of(info, zone),
             "project": info.project,
         }
         for info in notes_shown
     ]
-    links = [
-        {"from": numbers[source], "to": numbers[target], "type": name}
-        for source, target, name in sorted(pairs)
+    numbered_pairs = [
+        (numbers[source], numbers[target], name)
+        for source, target, name in pairs
         if source in numbers and target in numbers
     ]
-    return {"nodes": nodes, "links": links, "total": total, "clusters": False}
+    links = [
+        {"from": source, "to": target, "type": name}
+        for source, target, name in sorted(numbered_pairs)
+    ]
+    return {
+        "nodes": nodes,
+        "links": links,
+        "total": total,
+        "clusters": False,
+        "groups": _groups_shown(visit.language, notes_shown, groups),
+    }
+
+
+def _groups_shown(
+    language: str, infos: Iterable[NoteInfo], groups: Mapping[int, str]
+) -> dict[str, dict[str, Any]]:
+    """Return the title and the number of notes of the groups of some notes, by the group's name.
+
+    groups: the group of each note, by index row. Notes that are not among `infos` count, too.
+    """
+    names = dict.fromkeys(groups[info.row] for info in infos)
+    numbers = Counter(groups.values())
+    titles = group_titles(language, names)
+    return {name: {"title": titles[name], "notes": numbers[name]} for name in names}
 
 
 def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
@@ -305,29 +306,29 @@ def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
     }
 
 
-def _clusters(
-    memory: MemorySession, places: Mapping[int, Sequence[str]], fields: Mapping[str, str]
-) -> dict[str, Any] | None:
+def _clusters(visit: Visit, places: Mapping[int, Sequence[str]]) -> dict[str, Any] | None:
     """Return the drawing of clusters, with the number of links between them.
 
     Clusters are the folders at the first level that has several. None if no level has several.
 
     places: the place (`_place`) of each note, by index row.
     """
+    fields = visit.fields
     cluster_of = _first_split(places)
     if cluster_of is None:
         return None
     sizes = Counter(cluster_of.values())
-    between = _links_between(memory, cluster_of, fields.get("type", ""))
+    between = _links_between(visit.memory, cluster_of, fields.get("type", ""))
     filters = {
         name: fields[name] for name in ("project", "category", "archive") if fields.get(name)
     }
     inside = fields.get("cluster", "")
     projects = {name.partition("/")[0] for name in sizes}
+    titles = _titles_of_clusters(visit.language, sizes, inside)
     nodes = [
         {
             "id": name,
-            "title": _cluster_title(name, inside),
+            "title": titles[name],
             "url": f"{HOME}/graph?{urlencode(filters | {'cluster': name})}",
             "size": size,
             "cluster": name.partition("/")[0] if len(projects) > 1 else name,
@@ -340,13 +341,27 @@ def _clusters(
         {"from": source, "to": target, "type": "", "weight": number}
         for (source, target), number in sorted(between.items())
     ]
-    return {"nodes": nodes, "links": links, "total": len(cluster_of), "clusters": True}
+    shown_projects = {name: {"title": project_title(visit.language, name)} for name in projects}
+    return {
+        "nodes": nodes,
+        "links": links,
+        "total": len(cluster_of),
+        "clusters": True,
+        "groups": shown_projects,
+    }
 
 
-def _cluster_title(name: str, inside: str) -> str:
-    """Return the name of a cluster below the one it is shown in: its folder."""
-    folder = name.removeprefix(inside).strip("/").removeprefix(".")
-    return folder or name.strip("/").rpartition("/")[2]
+def _titles_of_clusters(language: str, names: Iterable[str], inside: str) -> dict[str, str]:
+    """Return the title of each cluster, by its name.
+
+    inside: the cluster whose folders they are, which their titles need not repeat. "": all notes.
+    """
+    if not inside:
+        titles = group_titles(language, [name.rstrip("/") for name in names])
+        return {name: titles[name.rstrip("/")] for name in names}
+    folders = {name: name.removeprefix(inside).strip("/") for name in names}
+    # A cluster of the notes in the folder itself has the name of that folder.
+    return {name: folder or inside.rpartition("/")[2] for name, folder in folders.items()}
 
 
 def _first_split(places: Mapping[int, Sequence[str]]) -> dict[int, str] | None:

@@ -1,11 +1,14 @@
 // Finds places for the nodes of a graph, by forces: links pull, all nodes push each other away, each
-// node is drawn to its home, and no two overlap. The same graph always gets the same places.
+// node is drawn to its home, and no two overlap. The same graph always gets the same places, and one
+// with a few more nodes nearly the same, since a node begins where its address says.
 
 // Of more nodes than this only those near each other are compared.
 const MANY = 700;
 const NEAR = 90;
 const FRICTION = 0.6;
 const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
+
+const hash = (text) => [...text].reduce((sum, sign) => (sum * 31 + sign.codePointAt(0)) >>> 0, 7);
 
 // nodes: get x and y. Each has a radius and a home: its place, and how strong it draws to each side.
 // links: with a source, a target, a length and a strength from 0 to 1.
@@ -16,7 +19,8 @@ export function forces(nodes, links, { push, reach }) {
     degrees.set(source, degrees.get(source) + 1);
     degrees.set(target, degrees.get(target) + 1);
   }
-  nodes.forEach((node, number) => {
+  nodes.forEach((node, order) => {
+    const number = node.url ? hash(node.url) % nodes.length : order;
     const far = 10 * Math.sqrt(number + 0.5);
     node.x ??= node.home.x + far * Math.cos(number * GOLDEN_ANGLE);
     node.y ??= node.home.y + far * Math.sin(number * GOLDEN_ANGLE);

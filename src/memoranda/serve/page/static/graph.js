@@ -14,8 +14,17 @@ const LAST = PALETTE.length - 1;
 // Notes that are always named: of the whole, and of each zone.
 const HUBS = 24;
 const HUBS_OF_ZONE = 2;
+// Labels of a zone, and how many letters two titles begin with if one label is enough for both.
+const LABELS_OF_ZONE = 4;
+const ALIKE = 11;
+// Pixels of a label's lines.
+const LINE_WIDTH = 165;
+const LINE_HEIGHT = 15;
 // A relation is written at its line if not more lines than this have it.
 const NAMED_LINES = 4;
+// Notes that the panel offers before one is clicked.
+const OFFERED = 8;
+const FONT = 'system-ui, "Noto Sans CJK SC", sans-serif';
 let nodes = [];
 let links = [];
 let near = new Map();
@@ -23,6 +32,7 @@ let ranks = new Map();
 let groups = {};
 let zones = [];
 let colours = {};
+let middle = null;
 let here = null;
 let isTouched = false;
 let isClusters = false;
@@ -34,13 +44,16 @@ let step = () => {};
 // --- what is drawn
 
 const sizeOf = (node) => isClusters ? 6 + Math.sqrt(node.size) * 0.9 : Math.min(4 + Math.sqrt(node.size) * 1.6, 18) + (node.start ? 3 : 0);
-const rankOf = (cluster) => Math.min(ranks.get(cluster) ?? LAST, LAST);
-const titleOf = (name) => groups[name]?.title ?? name;
+const rankOf = (cluster) => Math.min(ranks.get(cluster), LAST);
+const isRest = (rank) => rank === LAST && ranks.size > PALETTE.length;
+const titleOf = (name) => isRest(rankOf(name)) ? "…" : groups[name]?.title ?? name;
+// Colours and places follow classes of sizes, so a few new notes leave both as they were.
+const classOf = (number) => Math.round(2 * Math.log2(number + 1));
 
 function rankGroups() {
   const counts = new Map();
   for (const node of nodes) counts.set(node.cluster, (counts.get(node.cluster) || 0) + 1);
-  const order = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  const order = [...counts].sort((a, b) => classOf(b[1]) - classOf(a[1]) || (a[0] < b[0] ? -1 : 1));
   ranks = new Map(order.map(([name], rank) => [name, rank]));
 }
 
@@ -67,16 +80,26 @@ function findZones() {
     node.zone.nodes.push(node);
     node.zone.size += node.size;
   }
-  zones = [...byRank.values()].sort((a, b) => b.size - a.size);
-  const shape = Math.sqrt(wide / high || 1);
+  for (const zone of byRank.values()) {
+    zone.title = titleOf(zone.nodes[0].cluster);
+    zone.reach = 34 + 21 * Math.sqrt(zone.nodes.length);
+  }
+  zones = [...byRank.values()].sort((a, b) => classOf(b.size) - classOf(a.size) || a.rank - b.rank);
+  settleZones(0);
+  // A name is above its zone. How much room that takes shows once all zones have a place.
+  const [left, right] = extent("x");
+  settleZones(9 * Math.max((right - left) / wide, 1));
+}
+
+function settleZones(room) {
+  // Windows of about the same shape have the same picture.
+  const shape = wide > 1.1 * high ? 1.3 : 0.8;
   for (const zone of zones) {
-    const isRest = zone.rank === LAST && ranks.size > PALETTE.length;
-    zone.title = isRest ? "…" : titleOf(zone.nodes[0].cluster);
-    zone.radius = 34 + 21 * Math.sqrt(zone.nodes.length);
+    zone.radius = zone.reach + room;
     zone.home = { x: 0, y: 0, sideways: 0.09 / shape, upwards: 0.09 * shape };
   }
-  const settleZones = forces(zones, [], { push: 0, reach: 0 });
-  for (let round = 0; round < 300; round++) settleZones(round < 200 ? 1 : 0);
+  const stepZones = forces(zones, [], { push: 0, reach: 0 });
+  for (let round = 0; round < 300; round++) stepZones(round < 200 ? 1 : 0);
 }
 
 function placeNodes() {
@@ -89,6 +112,7 @@ function placeNodes() {
       ? { x: node.zone.x, y: node.zone.y, sideways: 0.14, upwards: 0.14 }
       : { x: 0, y: 0, sideways: isLinked ? 0.04 : 0.12, upwards: isLinked ? 0.07 : 0.16 };
   }
+  if (middle) middle.held = { x: 0, y: 0 };
   for (const link of links) {
     link.length = apart + link.source.radius + link.target.radius;
     link.strength = link.source.zone === link.target.zone ? (zones.length ? 0.3 : 1) : 0.01;
@@ -118,7 +142,7 @@ const show = () => isTouched ? draw() : fit();
 
 function fit() {
   if (!nodes.length || !wide) return;
-  const edge = wide < 500 ? 16 : zones.length ? 24 : 70;
+  const edge = wide < 500 ? 14 : zones.length ? 20 : 60;
   const [left, right] = extent("x");
   const [top, bottom] = extent("y");
   view.k = Math.min((wide - 2 * edge) / (right - left || 1), (high - 2 * edge) / (bottom - top || 1), 1.6);
@@ -127,13 +151,14 @@ function fit() {
   draw();
 }
 
-// Where most of what is linked is: a few notes far out do not make all others small.
+// What has no link is far out and does not count, so it does not make all else small.
 function extent(axis) {
-  if (zones.length) return [Math.min(...zones.map((zone) => zone[axis] - zone.radius)), Math.max(...zones.map((zone) => zone[axis] + zone.radius))];
   const linked = nodes.filter((node) => near.get(node).size || node.start);
-  const counted = (linked.length >= 8 ? linked : nodes).map((node) => node[axis]).sort((a, b) => a - b);
-  const spare = counted.length > 100 ? Math.floor(counted.length * 0.01) : 0;
-  return [counted[spare], counted[counted.length - 1 - spare]];
+  const circles = zones.length ? zones : linked.length >= 8 ? linked : nodes;
+  const least = Math.min(...circles.map((circle) => circle[axis] - circle.radius));
+  const most = Math.max(...circles.map((circle) => circle[axis] + circle.radius));
+  // The note that the graph is about is in the middle.
+  return middle ? [Math.min(least, -most), Math.max(most, -least)] : [least, most];
 }
 
 const at = (node) => [node.x * view.k + view.x, node.y * view.k + view.y];
@@ -151,14 +176,7 @@ function draw() {
   for (const link of links) {
     if (!isThere(link.source) || !isThere(link.target)) continue;
     const isLit = here && (link.source === here || link.target === here);
-    const isAcross = link.source.zone !== link.target.zone;
-    pen.strokeStyle = isLit ? colours.mark : colours.line;
-    pen.globalAlpha = here && !isLit ? 0.35 : isAcross && !isLit ? 0.6 : 1;
-    pen.lineWidth = isLit ? 1.8 : Math.min(1 + Math.log2(link.weight || 1) * 0.6, 6);
-    pen.beginPath();
-    pen.moveTo(...at(link.source));
-    pen.lineTo(...at(link.target));
-    pen.stroke();
+    drawLink(link, isLit);
     if (isLit) litLinks.push(link);
   }
   for (const node of nodes) drawNode(node, lit);
@@ -166,11 +184,24 @@ function draw() {
   writeLabels(lit, litLinks);
 }
 
+// Links between the same two zones run together, as the wires of a cable.
+function drawLink({ source, target, weight = 1 }, isLit) {
+  const isAcross = source.zone !== target.zone;
+  pen.strokeStyle = isLit ? colours.mark : isAcross ? target.colour : colours.soft;
+  pen.globalAlpha = isLit ? 1 : here ? 0.15 : isAcross ? 0.45 : 0.42;
+  pen.lineWidth = isLit ? 2 : Math.min(1.2 + Math.log2(weight) * 0.6, 6);
+  pen.beginPath();
+  pen.moveTo(...at(source));
+  if (isAcross) pen.bezierCurveTo(...at(source.zone), ...at(target.zone), ...at(target));
+  else pen.lineTo(...at(target));
+  pen.stroke();
+}
+
 function drawZone(zone) {
-  pen.globalAlpha = 0.08;
+  pen.globalAlpha = 0.1;
   pen.fillStyle = PALETTE[zone.rank];
   pen.beginPath();
-  pen.arc(...at(zone), zone.radius * view.k, 0, 7);
+  pen.arc(...at(zone), zone.reach * view.k, 0, 7);
   pen.fill();
   pen.globalAlpha = 1;
 }
@@ -216,19 +247,20 @@ function writeLabels(lit, litLinks) {
   const room = roomOnCanvas();
   boxes = [];
   pen.textAlign = "center";
-  for (const zone of zones) nameZone(zone, room);
   const inView = nodes.filter((node) => isThere(node) && isInView(at(node)));
   for (const node of inView) {
     const [x, y] = at(node);
     const r = shown(node) * 0.8;
     room.take([x - r, y - r, 2 * r, 2 * r], true);
   }
+  for (const zone of zones) nameZone(zone, room);
   const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : node.isHub ? 1e5 : 0) + node.size;
-  const named = lit ? inView.filter((node) => node === here || lit.has(node) || node.start) : inView;
+  inView.sort((a, b) => rank(b) - rank(a));
+  const named = lit ? inView.filter((node) => node === here || lit.has(node) || node.start) : different(inView);
   // So many labels of hubs may cover circles: more would hide what is below.
   let left = lit ? 160 : wide < 500 ? 16 : 60;
   let over = zones.length ? 0 : wide < 500 ? 3 : 6;
-  for (const node of named.sort((a, b) => rank(b) - rank(a))) {
+  for (const node of named) {
     if (left <= 0) break;
     const mayCover = node.isHub && !isClusters && over > 0;
     const way = nameNode(node, room, lit, mayCover);
@@ -240,37 +272,66 @@ function writeLabels(lit, litLinks) {
 
 const isInView = ([x, y]) => x >= 0 && y >= 0 && x <= wide && y <= high;
 
+// Of titles that begin alike one is enough, and of a zone a few.
+function different(candidates) {
+  const beginnings = new Set();
+  const numbers = new Map();
+  return candidates.filter((node) => {
+    const beginning = node.title.slice(0, ALIKE);
+    const number = numbers.get(node.zone) ?? 0;
+    const hasRoom = !node.zone || number < LABELS_OF_ZONE * Math.max(view.k, 1);
+    if (!isClusters && (beginnings.has(beginning) || !hasRoom)) return false;
+    numbers.set(node.zone, number + 1);
+    return beginnings.add(beginning);
+  });
+}
+
 function nameZone(zone, room) {
-  pen.font = '600 13px system-ui, "Noto Sans CJK SC", sans-serif';
+  pen.font = `600 13px ${FONT}`;
   const [x, y] = at(zone);
   const w = pen.measureText(zone.title).width + 4;
   const left = Math.min(Math.max(x - w / 2, 0), wide - w);
-  // At the upper edge, at the lower, or in the middle.
-  const tops = [y - zone.radius * view.k + 2, y + zone.radius * view.k - 18, y - 8];
-  const top = tops.find((place) => place >= 0 && place + 16 <= high && room.isFree([left, place, w, 16]));
-  if (top === undefined) return;
-  const box = [left, top, w, 16];
+  // Above the zone, below it, or in its middle; best where no circle is.
+  const reach = zone.reach * view.k;
+  const places = [y - reach - 16, y + reach, y - 8].filter((top) => top >= 0 && top + 16 <= high).map((top) => [left, top, w, 16]);
+  const box = places.find((place) => room.isFree(place)) ?? places.find((place) => room.isFree(place, true));
+  if (!box) return;
   room.take(box);
   boxes.push(box);
-  write(zone.title, left + w / 2, top + 12, PALETTE[zone.rank]);
+  write(zone.title, left + w / 2, box[1] + 12, PALETTE[zone.rank]);
+}
+
+// A title in at most two lines. Of scripts without spaces a line may end after each character.
+function linesOf(title, most) {
+  const words = title.match(/[\u2e80-\uffff]|[^\s\u2e80-\uffff]{1,24}\s*|\s+/g) ?? [];
+  const lines = [""];
+  for (const word of words) {
+    const last = lines.at(-1);
+    if (last && pen.measureText(last + word.trim()).width > most) {
+      if (lines.length === 2) return [lines[0], `${last.trim()}…`];
+      lines.push(word);
+    } else lines[lines.length - 1] += word;
+  }
+  return lines;
 }
 
 function nameNode(node, room, lit, mayCover) {
   const [x, y] = at(node);
   const isStrong = node === here || node.isHub;
-  pen.font = `${isStrong ? "600 13px" : "12px"} system-ui, "Noto Sans CJK SC", sans-serif`;
-  const most = node === here ? 60 : 28;
-  const text = node.title.length > most ? `${node.title.slice(0, most - 1)}…` : node.title;
-  const w = pen.measureText(text).width + 4;
+  pen.font = `${isStrong ? "600 13px" : "12px"} ${FONT}`;
+  const lines = linesOf(node.title, wide < 500 ? 0.7 * LINE_WIDTH : LINE_WIDTH);
+  const w = Math.max(...lines.map((line) => pen.measureText(line).width)) + 6;
+  const h = lines.length * LINE_HEIGHT;
   const r = shown(node) + 2;
-  const places = [[x - w / 2, y + r], [x - w / 2, y - r - 15], [x + r, y - 8], [x - r - w, y - 8]]
-    .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), Math.min(Math.max(b, 0), high - 15), w, 15]);
+  const places = [[x - w / 2, y + r], [x - w / 2, y - r - h], [x + r, y - h / 2], [x - r - w, y - h / 2]]
+    .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), Math.min(Math.max(b, 0), high - h), w, h]);
   const free = places.find((place) => room.isFree(place));
   const box = free ?? (mayCover ? places.find((place) => room.isFree(place, true)) : undefined);
   if (!box) return "";
   room.take(box);
   boxes.push(box);
-  write(text, box[0] + w / 2, box[1] + 11, isStrong || lit ? colours.text : colours.soft);
+  const colour = isStrong || lit ? colours.text : colours.soft;
+  lines.forEach((line, number) => write(line, box[0] + w / 2, box[1] + 11 + number * LINE_HEIGHT, colour));
   return free ? "free" : "over";
 }
 
@@ -278,7 +339,7 @@ function nameNode(node, room, lit, mayCover) {
 function nameRelations(litLinks, room) {
   const counts = new Map();
   for (const { type } of litLinks) counts.set(type, (counts.get(type) ?? 0) + 1);
-  pen.font = "11px system-ui, sans-serif";
+  pen.font = `11px ${FONT}`;
   for (const { source, target, type } of litLinks) {
     if (!type || type === "links_to" || counts.get(type) > NAMED_LINES) continue;
     const [a, b] = [at(source), at(target)];
@@ -334,6 +395,17 @@ function tell(node) {
   if (!isClusters) describe(node);
 }
 
+// Before a note is clicked, the panel has those to begin with.
+function offer() {
+  const most = different(nodes.filter((node) => node.size).sort((a, b) => b.size - a.size)).slice(0, OFFERED);
+  if (!most.length) return;
+  const list = document.createElement("ul");
+  list.append(...most.map((node) => listItem(node.url, node.title)));
+  const heading = document.createElement("h3");
+  heading.textContent = canvas.dataset.most;
+  panel.append(heading, list);
+}
+
 // At most one question is under way; of several notes the last counts.
 let asked = null;
 let isAsking = false;
@@ -365,15 +437,17 @@ function showTime() {
   const days = [...new Set(nodes.map((node) => node.date).filter(Boolean))].sort();
   if (days.length < 3) return;
   const slider = time.querySelector("input");
-  const output = time.querySelector("output");
+  const words = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeZone: "UTC" });
   slider.max = days.length - 1;
   slider.value = slider.max;
-  output.textContent = days[slider.max];
-  slider.addEventListener("input", () => {
-    until = slider.value === slider.max ? "" : days[slider.value];
-    output.textContent = days[slider.value];
-    draw();
-  });
+  function tellDay() {
+    const day = days[slider.value];
+    until = slider.value === slider.max ? "" : day;
+    const number = time.dataset.number.replace("{n}", nodes.filter(isThere).length);
+    time.querySelector("output").textContent = `${words.format(new Date(day))} · ${number}`;
+  }
+  slider.addEventListener("input", () => { tellDay(); draw(); });
+  tellDay();
   time.hidden = false;
 }
 
@@ -441,7 +515,7 @@ function listen() {
   function up(event) {
     if (!fingers.delete(event.pointerId)) return;
     if (event.type === "pointerup" && moved <= 4 && held) choose(held);
-    if (held) held.held = null;
+    if (held && held !== middle) held.held = null;
     held = null;
   }
   canvas.addEventListener("pointerup", up);
@@ -471,7 +545,7 @@ function walk(dx, dy) {
   if (!here) return tell(nodes[0]);
   let best = null;
   let least = Infinity;
-  for (const node of nodes) {
+  for (const node of nodes.filter(isThere)) {
     const [x, y] = [node.x - here.x, node.y - here.y];
     const along = x * dx + y * dy;
     const far = along + 2.5 * Math.abs(x * dy + y * dx);
@@ -503,19 +577,17 @@ function listItem(address, ...content) {
   return item;
 }
 
-// What the colours mean, and how many notes each has.
+// What the colours mean, with the number of notes of each group.
 function writeLegend() {
   if (ranks.size < 2) return;
   const list = figure.querySelector(".legend");
   for (const [name, rank] of [...ranks].slice(0, PALETTE.length)) {
-    const isRest = rank === LAST && ranks.size > PALETTE.length;
     const dot = document.createElement("i");
     dot.style.color = PALETTE[rank];
-    const count = groups[name]?.notes;
-    const address = count && !isRest ? `/page/graph?cluster=${encodeURIComponent(name)}` : "";
+    const count = isRest(rank) ? 0 : groups[name]?.notes;
     const number = document.createElement("b");
-    number.textContent = count && !isRest ? count.toLocaleString("en") : "";
-    list.append(listItem(address, dot, isRest ? "…" : titleOf(name), number));
+    number.textContent = count?.toLocaleString("en") || "";
+    list.append(listItem(count && `/page/graph?cluster=${encodeURIComponent(name)}`, dot, titleOf(name), number));
   }
   list.hidden = false;
 }
@@ -543,7 +615,9 @@ function start(found) {
   canvas.hidden = !nodes.length;
   [wide, high] = [canvas.clientWidth, canvas.clientHeight];
   rankGroups();
-  if (found.groups && ranks.size > 2) findZones();
+  const [first, second] = nodes.filter((node) => node.start);
+  middle = second ? null : first;
+  if (!isClusters && !first && ranks.size > 2) findZones();
   markHubs();
   placeNodes();
   theme();
@@ -557,13 +631,13 @@ function begin() {
   listen();
   writeLegend();
   if (!isClusters) showTime();
-  const first = nodes.find((node) => node.start);
-  if (first && nodes.filter((node) => node.start).length === 1) describe(first);
+  if (middle) describe(middle);
+  else if (!isClusters) offer();
   new ResizeObserver(size).observe(canvas);
   dark.addEventListener("change", () => { theme(); draw(); });
 }
 
-canvas.graph = { view, boxes: () => boxes, at: (title) => { const node = nodes.find((other) => other.title === title); return node && at(node); } };
+canvas.graph = { view, boxes: () => boxes, places: () => Object.fromEntries(nodes.map(({ url, x, y }) => [url, [x, y]])), at: (title) => { const node = nodes.find((other) => other.title === title); return node && at(node); } };
 // The page itself is painted first.
 if (!document.hidden) await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
 const answer = await fetch(canvas.dataset.source, { headers: { Accept: "application/json" } });

@@ -51,14 +51,14 @@ _UNKNOWN = Provenance()
 _UNCOUNTED = frozenset(("delete", "undo"))
 
 
-def _texts(value: object) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """Yield the texts in a value of a header, which may be a list or a mapping."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from chain.from_iterable(map(_texts, chain(value, value.values())))
+        yield from chain.from_iterable(map(texts_in, chain(value, value.values())))
     elif isinstance(value, Sequence):
-        yield from chain.from_iterable(map(_texts, value))
+        yield from chain.from_iterable(map(texts_in, value))
 
 
 class Gate:
@@ -115,7 +115,7 @@ class Gate:
 
         gate_rules = self.rules_for_reading()
         names = gate_rules.suspicions(note.text) + gate_rules.name_suspicions(note.path)
-        values = "\n\n".join(filter(may_be_order, _texts(note.header)))
+        values = "\n\n".join(filter(may_be_order, texts_in(note.header)))
         if values:
             names += gate_rules.suspicions(values)
         return tuple(dict.fromkeys(names))

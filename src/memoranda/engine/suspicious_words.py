@@ -1,0 +1,92 @@
+"""Find the words of a note by which it seems to hold injected instructions.
+
+The gate judges a note as a whole (`Gate.suspicious`). Here the words that made it suspicious are
+looked for, to be shown to the owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from memoranda.engine.write_gate import texts_in
+from memoranda.note.model import Note
+from memoranda.text.gate import Rules
+from memoranda.text.narrowing import Span, narrowed, united
+
+TITLE = "title"
+HEADER = "header"
+NAME = "name"
+FILE = "file"
+"""The places beside the text that may have the words: the title, another value of the header, the
+name of the file, or the file as a whole, where the words go over the end of its header."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordsElsewhere:
+    """Suspicious words that are not in the text of a note.
+
+    place: TITLE, HEADER, NAME or FILE.
+    key: the key in the header. "" for another place.
+    text: the value there. For FILE, it is only the suspicious part.
+    spans: the suspicious parts of `text`.
+    """
+
+    place: str
+    key: str
+    text: str
+    spans: tuple[Span, ...]
+
+
+@dataclass(slots=True)
+class SuspiciousWords:
+    """The suspicious words of a note.
+
+    spans: the suspicious parts of its `content`.
+    elsewhere: words in other places, by rules that no part of the text matches.
+    """
+
+    spans: list[Span] = field(default_factory=list)
+    elsewhere: list[WordsElsewhere] = field(default_factory=list)
+
+
+def suspicious_words(rules: Rules, note: Note) -> SuspiciousWords:
+    """Return the words of a note that match the rules by which it is suspicious.
+
+    rules: the rules of the home. A rule that was changed since may match nothing any more.
+    """
+    spans: list[Span] = []
+    elsewhere: list[WordsElsewhere] = []
+    for rule_id in note.suspicious:
+        spans_in_text = _spans(rules, rule_id, note.content)
+        spans += spans_in_text
+        if not spans_in_text:
+            elsewhere += _words_elsewhere(rules, rule_id, note)
+    # Several rules may match the same words.
+    return SuspiciousWords(united(spans), list(dict.fromkeys(elsewhere)))
+
+
+def _spans(rules: Rules, rule_id: str, text: str) -> list[Span]:
+    """Return the shortest parts of a text that a rule matches."""
+    return narrowed(text, lambda part: rule_id in rules.suspicions(part))
+
+
+def _words_elsewhere(rules: Rules, rule_id: str, note: Note) -> list[WordsElsewhere]:
+    """Return the words that a rule matches at the first place beside the text that has some."""
+    for key, value in _values(note):
+        spans = _spans(rules, rule_id, value)
+        if spans:
+            place = TITLE if key == TITLE else HEADER
+            return [WordsElsewhere(place, key, value, tuple(spans))]
+    if rule_id in rules.name_suspicions(note.path):
+        return [WordsElsewhere(NAME, "", note.path, (Span(0, len(note.path)),))]
+    parts = [note.text[span.start : span.stop] for span in _spans(rules, rule_id, note.text)]
+    return [WordsElsewhere(FILE, "", part, (Span(0, len(part)),)) for part in parts]
+
+
+def _values(note: Note) -> Iterator[tuple[str, str]]:
+    """Yield the texts in the header of a note with their keys, the title first."""
+    yield TITLE, note.title
+    for key, value in note.header.items():
+        for text in texts_in(value):
+            yield str(key), text

@@ -1,0 +1,100 @@
+"""Find the shortest parts of a text that a test still recognizes.
+
+The rules for injected instructions judge a whole text. For a person, the words that made a rule
+match are looked for afterwards: a part is shortened for as long as the rule still matches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from memoranda.text.disguise import SENTENCE_END
+from memoranda.text.pattern import lazy_pattern
+
+MOST_SPANS = 20
+"""How many parts are found at most."""
+# A longer text is shortened only within its sentences. Trying all of it often takes long.
+_LONGEST_WHOLE = 20_000
+# The units by which a part is shortened: a word, a sign, or a character of a script without blanks.
+_UNIT = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+|[^\w\s]")
+
+
+class Span(NamedTuple):
+    """A part of a text, by its offsets. `stop` is not included."""
+
+    start: int
+    stop: int
+
+
+def narrowed(text: str, is_matched: Callable[[str], bool]) -> list[Span]:
+    """Return the shortest parts of a text that are matched, in the order of the text.
+
+    They are looked for in each sentence. If no sentence is matched by itself, one part of the whole
+    text is returned. A part is short in this sense: without its first or its last word it would not
+    be matched.
+
+    is_matched: the test. Returns whether a text is matched.
+    """
+    spans: list[Span] = []
+    for sentence in _sentences(text):
+        if len(spans) < MOST_SPANS and is_matched(text[sentence.start : sentence.stop]):
+            spans.append(_shortened(text, sentence, is_matched))
+    if not spans and len(text) <= _LONGEST_WHOLE and is_matched(text):
+        spans.append(_shortened(text, Span(0, len(text)), is_matched))
+    return spans
+
+
+def united(spans: list[Span]) -> list[Span]:
+    """Return spans in their order, with those that overlap made one."""
+    result: list[Span] = []
+    for span in sorted(spans):
+        if result and span.start <= result[-1].stop:
+            result[-1] = Span(result[-1].start, max(result[-1].stop, span.stop))
+        else:
+            result.append(span)
+    return result
+
+
+def _sentences(text: str) -> Iterator[Span]:
+    start = 0
+    for match in SENTENCE_END.finditer(text):
+        if match.end() > start:
+            yield Span(start, match.end())
+            start = match.end()
+    if start < len(text):
+        yield Span(start, len(text))
+
+
+def _shortened(text: str, span: Span, is_matched: Callable[[str], bool]) -> Span:
+    """Return the shortest part of a matched span, shortened first at its end, then at its start."""
+    units = [match.span() for match in _UNIT.finditer(text, span.start, span.stop)]
+    if not units:
+        return span
+    stops = [stop for _, stop in units]
+    last = _first_that(len(stops), lambda number: is_matched(text[span.start : stops[number]]))
+    # The whole span is matched, but perhaps only with blanks around its words.
+    stop = span.stop if last is None else stops[last]
+    starts = [start for start, unit_stop in units if unit_stop <= stop]
+    starts.reverse()
+    first = _first_that(len(starts), lambda number: is_matched(text[starts[number] : stop]))
+    return Span(span.start if first is None else starts[first], stop)
+
+
+def _first_that(count: int, is_true: Callable[[int], bool]) -> int | None:
+    """Return a number below `count` for which a test is true and before which it is not.
+
+    That is the smallest such number if the test stays true from there on, as it mostly does. None
+    if the test is not even true for the last number.
+    """
+    if not is_true(count - 1):
+        return None
+    too_small = -1
+    large_enough = count - 1
+    while large_enough - too_small > 1:
+        middle = (too_small + large_enough) // 2
+        if is_true(middle):
+            large_enough = middle
+        else:
+            too_small = middle
+    return large_enough

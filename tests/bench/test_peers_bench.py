@@ -52,7 +52,7 @@ def test_ours_does_the_work_of_each_peer(preset: str, work: peers.Work) -> None:
 
 def test_figures_that_only_one_has_are_not_in_the_table() -> None:
     pairs = peers.side_by_side([*OWN, peers.Figure("memory", "MB", 9.0)], OTHER)
-    assert [own.what for own, _ in pairs] == ["start", "read a note, processor"]
+    assert [own.label for own, _ in pairs] == ["start", "read a note, processor"]
 
 
 def test_a_command_may_have_arguments_and_scripts_for_node_are_run_by_it() -> None:
@@ -65,7 +65,7 @@ def test_ours_finds_words_in_the_sessions_that_are_written_for_it(monkeypatch) -
     monkeypatch.setattr(peers, "_SESSIONS", 5)
     program = [sys.executable, "-m", "memoranda", "transcripts"]
     figures = peers.transcripts(program, ["on"], ["search"])
-    assert [figure.what for figure in figures][::2] == [
+    assert [figure.label for figure in figures][::2] == [
         "index 100 exchanges",
         "find a rare word in them, as a command",
     ]

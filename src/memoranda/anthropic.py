@@ -62,8 +62,9 @@ class _Commands:
         self._memory.close()
 
     def _run(self, name: str, command: Any = None) -> str:
-        """The text for the SDK's command object, whose fields may be missing or of a wrong type.
-        Raises ToolError.
+        """Run a command, and return the text of the reply. Raises ToolError.
+
+        command: the SDK's command object. Its fields may be missing, or of a wrong type.
         """
         arguments = {field: getattr(command, field, None) for field in _FIELDS.split()}
         if name == "clear_all_memory":
@@ -76,12 +77,12 @@ class _Commands:
 
 
 def _method(name: str) -> Any:
-    """The method of the SDK's class for one command; it may take the command object."""
+    """Return a method of the SDK's class that runs one command. It takes the command object, if any."""
     return lambda self, *command: self._run(name, *command)
 
 
 def _async_method(name: str) -> Any:
-    """The same in a worker thread."""
+    """Return the same method as a coroutine that runs in a worker thread."""
 
     async def run(self: _Commands, *command: Any) -> str:
         return await to_thread.run_sync(self._run, name, *command)

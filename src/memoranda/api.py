@@ -774,7 +774,7 @@ def _without_beginning(text: str) -> str:
 
 
 def _as_draft(value: Draft | str) -> Draft:
-    """The draft of a text. Raises InvalidInput for what is neither."""
+    """Return a draft, or a text as a draft. Raises InvalidInput for any other value."""
     if isinstance(value, str):
         return Draft(value)
     if isinstance(value, Draft):

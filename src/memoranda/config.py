@@ -174,7 +174,7 @@ class Settings:
         return self.address_of(self.space)
 
     def address_of(self, space: str) -> str:
-        """The address of a space of the database the notes are in."""
+        """Return the address of a space in the database that has the notes."""
         url = self.url or ""
         return f"{url}{'&' if '?' in url else '?'}space={space}"
 

@@ -14,12 +14,12 @@ _CHECKOUT = Path(__file__).parents[2]
 
 
 def install_command(extra: str, *packages: str) -> str:
-    """The command that installs an extra, and `packages` as well.
+    """Return the command that installs an extra and further packages.
 
     >>> install_command("semantic")
     "pip install 'memoranda[semantic]'"
 
-    In a checkout it is the one that works in its folder: `pip install '.[semantic]'`.
+    In a checkout, it is the command that works in its folder: `pip install '.[semantic]'`.
     """
     if _is_checkout():
         where = "."
@@ -29,7 +29,7 @@ def install_command(extra: str, *packages: str) -> str:
 
 
 def package_command(package: str) -> str:
-    """The command that installs a package of others."""
+    """Return the command that installs a package of another project."""
     return f"pip install {_quoted(package)}"
 
 

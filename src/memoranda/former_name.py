@@ -103,7 +103,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def records(root: Path, private: Path) -> Path | None:
-    """The install records of an earlier checkout. None if they were carried over already."""
+    """Return the install records of an earlier checkout. None if they were carried over already."""
     if private.exists():
         return None
     return root / PRIVATE / "install" / "records.json"
@@ -135,5 +135,5 @@ def files() -> list[str]:
 
 
 def advice() -> list[str]:
-    """A sentence about each of these files."""
+    """Return a sentence about each of these files."""
     return [f"{path} {_ADVICE[Path(path).suffix]}." for path in files()]

@@ -23,5 +23,5 @@ def keep_state(home: Path, place: Path | None) -> None:
 
 
 def state_of(home: Path) -> Path:
-    """The private folder of a home."""
+    """Return the private folder of a home."""
     return _PLACES.get(home, home / PRIVATE)

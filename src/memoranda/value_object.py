@@ -43,5 +43,5 @@ class FrozenValueObject(ValueObject):
 
 
 def compared_fields(value: Any) -> tuple[Any, ...]:
-    """The values of those fields of a dataclass that count when it is compared."""
+    """Return the values of the fields that count when a dataclass is compared."""
     return tuple(getattr(value, field.name) for field in fields(value) if field.compare)

@@ -440,9 +440,9 @@ def _move_in(
 def _plan(
     memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
 ) -> MovePlan:
-    """The plan for moving in the store at `place`.
+    """Return the plan for importing the store at `place`.
 
-    Raises Failure if it contains the memory itself.
+    Raises Failure if the store contains the memory itself.
     """
     from memoranda.transfer import moving
 

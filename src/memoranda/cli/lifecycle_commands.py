@@ -56,7 +56,7 @@ _dry_run_option = flag("--dry-run", "Only say what would be done.")
 
 
 def _lines(actions: Iterable[Action]) -> str:
-    """The text of a dry run."""
+    """Return the text of a dry run: a line for each planned action."""
     return "\n".join(action.line() for action in actions) or "Nothing to do."
 
 
@@ -203,7 +203,7 @@ _LESSONS = "memory review --kind lesson"
 
 
 def _lessons(memory: MemorySession) -> int:
-    """How many things that sessions taught wait for an answer."""
+    """Return how many lessons from sessions wait for an answer of the owner."""
     if not memory.settings.transcripts or memory.agent is not None:
         return 0
     from memoranda.transcripts.proposals import count_proposals
@@ -226,7 +226,7 @@ _DONE = {
 
 
 def _action_line(action: Action) -> str:
-    """A finished action, as one line."""
+    """Return an action that was carried out as a line."""
     return f"{_DONE.get(action.verb, action.verb):<9} {action.id[:8]} {action.reason}"
 
 
@@ -431,7 +431,7 @@ def _set_reminders(
 def _reading_row(
     memory: MemorySession, text: str, reading: Reading, *, is_stored: bool
 ) -> dict[str, Any]:
-    """The keys of a reading in JSON; `reading` says it for people."""
+    """Return a reading of a time as JSON has it. Its key `reading` has the time in words."""
     local = reading.due.astimezone(memory.settings.reading_zone)
     shown_text = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
     shown_text += f" ({one_line(reading.phrase)})"
@@ -570,7 +570,10 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> N
 
 
 def _question(item: ReviewItem, number: str) -> str:
-    """A question with its subject and its keys. `number` is its number and the total."""
+    """Return a question as text, with its subject and the keys that answer it.
+
+    number: its number, and the number of all questions.
+    """
     lines = [f"\n{number}  {item.text}", *subject_lines(item)]
     lines += [f"  {letter}  {label}" for letter, label in item.choices]
     return "\n".join([*lines, f"  ({_KEYS})"])

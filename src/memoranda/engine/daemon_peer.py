@@ -16,7 +16,7 @@ _CREDENTIALS_BYTES = 12
 
 
 def peer_of(daemon: socket) -> int | None:
-    """The process id at the other end of a connection. None if the system does not tell."""
+    """Return the process id at the other end of a connection. None if the system does not tell it."""
     import _socket
 
     if not hasattr(_socket, "SO_PEERCRED"):

@@ -378,7 +378,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
 
 def _real(path: str | Path) -> Path:
-    """The path as an absolute path with links resolved."""
+    """Return a path as an absolute path with symlinks resolved."""
     return Path(os.path.realpath(user_path(path)))
 
 

@@ -34,7 +34,7 @@ def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> 
 
 
 def notes_given(memory: HomeSession) -> tuple[int, set[str]]:
-    """How many sessions of clients with hooks were given notes, and the ids of these notes."""
+    """Return how many sessions of clients with hooks received notes, and the ids of these notes."""
     from memoranda.ledger.sessions import given_notes
 
     return given_notes(memory.engine.ledger.database)

@@ -15,9 +15,9 @@ KEEP = "k"
 
 @verb
 def suspicion(memory: HomeSession, info: NoteInfo) -> str:
-    """The key of the question about a suspicious note.
+    """Return the key of the question about a suspicious note.
 
-    The key holds a hash of title, tags and text. So when any of these changes, the owner is asked
+    It has a hash of the title, the tags and the text. So if any of these changes, the owner is asked
     again.
     """
     text_of_note = "\0".join([info.title, *info.tags, memory.index.notes.text_of(info.row)[1]])

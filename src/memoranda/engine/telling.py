@@ -50,9 +50,9 @@ def telling(
 
 
 def author(provenance: Provenance) -> str:
-    """The author of a note in a word or two: `claude`, `the owner`, `a web page`.
+    """Return the author of a note in a few words: `claude`, `the owner`, `a web page`.
 
-    Signs that could act in a prompt are removed from an agent's name.
+    Characters that could act in a prompt are removed from the name of an agent.
     """
     agent = provenance.agent
     if agent is not None:
@@ -66,13 +66,14 @@ def author(provenance: Provenance) -> str:
 
 @lru_cache(maxsize=1_000)
 def told_name(agent: str) -> str:
-    """The name of an agent as a session is told it: `an agent` if the name may be an instruction.
+    """Return the name of an agent in a form that is safe to tell a session.
 
-    A program that connects chooses its name itself.
+    A program that connects chooses its name itself. If the name may be an instruction, the result is
+    `an agent`.
     """
     name = agent[:_MOST_NAME_CHARACTERS]
-    # Loading the rules takes long, and most agents have a name of one word. Of some scripts, the
-    # letters of a whole sentence stand together.
+    # Loading the rules takes long, and most agents have a name of one word. In some scripts, a whole
+    # sentence has no blanks, so only ASCII letters are one word for certain.
     if not (name.isascii() and name.isalpha()):
         from memoranda.text.gate import default_rules
 
@@ -82,7 +83,7 @@ def told_name(agent: str) -> str:
 
 
 def claimed(provenance: Provenance, text: str) -> str:
-    """`text` as what its author noted: `claude noted: Anna prefers tabs`."""
+    """Return a text as the claim of its author: `claude noted: Anna prefers tabs`."""
     return f"{author(provenance)} noted: {text}"
 
 

@@ -104,10 +104,11 @@ def set_keys(
 def with_keys(
     info: NoteInfo, text: str, keys: Mapping[str, Any], now: datetime | None = None
 ) -> bytes:
-    """The bytes of a note's text with these header keys set.
+    """Return the text of a note with some header keys set, as bytes.
 
-    now: the time of the change, written to a note that keeps such a time in its header. None to
-        leave that time.
+    keys: the new values; REMOVE as a value takes a key out.
+    now: the time of the change. It is written into the header if the header has such a time. None
+        leaves that time as it is.
 
     Raises InvalidInput for a header that is not valid YAML.
     """
@@ -127,10 +128,12 @@ def with_keys(
 
 
 def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str) -> str:
-    """The text `after` with the header keys that depend on the content brought up to date.
+    """Bring the header keys up to date that depend on the content, and return the new text.
 
-    For a memory these are `content_hash`, `updated_at` and `version` (contract 001, 2). For another
-    note it is the time of its change, if its header has one.
+    In a memory, these keys are `content_hash`, `updated_at` and `version` (contract 001, 2). In
+    another note, it is the time of the last change, if the header has it.
+
+    before, after: the text of the note before and after its content was changed.
     """
     if info.project not in MEMORY_PROJECTS:
         from memoranda.note.markdown import with_counted_time
@@ -151,12 +154,12 @@ def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str
 
 
 def as_file(data: bytes) -> File:
-    """A file with these bytes that is on no disk, for functions that take a file."""
+    """Return a file with these bytes that is not on the disk, for functions that take a file."""
     return File(data, Stamp(0, 0, 0), "")
 
 
 def encoded(text: str) -> bytes:
-    """The text as UTF-8. Raises InvalidInput for a lone surrogate."""
+    """Return a text in UTF-8. Raises InvalidInput if it has a lone surrogate."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -174,11 +177,14 @@ def place_memory(
     scope: str,
     taken_paths: set[str] | None = None,
 ) -> None:
-    """Put `data` in place of a memory's file, moving it to the folder of `category` if need be.
+    """Add the steps that write a memory, and move it if it changes its project or category.
 
-    file: the memory's file as it was read.
-    project: the project it belongs to afterwards, which may be the archive.
-    taken_paths: the paths this change uses already, in lower case. The new path is added.
+    file: the present file of the memory, as it was read.
+    data: its new bytes.
+    project: the project that it belongs to afterwards. This may be the archive.
+    category: the category that it belongs to afterwards, which is its folder.
+    scope: who may see it.
+    taken_paths: the paths that this change uses already, in lower case. The new path is added.
     """
     if info.project == project and info.path.startswith(f"{category}/"):
         change.put(project, info.path, data, old=file, scope=scope)
@@ -200,10 +206,11 @@ def free_path(
     identity: str,
     taken_paths: Collection[str] = (),
 ) -> str:
-    """A free path in the folder `category` for a memory.
+    """Return a path for a memory in the folder of a category at which no file is.
 
-    The path ends in `name`. If that is taken, on disk or in `taken_paths`, it ends in `<id>.md`,
-    then `<id>-2.md` and so on.
+    name: the file name to use if it is free. If not, the name is `<id>.md`, `<id>-2.md` and so on.
+    identity: the id of the memory.
+    taken_paths: further paths that are not free, in lower case.
     """
     short_id = plain_id(identity)
     root = session.engine.source(project).root
@@ -219,20 +226,18 @@ def free_path(
 
 
 def plain_id(identity: str) -> str:
-    """An id as part of a file name.
-
-    An id with characters that a file name must not have is replaced with its hash.
-    """
+    """Return an id as a part of a file name. If a file name cannot contain it, return its hash."""
     if _PLAIN_ID.fullmatch(identity):
         return identity
     return sha256(identity.encode("utf-8", "replace"))
 
 
 def pinned_down(info: NoteInfo) -> dict[str, Any]:
-    """The header keys to add to a hand-made file before a job rewrites it.
+    """Return the header keys to add to a hand-made file before a job rewrites it.
 
-    Such a file shows its id, source and creation time only by its place and times, which the
-    rewriting would change. Keys that the header has already are left out.
+    They are the id, the source and the time of creation. Without the keys, these follow from the
+    path and the times of the file, which the job changes. Keys that the header has already are left
+    out.
     """
     identity_keys = {"id": info.id, "source": info.source, "created_at": info.created}
     has_date = info.header.get("created_at") or info.header.get("created")
@@ -274,9 +279,10 @@ def remove_note(
 
 
 def linked_keys(info: NoteInfo, partner: NoteInfo) -> dict[str, Any]:
-    """The header keys that link a memory to `partner`.
+    """Return the header keys that link a memory to `partner`.
 
-    `partner` also leaves the key `unlinked`, the list of memories that must not be linked.
+    `partner` is added to `links`. It is also removed from `unlinked`, the memories that must not be
+    linked.
     """
     from memoranda.note.frontmatter import REMOVE
 
@@ -288,16 +294,16 @@ def linked_keys(info: NoteInfo, partner: NoteInfo) -> dict[str, Any]:
 
 
 def links_without(info: NoteInfo, *ids: str) -> dict[str, Any]:
-    """The header key `links` of a memory without these ids."""
+    """Return the header key `links` of a memory without some ids."""
     from memoranda.note.frontmatter import REMOVE
 
     return {"links": [link for link in info.links if link not in ids] or REMOVE}
 
 
 def id_list(value: Any, single: bool = False) -> list[str]:
-    """The ids in a header value.
+    """Return the ids in the value of a header key: the items of a list. [] for another value.
 
-    A list gives its items, other values give none. With `single`, a text is one id.
+    single: whether a text is also accepted, as one id.
     """
     if single and isinstance(value, str):
         return [value]
@@ -309,14 +315,16 @@ def id_list(value: Any, single: bool = False) -> list[str]:
 def new_scope(
     session: HomeSession, data: bytes, old: bytes | None = None, *, identity: str | None = None
 ) -> str:
-    """The scope that a change from `old` to `data` is listed under in the history.
+    """Return the scope under which the history lists a change of a note, after checking the change.
 
-    If the note had a scope before, other than `global`, that one counts.
+    It is the scope of the note before the change. If that is `global`, or if the note is new, it is
+    the scope after the change.
 
-    identity: an id that the program itself gave the note.
+    data, old: the bytes of the note after and before the change. `old` is None for a new note.
+    identity: the id that the program itself gave the note. None if it gave none.
 
-    Raises InvalidInput if the caller would not see the note any longer. It is also raised if an
-    agent sets a header key that agents may not give: an id, a lock, or a source such as `owner`.
+    Raises InvalidInput if the caller could no longer see the note. It is also raised if an agent
+    sets a header key that agents may not set: an id, a lock, or a source such as `owner`.
     """
     note = _header(data)
     before = _header(old or b"")
@@ -336,7 +344,7 @@ def new_scope(
 
 
 def _front(data: bytes) -> str | None:
-    """The text of a header; None where there is no header."""
+    """Return the header of a note as text. None if the note has no header."""
     from memoranda.note.frontmatter import split
 
     return split(data.decode("utf-8", "replace"))[0]
@@ -369,10 +377,7 @@ def _check_header(note: Note, before: Note | None, identity: str | None) -> None
 
 
 def _header(data: bytes) -> Note | None:
-    """The header of these bytes as a note without a text.
-
-    None if they do not begin with a header.
-    """
+    """Return the header of a note, as a note without text. None if the note has no header."""
     if data.startswith((b"---", b"\xef\xbb\xbf---")):
         return _parsed(data)
     return None
@@ -380,12 +385,12 @@ def _header(data: bytes) -> Note | None:
 
 @cache
 def _without_header() -> Note:
-    """A note that has no header and no text, to be compared with. Nobody changes it."""
+    """Return a note without header and text, for comparison. It must not be changed."""
     return _parsed(b"")
 
 
 def _parsed(data: bytes) -> Note:
-    """The header of these bytes as a note without a text."""
+    """Return the header of a note, as a note without text."""
     from memoranda.note.frontmatter import split
     from memoranda.note.markdown import parse_note
 
@@ -394,13 +399,13 @@ def _parsed(data: bytes) -> Note:
 
 
 def scope_of(data: bytes) -> str:
-    """The scope that the header of these bytes names; `global` without one.
+    """Return the scope that the header of a note names. It is `global` if the header names none.
 
-    The header is always parsed, because YAML can write the key in many ways.
+    The header is always parsed, because YAML has many ways to write the key.
     """
     return _scope_in(_header(data))
 
 
 def _scope_in(header: Note | None) -> str:
-    """The scope that a header names; `global` without a header."""
+    """Return the scope that a header names. `global` without a header."""
     return GLOBAL if header is None else header.scope

@@ -73,7 +73,7 @@ class Index(Database):
         writer.put_all(self.connection, notes)
 
     def project_ids(self) -> dict[str, int]:
-        """The ids of the projects, by name in lower case."""
+        """Return the ids of the projects, by name in lower case."""
         return project_ids(self.connection)
 
     def remove(self, project: str, path: str) -> bool:
@@ -148,7 +148,7 @@ class Index(Database):
         sync.apply(self.connection, project, changes, load, lock, result, progress, files)
 
     def seen(self, project: str) -> Stamp | None:
-        """The last indexed stamp of a project that is a single file.
+        """Return the stamp that a project had when it was last indexed, if it is a single file.
 
         None if it was never indexed.
         """

@@ -174,11 +174,11 @@ class NoteQueries(Queries):
         return set(filters.invalid_at(superseding.valid_spans(self._db), moment))
 
     def successors(self, info: NoteInfo) -> list[NoteInfo]:
-        """The notes whose header says that they supersede this note."""
+        """Return the notes whose header says that they supersede this note."""
         return in_order(self._db, superseding.successors(self._db, info.row))
 
     def predecessors(self, info: NoteInfo) -> list[NoteInfo]:
-        """The notes that the header of this note says it supersedes."""
+        """Return the notes that this note supersedes, as its header says."""
         return in_order(self._db, superseding.predecessors(self._db, info.row))
 
     def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:

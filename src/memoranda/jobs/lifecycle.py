@@ -318,7 +318,7 @@ def archive_named(
 
 
 def _classifier(memory: MemorySession) -> Classifier:
-    """A classifier that knows the owner's corrections."""
+    """Return a classifier that knows the owner's corrections."""
     corrected = [
         memory_state for memory_state in Upkeep(memory).every() if memory_state.may_say((SET_BY,))
     ]

@@ -325,7 +325,7 @@ class _MemoryText:
         return False
 
     def _times_that_ask(self) -> Iterator[TextTime]:
-        """The times for which a reminder may have been made, by a dream or by the owner's word."""
+        """Return the times for which a dream or the owner may have made a reminder."""
         return (time for time in self._times if time.doubt in ("", VAGUE_DAY))
 
     def _is_then(self, time: TextTime, reminder: _MadeReminder) -> bool:

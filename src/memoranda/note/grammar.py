@@ -351,7 +351,7 @@ class _Lines:
         self._block_start(text, indent, relative, depth)
 
     def _margin(self, depth: int) -> int:
-        """The column at which what is inside `depth` list items begins."""
+        """Return the column at which the content of `depth` nested list items begins."""
         if depth:
             return self.item_columns[depth - 1]
         return 0

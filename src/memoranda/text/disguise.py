@@ -289,9 +289,9 @@ def joined_letters(text: str) -> str | None:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """The texts hidden in `text`: its blocks of base64 and hexadecimal digits, decoded.
+    """Yield the texts that are hidden in a text: its decoded blocks of base64 and of hexadecimal digits.
 
-    If the text says that it is rotated or reversed, also the text itself rotated and reversed.
+    If the text says that it is rotated or reversed, yield the text itself rotated and reversed, too.
     """
     words = text.split()
     # Few texts have a word that is long enough

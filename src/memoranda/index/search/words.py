@@ -535,7 +535,7 @@ def snippet(
         return shortened(text, start, stop)
 
     def weight(number: int) -> float:
-        """The weight of all words in a snippet that begins before this place."""
+        """Return the weight of all words in a snippet that begins before a place, given by its number."""
         end = inside[number][0] + SNIPPET - _CHARACTERS_BEFORE
         words_in_snippet = {word for position, word in inside[number:] if position < end}
         return sum(weights[word] for word in words_in_snippet)

@@ -183,7 +183,9 @@ def _beginning(text: str, title: str) -> list[Line]:
 
 
 def readable(line: Line) -> Line:
-    """A line of Markdown for a row: the category of a fact as a separate part, links as words."""
+    """Return a line of Markdown as a row shows it: a fact has its category as a separate part, and links
+    are words.
+    """
     first = line[0]
     opening = _OPENING.match(first.text)
     parts = list(line)

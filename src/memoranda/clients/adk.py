@@ -1,8 +1,8 @@
-"""A memory service of Google's Agent Development Kit over a memory (extra `memoranda[adk]`).
+"""A memory service for Google's Agent Development Kit, ADK (extra `memoranda[adk]`).
 
-The words of sessions go into the traces, which default search leaves out. Memories added as such
-are normal memories, which every agent finds. A search of the service only sees the traces and
-memories of its application and user.
+The texts of sessions become traces, which are not searched by default. Texts that are added as
+memories become normal memories, which every agent finds. A search of the service only finds the
+traces and memories of one application and user.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, TRACE_PROJECT, Draft
 from memoranda.query import Query
 
+# Header keys of the notes that the service writes.
 _APP = "adk_app"
 _USER = "adk_user"
 _ID = "adk_id"
@@ -43,19 +44,23 @@ _PROJECTS = (TRACE_PROJECT, CATEGORY_PROJECT)
 
 
 class MemorandaMemoryService(BaseMemoryService):
-    """A `BaseMemoryService` over an open memory, which the caller closes.
+    """A `BaseMemoryService` that stores sessions and memories in an open memory.
 
-    The text of each event of a session is a note of the traces; adding a session again adds only
-    its new events, and what was deleted stays so. `add_memory` stores memories of category
-    `knowledge`. `search_memory` gives the best ten. Raises as `Memory.write`.
+    The text of each event of a session becomes a note of the traces. If a session is added again,
+    only its new events are added. Deleted events are not added again. Methods that add or delete
+    something raise the errors of `Memory.write`.
     """
 
     def __init__(self, memory: Memory, *, limit: int = 10):
+        """Use an open memory, which the caller must close.
+
+        limit: how many results a search returns at most.
+        """
         self._memory = session_of(memory)
         self._limit = limit
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Add the events of a session that are not there yet."""
+        """Add the events of a session that were not added yet. Events without text are left out."""
         await asyncio.to_thread(
             self._add, session.app_name, session.user_id, session.events, session.id
         )
@@ -69,7 +74,11 @@ class MemorandaMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add events that are not there yet. `custom_metadata` has no effect."""
+        """Add events that were not added yet. Events without text are left out.
+
+        session_id: the session of the events; None if they belong to no session.
+        custom_metadata: has no effect.
+        """
         await asyncio.to_thread(self._add, app_name, user_id, events, session_id)
 
     async def add_memory(
@@ -80,102 +89,117 @@ class MemorandaMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Store memories, all or none. `custom_metadata` has no effect."""
-        drafts = []
+        """Store texts as memories of category `knowledge`, as one change. Texts that are blank are
+        left out.
+
+        custom_metadata: has no effect.
+        """
+        drafts: list[Draft] = []
         for memory in memories:
             text = _text(memory.content)
-            if text:
-                keys = {_APP: app_name, _USER: user_id, _AUTHOR: memory.author or "memory"}
-                drafts.append(
-                    Draft(
-                        text,
-                        CATEGORY_PROJECT,
-                        category="knowledge",
-                        tags=("adk",),
-                        date=memory.timestamp,
-                        metadata=keys | ({_ID: memory.id} if memory.id else {}),
-                    )
+            if not text:
+                continue
+            keys = {_APP: app_name, _USER: user_id, _AUTHOR: memory.author or "memory"}
+            if memory.id:
+                keys[_ID] = memory.id
+            drafts.append(
+                Draft(
+                    text,
+                    CATEGORY_PROJECT,
+                    category="knowledge",
+                    tags=("adk",),
+                    date=memory.timestamp,
+                    metadata=keys,
                 )
+            )
         if drafts:
             await asyncio.to_thread(self._memory.write_many, drafts)
 
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
-        """Return the memories of this application and user that match, best first. Empty for no
-        query.
+        """Return the events and memories of an application and user that match a query, the best
+        first.
+
+        The response is empty for a blank query.
         """
+        memories: list[MemoryEntry] = []
         if query.strip():
-            notes = await asyncio.to_thread(self._search, app_name, user_id, query)
-        else:
-            notes = []
-        return SearchMemoryResponse(memories=notes)
+            memories = await asyncio.to_thread(self._search, app_name, user_id, query)
+        return SearchMemoryResponse(memories=memories)
 
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
     ) -> None:
-        """Delete the memory with the id a search gave. An event's place is kept, so that it does
-        not come back.
+        """Delete an event or a memory. A deleted event is not added again with its session.
+
+        memory_id: the id, as `search_memory` returns it. Nothing happens if it is None or unknown.
         """
         if memory_id:
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 
-    def _own(self, app: str, user: str) -> list[NoteInfo]:
-        """Return the notes of this application and user."""
+    def _notes_of(self, app: str, user: str) -> list[NoteInfo]:
+        """Return all events and memories of an application and user, deleted events included."""
         notes = self._memory.list(Query(projects=_PROJECTS, metadata={_USER: user}), limit=0)[0]
         return [note for note in notes if _is_of(note, app, user)]
 
     def _add(self, app: str, user: str, events: Sequence[Event], session: str | None) -> None:
-        """Store each event that has text and is not stored yet as a note of the traces."""
-        stored_ids = {note.header.get(_ID) for note in self._own(app, user)}
+        """Store the events that were not added yet as notes of the traces, as one change."""
+        # A deleted event still has its id.
+        stored_ids = {note.header.get(_ID) for note in self._notes_of(app, user)}
         drafts: dict[str, Draft] = {}
         for event in events:
-            if event.id not in stored_ids and (text := _text(event.content)):
-                keys = {
-                    _APP: app,
-                    _USER: user,
-                    _ID: event.id,
-                    _AUTHOR: event.author,
-                    _SESSION: session,
-                }
-                drafts[event.id] = Draft(
-                    text,
-                    TRACE_PROJECT,
-                    folder=f"adk/{_digest(app, user)}",
-                    title=f"{event.author} {_digest(session or '', event.id)}",
-                    type="event",
-                    date=datetime.fromtimestamp(event.timestamp, UTC).isoformat(timespec="seconds"),
-                    metadata={name: value for name, value in keys.items() if value is not None},
-                )
+            text = _text(event.content)
+            if not text or event.id in stored_ids:
+                continue
+            keys = {
+                _APP: app,
+                _USER: user,
+                _ID: event.id,
+                _AUTHOR: event.author,
+                _SESSION: session,
+            }
+            drafts[event.id] = Draft(
+                text,
+                TRACE_PROJECT,
+                folder=f"adk/{_digest(app, user)}",
+                title=f"{event.author} {_digest(session or '', event.id)}",
+                type="event",
+                date=datetime.fromtimestamp(event.timestamp, UTC).isoformat(timespec="seconds"),
+                metadata={name: value for name, value in keys.items() if value is not None},
+            )
         if drafts:
             self._memory.write_many(drafts.values())
 
     def _search(self, app: str, user: str, query: str) -> list[MemoryEntry]:
-        """Return the best matches of this application and user, without deleted events."""
+        """Return the best matches of an application and user, without deleted events."""
         query_of_user = Query(query, projects=_PROJECTS, metadata={_USER: user})
-        results = []
-        for hit in self._memory.search(query_of_user, limit=self._limit * 10).hits:
-            note = hit.note
-            if _is_of(note, app, user) and _DELETED not in note.header:
-                text = self._memory.read((note.project, note.path), count=False).content
-                author = str(note.header.get(_AUTHOR) or "memory")
-                content = Content(
-                    role="model" if author not in ("user", "memory") else "user",
-                    parts=[Part(text=text)],
-                )
-                results.append(
-                    MemoryEntry(
-                        id=_identity(note),
-                        content=content,
-                        author=author,
-                        timestamp=note.date or note.created,
-                    )
-                )
+        # Some hits belong to other applications of the user, or are deleted events.
+        hits = self._memory.search(query_of_user, limit=self._limit * 10).hits
+        results: list[MemoryEntry] = []
+        for hit in hits:
+            if _is_of(hit.note, app, user) and _DELETED not in hit.note.header:
+                results.append(self._entry_of(hit.note))
         return results[: self._limit]
 
+    def _entry_of(self, note: NoteInfo) -> MemoryEntry:
+        """Return an event or a memory as ADK has it."""
+        text = self._memory.read((note.project, note.path), count=False).content
+        author = str(note.header.get(_AUTHOR) or "memory")
+        role = "user" if author in ("user", "memory") else "model"
+        return MemoryEntry(
+            id=_identity(note),
+            content=Content(role=role, parts=[Part(text=text)]),
+            author=author,
+            timestamp=note.date or note.created,
+        )
+
     def _delete(self, app: str, user: str, identity: str) -> None:
-        """Delete a memory. An event is replaced by a note that says so, and is not added again."""
-        for note in self._own(app, user):
+        """Delete a memory, or replace an event by a note that says that it was deleted.
+
+        identity: the id, as `_identity` returns it.
+        """
+        for note in self._notes_of(app, user):
             if _identity(note) != identity or _DELETED in note.header:
                 continue
             place = (note.project, note.path)
@@ -202,12 +226,14 @@ def _is_of(note: NoteInfo, app: str, user: str) -> bool:
 
 
 def _identity(note: NoteInfo) -> str:
-    """Return the id by which a search names a note: the id given in ADK, or the note's."""
+    """Return the id that a search returns for a note: its id in ADK, or else the id of the note."""
     return str(note.header.get(_ID) or note.id)
 
 
 def _text(content: Any) -> str:
-    """Return the text of a content; "" if the content is only calls and files."""
+    """Return the text of a content, without the thoughts of a model. "" if it has no text, but only
+    calls and files.
+    """
     parts = (content.parts if content is not None else None) or ()
     return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
 

@@ -1,9 +1,8 @@
-"""A LangGraph store over a memory: items are entries of the project `kv` (extra
-`memoranda[langgraph]`).
+"""A LangGraph store over a memory (extra `memoranda[langgraph]`).
 
-The namespace `("users", "anna")` is the key-value namespace `users.anna`, and a value is JSON, so
-that the key-value tools of every other agent see the same entries. A value those tools wrote that
-is no JSON object is `{"value": text}`.
+An item is an entry of the project `kv`, so that the key-value tools of other agents see it, too. The
+namespace `("users", "anna")` is the key-value namespace `users.anna`, and the value is a JSON
+object. If a tool wrote another text, the value is `{"value": text}`.
 """
 
 from __future__ import annotations
@@ -45,31 +44,41 @@ from memoranda.note.model import KV_PROJECT
 from memoranda.query import Query
 from memoranda.text.unicode import is_valid_unicode
 
-# Header key: how long an entry lives after it was written or read
+# The header key for the time to live: how many minutes after the last write or read an entry expires.
 _TTL = "ttl_minutes"
 # The comparisons of LangGraph's filters.
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 
 class MemorandaStore(BaseStore):
-    """A `BaseStore` over an open memory, which the caller closes. Safe for several threads.
+    """A `BaseStore` that keeps its items in an open memory. It is thread-safe.
 
-    A batch reads first, then writes its puts as one change. `search` with a query ranks by words
-    (and by meaning if the home has embeddings) and returns only matches. Without a query it lists
-    items, newest first. Items past their time are never shown. `index` of `put` has no effect:
-    every value is searchable. `created_at` and `updated_at` are when the item was put, to the
-    second. Raises InvalidInput for a value that is not JSON, and the errors of `Memory.write`.
+    `search` with a query returns only items that match, the best first. It compares words, and also
+    meanings if the home has embeddings. Without a query, it returns all items below the namespace.
+    Expired items are never returned. Both `created_at` and `updated_at` are the time of the last
+    `put`, in whole seconds. The parameter `index` of `put` has no effect, because every value can be
+    searched for.
+
+    Methods that write raise the errors of `Memory.write`, and InvalidInput for a value that is not
+    JSON.
     """
 
     supports_ttl = True
 
     def __init__(self, memory: Memory, *, ttl: TTLConfig | None = None):
+        """Use an open memory, which the caller must close.
+
+        ttl: the default times to live, as LangGraph defines them.
+        """
         self._memory = session_of(memory)
         self._entries = NoteEntries(self._memory)
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
-        """Run the operations; the results are in their order."""
+        """Run operations, and return their results in the same order.
+
+        All reads are done first. Then all puts are written as one change.
+        """
         results: list[Any] = []
         puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
         reads: dict[type, Any] = {
@@ -88,10 +97,14 @@ class MemorandaStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
+        """Run operations in another thread (see `batch`)."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
-        """Remove items past their time now; every change removes some. Returns how many."""
+        """Remove expired items now, and return how many were removed.
+
+        It is not necessary to call this, because every change also removes some.
+        """
         return self._entries.purge()
 
     def _get(self, op: GetOp) -> Item | None:
@@ -108,9 +121,9 @@ class MemorandaStore(BaseStore):
         )
 
     def _peek(self, namespace: tuple[str, ...], key: str) -> Entry | None:
-        """Return the entry without marking it as read. None if there is no entry."""
-        entry = self._entries.peek(".".join(namespace), key)
-        return entry and entry[0]
+        """Return an entry without counting a read. None if it does not exist, or has expired."""
+        peeked = self._entries.peek(".".join(namespace), key)
+        return peeked and peeked[0]
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         """Return a page of the items that match the query and the filter."""
@@ -122,9 +135,9 @@ class MemorandaStore(BaseStore):
             matches = [match for match in matches if _passes(_value(match[0].value), op.filter)]
         page = matches[op.offset : op.offset + op.limit]
         if op.refresh_ttl:
-            self._refresh(
-                filter(None, (self._peek(_split(match.namespace), match.key) for match, _ in page))
-            )
+            # An entry may have expired since the search.
+            entries = (self._peek(_split(match.namespace), match.key) for match, _ in page)
+            self._refresh(filter(None, entries))
         return [
             SearchItem(
                 namespace=_split(match.namespace),
@@ -172,45 +185,55 @@ class MemorandaStore(BaseStore):
     def _put(self, puts: dict[tuple[tuple[str, ...], str], PutOp]) -> None:
         """Write all items with a value as one change, then remove the items whose value is None."""
         now = self._memory.clock()
-        written = []
+        # Pairs of an entry and its further header keys.
+        entries: list[tuple[Entry, dict[str, Any]]] = []
         for (namespace, key), op in puts.items():
             if op.value is not None:
-                try:
-                    text = json.dumps(dict(op.value), ensure_ascii=False, indent=1)
-                    if not is_valid_unicode(text):
-                        text = json.dumps(op.value)
-                except (TypeError, ValueError, RecursionError) as error:
-                    raise InvalidInput(f"the value of an item must be JSON: {error}") from None
+                text = _json_text(op.value)
                 entry = Entry(".".join(namespace), key, text, now, now, _end(now, op.ttl))
-                written.append((entry, {} if op.ttl is None else {_TTL: op.ttl}))
-        if written:
-            self._entries.import_entries(written, "write")
+                entries.append((entry, {} if op.ttl is None else {_TTL: op.ttl}))
+        if entries:
+            self._entries.import_entries(entries, "write")
         for (namespace, key), op in puts.items():
             if op.value is None and self._peek(namespace, key):
                 self._entries.remove(".".join(namespace), key)
 
     def _refresh(self, entries: Iterable[Entry]) -> None:
-        """Restart the time to live of items, as one change."""
+        """Let the time to live of some items begin again, as one change."""
         now = self._memory.clock()
-        later_operations = list[Any]()
+        # Pairs of an entry and its further header keys.
+        refreshed: list[tuple[Entry, dict[str, Any]]] = []
         for entry in entries:
-            if entry.expires is not None:
-                minutes = self._memory.read(entry.id, project=KV_PROJECT, count=False).header.get(
-                    _TTL
-                )
-                # The key-value tools wrote it: their time to live does not restart
-                if minutes is not None:
-                    later_operations.append(
-                        (replace(entry, accessed=now, expires=_end(now, float(minutes))), {})
-                    )
-        if later_operations:
-            self._entries.import_entries(later_operations, "edit")
+            if entry.expires is None:
+                continue
+            note = self._memory.read(entry.id, project=KV_PROJECT, count=False)
+            minutes = note.header.get(_TTL)
+            # Without the key, a key-value tool wrote the entry. Its time to live never begins again.
+            if minutes is not None:
+                expires = _end(now, float(minutes))
+                refreshed.append((replace(entry, accessed=now, expires=expires), {}))
+        if refreshed:
+            self._entries.import_entries(refreshed, "edit")
+
+
+def _json_text(value: Any) -> str:
+    """Return the value of an item as JSON. Raises InvalidInput if that is impossible."""
+    try:
+        text = json.dumps(dict(value), ensure_ascii=False, indent=1)
+        if is_valid_unicode(text):
+            return text
+        # The text has half of a surrogate pair. It is escaped here, as all other characters.
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"the value of an item must be JSON: {error}") from None
 
 
 def _end(now: datetime, minutes: float | None) -> datetime | None:
-    """The moment this many minutes from now.
+    """Return the time at which an entry expires that is written or read now.
 
-    None for never, and for a time that no calendar has.
+    minutes: its time to live; None for ever.
+
+    None means never. That is also the result if the time is beyond the end of the calendar.
     """
     try:
         if minutes is None:
@@ -225,9 +248,10 @@ def _split(namespace: str) -> tuple[str, ...]:
 
 
 def _value(text: str) -> dict[str, Any]:
-    """Return the JSON object in `text`; any other text becomes `{"value": text}`."""
+    """Return the JSON object in `text`. Any other text becomes `{"value": text}`."""
     with suppress(ValueError):
-        if isinstance(value := json.loads(text), dict):
+        value = json.loads(text)
+        if isinstance(value, dict):
             return value
     return {"value": text}
 
@@ -244,10 +268,10 @@ def _fits(space: tuple[str, ...], path: Sequence[str], is_prefix: bool) -> bool:
 
 
 def _passes(value: Any, condition: Any) -> bool:
-    """Return whether a value meets a filter.
+    """Whether a value meets a condition of a filter: `{"age": 7}` meets `{"age": {"$gt": 5}}`.
 
-    `{"age": 7}` meets `{"age": {"$gt": 5}}`. A filter has operators, nested objects, lists, or a
-    value that must be equal.
+    condition: an object of operators, all of which the value must meet; or an object of conditions
+        by key; or a list of conditions for the elements of a list; or a value that must be equal.
     """
     if isinstance(condition, dict):
         if any(key.startswith("$") for key in condition):
@@ -262,7 +286,10 @@ def _passes(value: Any, condition: Any) -> bool:
 
 
 def _passes_operator(value: Any, sign: str, operand: Any) -> bool:
-    """Return whether a value meets an operator such as `$gt`. Raises InvalidInput if unknown."""
+    """Whether a value meets a condition such as `$gt` 5. Raises InvalidInput for another operator.
+
+    sign: the operator.
+    """
     if sign == "$eq":
         return bool(value == operand)
     if sign == "$ne":

@@ -1,8 +1,8 @@
-"""A session of the OpenAI Agents SDK whose transcript is in the traces of a memory (extra
+"""A session for the OpenAI Agents SDK that keeps its transcript in a memory (extra
 `memoranda[openai-agents]`).
 
-Traces are not memories: default search leaves them out. The agent stores what it should remember
-with the memory tools.
+The transcript is in the traces, which are not searched by default. An agent that should remember
+something stores it with the memory tools.
 """
 
 from __future__ import annotations
@@ -34,41 +34,48 @@ from memoranda.text.unicode import is_valid_unicode
 
 _OPENING = "```jsonl\n"
 _CLOSING = "\n```"
-# How often a name is tried that another program may take first.
+# How many times a free name is tried, because another program may use it first.
 _TRIES = 20
 
 
 class MemorandaSession(SessionABC):
-    """The transcript `session_id` in an open memory, which the caller closes.
+    """A `SessionABC` that keeps its items in an open memory.
 
-    Each `add_items` is one note: its items as lines of JSON, exactly as they came. Two programs may
-    add to one session; both keep what they added. Raises as `Memory.write`: with a named agent the
-    write gate refuses secrets.
+    The items of each call of `add_items` are one note, with one line of JSON for each item. Several
+    programs may add items to one session at the same time, and no items are lost.
+
+    Methods that write raise the errors of `Memory.write`. For example, the write gate refuses
+    secrets if the memory was opened for a named agent.
     """
 
     def __init__(
         self, session_id: str, memory: Memory, *, session_settings: SessionSettings | None = None
     ):
-        """Raises InvalidInput if `session_id` is blank."""
+        """Open the session in an open memory, which the caller must close.
+
+        session_id: the name of the session. Sessions with the same name share their items.
+
+        Raises InvalidInput if `session_id` is blank.
+        """
         if not session_id.strip():
             raise InvalidInput("session_id must not be empty")
-        self.session_id, self.session_settings = session_id, session_settings or SessionSettings()
+        self.session_id = session_id
+        self.session_settings = session_settings or SessionSettings()
         self._memory = session_of(memory)
-        self._folder = (
-            f"openai-agents/{sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-        )
+        digest = sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+        self._folder = f"openai-agents/{digest[:16]}"
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """Return the items, oldest first.
+        """Return the newest items, in the order in which they were added.
 
-        limit: the most items to return, the newest ones. None means the limit of the settings.
+        limit: how many at most. None means the limit of the settings.
         """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         return await asyncio.to_thread(self._items, limit)
 
     async def add_items(self, items: list[Any]) -> None:
-        """Add items at the end."""
+        """Add items at the end of the session."""
         if items:
             await asyncio.to_thread(self._add, items)
 
@@ -77,19 +84,22 @@ class MemorandaSession(SessionABC):
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:
-        """Remove all items. `memory undo` brings them back; `memory erase` removes them for good."""
+        """Remove all items of the session.
+
+        `memory undo` brings them back. `memory erase` removes them for good.
+        """
         if await asyncio.to_thread(self._notes):
             await asyncio.to_thread(self._memory.delete_folder, TRACE_PROJECT, self._folder)
 
     def _notes(self) -> list[NoteInfo]:
-        """The notes of this session, in their order."""
+        """Return the notes of this session, the oldest first."""
         query = Query(
             projects=(TRACE_PROJECT,), types=("transcript",), folder=self._folder, order="path"
         )
         return self._memory.list(query, limit=0)[0]
 
     def _read(self, info: NoteInfo) -> list[Any]:
-        """Return the items in one note. Raises InvalidInput if the note was damaged."""
+        """Return the items in one note. Raises InvalidInput if somebody damaged the note."""
         text = self._memory.read((info.project, info.path), count=False).content
         json_lines = text.partition(_OPENING)[2].rpartition(_CLOSING)[0]
         try:
@@ -100,41 +110,42 @@ class MemorandaSession(SessionABC):
             ) from None
 
     def _items(self, limit: int | None) -> list[Any]:
-        """Return the items, oldest first; only the last `limit` ones unless `limit` is None."""
+        """Return the last `limit` items, the oldest first. None returns all."""
         items: deque[Any] = deque()
+        # The notes are read from the end, so that older ones need not be read.
         for info in reversed(self._notes()):
             if limit is not None and len(items) >= limit:
                 break
             items.extendleft(reversed(self._read(info)))
-        return list(items)[max(0, len(items) - limit) if limit is not None else 0 :]
+        excess = 0 if limit is None else max(0, len(items) - limit)
+        return list(items)[excess:]
 
     def _add(self, items: list[Any]) -> None:
-        """Store the items as one note, whose number follows the last note's."""
+        """Store items as one note, whose name is the next number. Raises InvalidInput if other
+        programs always use this number first.
+        """
         for _ in range(_TRIES):
             notes = self._notes()
-            if notes:
-                number = int(PurePath(notes[-1].path).stem) + 1
-            else:
-                number = 1
+            number = int(PurePath(notes[-1].path).stem) + 1 if notes else 1
             try:
                 self._memory.write(self._draft(f"{number:08}", items))
                 return
             except Exists:
-                # Another program added one at the same time.
+                # Another program added a note at the same time.
                 continue
         raise InvalidInput(
             f"session {self.session_id} is written by too many programs at once; add the items again"
         )
 
     def _draft(self, title: str, items: list[Any]) -> Draft:
-        """Return the note named `title`, with one line of JSON for each item."""
+        """Return a note with one line of JSON for each item. Raises InvalidInput for other values."""
         try:
             lines = [json.dumps(item, ensure_ascii=False) for item in items]
         except (TypeError, ValueError) as error:
             raise InvalidInput(
                 f"an item of session {self.session_id} is no JSON: {error}"
             ) from None
-        # Half of a surrogate pair
+        # A line with half of a surrogate pair cannot be written as UTF-8. Escaped, it can.
         if not all(map(is_valid_unicode, lines)):
             lines = [json.dumps(item) for item in items]
         text = _OPENING + "\n".join(lines) + _CLOSING
@@ -152,15 +163,12 @@ class MemorandaSession(SessionABC):
         notes = self._notes()
         if not notes:
             return None
-        last = notes[-1]
-        items = self._read(last)
+        last_note = notes[-1]
+        items = self._read(last_note)
+        item = items.pop() if items else None
         if items:
-            item = items.pop()
+            draft = self._draft(PurePath(last_note.path).stem, items)
+            self._memory.store(draft, overwrite=True, checksum=last_note.checksum)
         else:
-            item = None
-        if items:
-            draft = self._draft(PurePath(last.path).stem, items)
-            self._memory.store(draft, overwrite=True, checksum=last.checksum)
-        else:
-            self._memory.delete((last.project, last.path))
+            self._memory.delete((last_note.project, last_note.path))
         return item

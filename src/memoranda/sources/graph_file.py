@@ -274,26 +274,37 @@ class GraphFileSource:
         if stamp == self._stamp:
             return
         data = b"" if fd is None else self._file.read(fd)
-        known_bytes = b"".join(self.lines)
-        other_form = graph_lines.as_lines(data)
-        # Other programs write without the lock, also while the file is read
+        lines_of_other_form = graph_lines.as_lines(data)
+        # Other programs write without the lock, even while the file is read.
         is_stable = fd is None or stamp_of(os.fstat(fd)) == stamp
         self._stamp = stamp if is_stable else _UNKNOWN
-        is_same_form = other_form is None and self._other_form is None
-        # Most changes only append, and then only the new lines are looked up
-        is_appended = is_same_form and known_bytes.endswith(b"\n") and data.startswith(known_bytes)
-        new_lines = _lines_of(data[len(known_bytes) :] if is_appended else data)
-        if other_form is None:
-            all_lines = [*self.lines, *new_lines] if is_appended else new_lines
-            shape = graph_lines.shape_of(data, all_lines)
-            self._other_form = None
-        else:
-            all_lines = other_form
-            shape = ""
+        if lines_of_other_form is not None:
+            self._refusal = None
             self._other_form = data
+            self._read(lines_of_other_form)
+            return
+        known_lines = self._lines_kept_in(data)
+        known_size = sum(map(len, known_lines))
+        new_lines = _lines_of(data[known_size:])
+        all_lines = [*known_lines, *new_lines]
+        self._other_form = None
+        shape = graph_lines.shape_of(data, all_lines)
         self._refusal = NotAGraphFile(self.root, shape) if shape else None
-        if not shape and (new_lines or not is_appended):
-            self._read(all_lines, len(self.lines) if is_appended else 0)
+        if not shape and (new_lines or not known_lines):
+            self._read(all_lines, len(known_lines))
+
+    def _lines_kept_in(self, data: bytes) -> Sequence[bytes]:
+        """Return the present lines if the bytes of the changed file begin with them. Else return ().
+
+        Most changes only append lines. Then only the new lines have to be looked up.
+        """
+        if self._other_form is not None:
+            return ()
+        known_bytes = b"".join(self.lines)
+        # If the last line is not complete, the change may have continued it.
+        if known_bytes.endswith(b"\n") and data.startswith(known_bytes):
+            return self.lines
+        return ()
 
     def _read(self, lines: list[bytes], first: int = 0) -> None:
         """Look up the entities and relations of `lines`, which are the lines from now on.

@@ -48,32 +48,44 @@ def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
     Raises BadLine.
     """
     kind = value.get("type")
-    if kind == "entity":
-        name = value.get("name")
-        type_ = value.get("entityType")
-        texts = value.get("observations")
-        if not isinstance(name, str):
-            raise BadLine("an entity without a name")
-        are_texts = texts is None or (
-            isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        )
-        if not isinstance(type_, str | None) or not are_texts:
-            raise BadLine("an entity whose type or observations are no texts")
-        return Entity(
-            repair_surrogates(name),
-            repair_surrogates(type_ or ""),
-            tuple(map(repair_surrogates, texts or ())),
-        )
-    if kind == "relation":
-        source, target, relation = (value.get(key) for key in ("from", "to", "relationType"))
-        if not (isinstance(source, str) and isinstance(target, str) and isinstance(relation, str)):
-            raise BadLine("a relation without from, to or relationType")
-        return GraphRelation(
-            repair_surrogates(source), repair_surrogates(target), repair_surrogates(relation)
-        )
     if not isinstance(kind, str):
         raise BadLine("an object without a type")
+    if kind == "entity":
+        return _entity_in(value)
+    if kind == "relation":
+        return _relation_in(value)
     return None
+
+
+def _entity_in(value: dict[str, Any]) -> Entity:
+    """Return the entity in a JSON object of type `entity`. Raises BadLine."""
+    name = value.get("name")
+    if not isinstance(name, str):
+        raise BadLine("an entity without a name")
+    type_ = value.get("entityType")
+    texts = value.get("observations")
+    # Both may be missing or null.
+    if type_ is None:
+        type_ = ""
+    if texts is None:
+        texts = []
+    are_texts = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+    if not isinstance(type_, str) or not are_texts:
+        raise BadLine("an entity whose type or observations are no texts")
+    observations = tuple(map(repair_surrogates, texts))
+    return Entity(repair_surrogates(name), repair_surrogates(type_), observations)
+
+
+def _relation_in(value: dict[str, Any]) -> GraphRelation:
+    """Return the relation in a JSON object of type `relation`. Raises BadLine."""
+    source = value.get("from")
+    target = value.get("to")
+    kind = value.get("relationType")
+    if not (isinstance(source, str) and isinstance(target, str) and isinstance(kind, str)):
+        raise BadLine("a relation without from, to or relationType")
+    return GraphRelation(
+        repair_surrogates(source), repair_surrogates(target), repair_surrogates(kind)
+    )
 
 
 def holds_graph(file: Path) -> bool:
@@ -314,21 +326,29 @@ def _raw_line(value: Any) -> bytes:
 
 
 def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
-    """Say what a file is that does not have one JSON object a line, "" if it has.
+    """Return what a file is if it is not a graph file, such as `a JSON array`. "" for a graph file.
+
+    A graph file has one JSON object in each line. The result is for an error message.
 
     data, lines: the bytes of the file, whole and by line.
-
-    Such as `a JSON array`, for an error message.
     """
-    stripped = (text for line in lines if (text := line.removeprefix(_BOM).strip()))
-    # The lines that are not blank. Mostly the first two show enough.
-    full_lines = list(islice(stripped, 2))
-    if not full_lines:
+    stripped_lines = (line.removeprefix(_BOM).strip() for line in lines)
+    full_lines = filter(None, stripped_lines)
+    # Usually the first two lines that are not blank show that it is a graph file.
+    first_lines = list(islice(full_lines, 2))
+    if not first_lines:
         return ""
-    first = json_value(full_lines[0])
-    if isinstance(first, dict) and (len(full_lines) > 1 or "type" in first):
+    first_value = json_value(first_lines[0])
+    if isinstance(first_value, dict) and (len(first_lines) > 1 or "type" in first_value):
         return ""
-    full_lines += stripped
+    return _shape_of_lines(data, [*first_lines, *full_lines])
+
+
+def _shape_of_lines(data: bytes, full_lines: Sequence[bytes]) -> str:
+    """Return what a file is whose first line is not an object of a graph (see `shape_of`).
+
+    full_lines: its lines that are not blank, without blanks around them. There is at least one.
+    """
     document = json_value(data.removeprefix(_BOM).strip())
     if isinstance(document, list):
         return "a JSON array"
@@ -342,6 +362,7 @@ def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
     has_object = any(isinstance(json_value(line), dict) for line in full_lines)
     if is_beginning_of_value and not has_object:
         return "one JSON value over several lines, cut off"
+    # Single damaged lines are reported one by one.
     return ""
 
 
@@ -374,28 +395,23 @@ def parse_graph(text: str) -> GraphText:
     Lines and elements of an array are counted from 1. Objects of another type are bad, too.
     """
     text = text.removeprefix("\ufeff")
-    if text.lstrip()[:1] in ("[", "{"):
-        document = json_value(text)
-    else:
-        document = None
+    document = json_value(text) if text.lstrip()[:1] in ("[", "{") else None
     if isinstance(document, list):
         return _collect(enumerate(document, 1))
     if isinstance(document, dict) and "type" not in document:
-        members = [("entity", document.get("entities")), ("relation", document.get("relations"))]
-        typed_members: list[Any] = []
-        for kind, values in members:
-            if not isinstance(values, list):
-                continue
-            for value in values:
-                if isinstance(value, dict):
-                    typed_members.append({**value, "type": kind})
-                else:
-                    typed_members.append(value)
-        return _collect((1, member) for member in typed_members)
+        return _collect((1, member) for member in _typed_members(document))
     lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
     return _collect(
         (number, json_value(line) if is_valid_unicode(line) else None) for number, line in lines
     )
+
+
+def _typed_members(document: dict[str, Any]) -> Iterator[Any]:
+    """Yield the entities and relations of an object with a whole graph, each with its type."""
+    for list_name, kind in _MEMBERS.items():
+        values = document.get(list_name)
+        for value in values if isinstance(values, list) else ():
+            yield {**value, "type": kind} if isinstance(value, dict) else value
 
 
 _BAD = {

@@ -68,7 +68,7 @@ class Difference(NamedTuple):
 class BulkSource:
     """The files of a folder, and how they are accepted.
 
-    store: the folder.
+    source: the folder.
     suspicious: gives the names of the gate's rules that match a note.
     accept: gives the origin of a file that is indexed.
     """
@@ -316,62 +316,96 @@ def _apply_batch(
     with ThreadPoolExecutor(1) as threads:
         loading = writer.Loading(db, project, threads)
         for path in added:
-            prepared_note = prepared.get(path)
-            if (
-                prepared_note is not None
-                and files is not None
-                and prepared_note.place.project == loading.project
-                and prepared_note.stamp == files.source.stamp(path)
-            ):
-                prepared_note.sign(
-                    files.accept(path, File(b"", prepared_note.stamp, prepared_note.etag))
-                )
+            prepared_note = _accepted(prepared.get(path), path, files, loading.project)
+            if prepared_note is not None:
                 loading.add(prepared_note)
                 result.added += 1
-            elif (loaded := load(path)) is not None:
+                continue
+            loaded = load(path)
+            if loaded is not None:
                 loading.add(writer.prepare(*loaded, loading.project))
                 result.added += 1
         loading.end()
 
 
+def _accepted(
+    prepared_note: Prepared | None, path: str, files: BulkSource | None, project: int
+) -> Prepared | None:
+    """Return a note that another process has read, with the origin of its file.
+
+    None if there is no such note, or if the file has changed since.
+
+    project: the id of the project that the note must be in.
+    """
+    if prepared_note is None or files is None or prepared_note.place.project != project:
+        return None
+    if prepared_note.stamp != files.source.stamp(path):
+        return None
+    # The other process does not know who wrote the file.
+    file = File(b"", prepared_note.stamp, prepared_note.etag)
+    prepared_note.sign(files.accept(path, file))
+    return prepared_note
+
+
 def _apply(
     db: sqlite3.Connection, project: str, change: Difference, load: Load, result: Result
 ) -> None:
-    """Apply one change: read the file and write, move or remove its note."""
+    """Make the index follow one difference: write, move or remove a note.
+
+    load: reads the note at a path, and returns it with its stamp. None if it is not a note.
+    result: counts the note.
+    """
     from memoranda.index import writer
 
-    path, _, old = change
+    path = change.path
     loaded = load(path)
     row = None
-    if old is not None and old != path:
-        before = get(db, project, old)
-        if before is not None and loaded is not None and before.etag == loaded[0].etag:
-            # The text is the same, so the note keeps its row.
-            row = before.row
-            loaded[0].provenance = before.provenance
-        writer.remove(db, project, old)
+    if change.old is not None and change.old != path:
+        row = _row_to_keep(db, project, change.old, loaded)
+        writer.remove(db, project, change.old)
     if loaded is None:
-        result.removed += writer.remove(db, project, path) and change.stamp is None
+        was_removed = writer.remove(db, project, path)
+        # A file that still exists, and is no longer a note, is not counted.
+        result.removed += was_removed and change.stamp is None
         return
     if change.stamp is None:
+        # Somebody made the file again after the disk was listed. The next sync indexes it.
         return
     note, stamp = loaded
-    if old != path and db.execute(_IS_KNOWN, (project, path, *stamp)).fetchone():
-        # Another process has indexed it since the disk was listed
+    if change.old == path:
+        indexed = get(db, project, path)
+        if indexed is not None and indexed.etag == note.etag:
+            if indexed.mtime_ns == stamp.mtime_ns:
+                writer.touch(db, project, path, stamp)
+                return
+            # The text is the same, so the note keeps its origin.
+            note.provenance = indexed.provenance
+    elif db.execute(_IS_KNOWN, (project, path, *stamp)).fetchone():
+        # Another process has indexed it since the disk was listed.
         return
-    if (
-        old == path
-        and (indexed := get(db, project, path)) is not None
-        and indexed.etag == note.etag
-    ):
-        if indexed.mtime_ns == stamp.mtime_ns:
-            writer.touch(db, project, path, stamp)
-            return
-        note.provenance = indexed.provenance
     writer.put(db, note, stamp, row=row)
-    if old is None:
+    if change.old is None:
         result.added += 1
-    elif old == path:
+    elif change.old == path:
         result.modified += 1
     else:
         result.moved += 1
+
+
+def _row_to_keep(
+    db: sqlite3.Connection, project: str, old_path: str, loaded: tuple[Note, Stamp] | None
+) -> int | None:
+    """Return the row that a moved note keeps, because its text is the same. None if it is not.
+
+    A note that keeps its row also gets the origin that the index has.
+
+    loaded: the note at its new path. None if it is not a note.
+    """
+    indexed = get(db, project, old_path)
+    if indexed is None or loaded is None:
+        return None
+    note, _ = loaded
+    if indexed.etag != note.etag:
+        return None
+    note.provenance = indexed.provenance
+    return indexed.row

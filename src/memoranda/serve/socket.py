@@ -141,20 +141,17 @@ class Protocol:
     def _caller(self, request: dict[str, Any]) -> MemorySession:
         """Return the memory as the agent that a request names may use it. Raises _Refused.
 
-        A request that names no agent is the agent UNNAMED, never the owner.
+        A request that names no agent comes from the agent UNNAMED, never from the owner.
         """
-        # The only agent that the daemon serves. None: it serves any agent.
         only_agent = self._memory.agent
         agent = request.get("agent")
         other_keys = {key: value for key, value in request.items() if key != "agent"}
         if _names_agent(other_keys):
-            # Ignored, `Agent` would make the caller another agent than it thinks
+            # If a key such as `Agent` were ignored, the caller would act as another agent than it
+            # thinks.
             raise _Refused(_BAD_PARAMS, _PLACE_OF_AGENT)
-        if agent is not None and only_agent is not None and str(agent).lower() != only_agent:
-            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{only_agent}" alone')
-        is_allowed = isinstance(agent, str) and is_agent(agent) and outside_name(agent) == agent
-        if agent is not None and not is_allowed:
-            raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_MAX_NAME_CHARACTERS]}"')
+        if agent is not None:
+            _check_agent(agent, only_agent)
         caller_keys = {"client": request.get("client"), "session": request.get("session")}
         names = {
             key: name
@@ -175,6 +172,19 @@ class Protocol:
         has_argument_agent = tool is not None and "agent" in tool.schema.get("properties", {})
         if not has_argument_agent and any(map(_names_agent, places)):
             raise _Refused(_BAD_PARAMS, _PLACE_OF_AGENT)
+
+
+def _check_agent(agent: Any, only_agent: str | None) -> None:
+    """Raise _Refused unless `agent` is the name of an agent that the daemon serves.
+
+    only_agent: the only agent that it serves. None if it serves any agent.
+    """
+    if only_agent is not None and str(agent).lower() != only_agent:
+        raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{only_agent}" alone')
+    # A name that seems to give orders to its reader is not allowed.
+    is_allowed = isinstance(agent, str) and is_agent(agent) and outside_name(agent) == agent
+    if not is_allowed:
+        raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_MAX_NAME_CHARACTERS]}"')
 
 
 def _names_agent(part: Mapping[str, Any]) -> bool:

@@ -187,31 +187,38 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
     except OSError as error:
         raise StorageError(path or project, reason(error)) from None
     try:
-        real = real_path(fd)
-        base = real
-        # Opening the project's folder takes one question to the system, `realpath` one for each
-        # part of its path
+        folder_path = real_path(fd)
+        inner_path: str | None = ""
         if path:
-            try:
-                with Folder(os.open(root, _FOLDER), "") as top:
-                    base = real_path(top.fd)
-            except OSError:
-                # The folder may be passed through, but not read.
-                base = os.path.realpath(root)
-        if real == base:
-            inside = ""
-        elif real.startswith(base.rstrip("/") + "/"):
-            inside = real[len(base) + 1 :]
-        else:
-            inside = None
-        # On a file system that ignores case, the real spelling may differ without any symlink
-        has_refused_link = not links and inside != path and has_link(root, path)
-        if inside is None or has_refused_link:
+            inner_path = _path_below(_real_root(root), folder_path)
+        # On a file system that ignores case, the real spelling may differ without any symlink.
+        has_refused_link = not links and inner_path != path and has_link(root, path)
+        if inner_path is None or has_refused_link:
             raise OutsideError(path, project)
-        return Folder(fd, inside if links else path)
+        return Folder(fd, inner_path if links else path)
     except BaseException:
         os.close(fd)
         raise
+
+
+def _real_root(root: str) -> str:
+    """Return the path of a project's folder without symlinks."""
+    # This takes one question to the system, and `os.path.realpath` one for each part of the path.
+    try:
+        with Folder(os.open(root, _FOLDER), "") as folder:
+            return real_path(folder.fd)
+    except OSError:
+        # The folder may be passed through, but not read.
+        return os.path.realpath(root)
+
+
+def _path_below(root: str, path: str) -> str | None:
+    """Return the absolute `path` relative to `root`. None if it is not `root` or below it."""
+    if path == root:
+        return ""
+    if path.startswith(root.rstrip("/") + "/"):
+        return path[len(root) + 1 :]
+    return None
 
 
 def has_link(root: str, path: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -58,6 +58,8 @@ _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
 _NOT_SPEAKERS = frozenset(("manual", "import", "note"))
 # Fewer turns are not a conversation.
 _MIN_TURNS = 4
+# Longer turns on average are not a conversation either.
+_MAX_TURN_CHARACTERS = 4_000
 # A sentence that ends in a question mark.
 _QUESTION = lazy_pattern(r"[^.!?。！？\n]+[?？]")
 # Words by which a speaker means themselves: such turns say more about them.
@@ -157,13 +159,26 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
     long, and twice as many turns as speakers.
     """
     starts: list[int] = []
+    # Every turn has a colon. Counting colons is faster than searching for turns.
     if text.count(":") + text.count("：") >= _MIN_TURNS:
         starts = [match.start() for match in _TURN.finditer(text)]
-    if len(starts) >= _MIN_TURNS:
-        names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
-        if len(names) * 2 <= len(starts) and (starts[-1] - starts[0]) / len(starts) <= 4_000:
-            return [(a, b) for a, b in pairwise([0, *starts, len(text)]) if text[a:b].strip()]
-    return [(passage.start, passage.end) for passage in passages(text)]
+    if not _are_turns(text, starts):
+        return [(passage.start, passage.end) for passage in passages(text)]
+    # The text before the first turn is a part, too.
+    parts = pairwise([0, *starts, len(text)])
+    return [(start, end) for start, end in parts if text[start:end].strip()]
+
+
+def _are_turns(text: str, starts: Sequence[int]) -> bool:
+    """Whether a text is a conversation (see `turns_or_passages`).
+
+    starts: where its turns begin, if it is one. A name and a colon follow there.
+    """
+    if len(starts) < _MIN_TURNS:
+        return False
+    names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
+    average_length = (starts[-1] - starts[0]) / len(starts)
+    return len(names) * 2 <= len(starts) and average_length <= _MAX_TURN_CHARACTERS
 
 
 class ChunkSpan(NamedTuple):

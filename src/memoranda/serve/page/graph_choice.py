@@ -31,27 +31,35 @@ def group_of(place: Sequence[str]) -> str:
 
 
 def groups_by_row(places: Mapping[int, Sequence[str]], pairs: Pairs) -> dict[int, str]:
-    """Return the group of each note, by index row: at most about MOST_GROUPS groups.
+    """Return the group of each note, by its row in the index: at most about MOST_GROUPS groups.
 
-    Those that matter least are joined to the group of their project.
+    The least important groups are joined to the group of their project.
+
+    places: the place of each note, by row (see `group_of`).
+    pairs: the links between the notes.
     """
     groups = {row: group_of(place) for row, place in places.items()}
-    matter: dict[str, float] = defaultdict(float)
     importance = _importance(groups, pairs)
+    group_importance: dict[str, float] = defaultdict(float)
     for row, name in groups.items():
-        matter[name] += importance[row]
-    in_order = sorted(matter, key=lambda name: (-matter[name], name))
-    joined = set(in_order[MOST_GROUPS - 1 :]) if len(in_order) > MOST_GROUPS else set()
-    return {row: name.partition("/")[0] if name in joined else name for row, name in groups.items()}
+        group_importance[name] += importance[row]
+    if len(group_importance) <= MOST_GROUPS:
+        return groups
+    names = sorted(group_importance, key=lambda name: (-group_importance[name], name))
+    kept_names = set(names[: MOST_GROUPS - 1])
+    return {
+        row: name if name in kept_names else name.partition("/")[0] for row, name in groups.items()
+    }
 
 
 def notes_that_matter(
     groups: Mapping[int, str], memories: Collection[int], pairs: Pairs, limit: int
 ) -> list[int]:
-    """Return the rows of the notes to show, at most `limit`, those that matter most first.
+    """Return the rows of at most `limit` notes to show, the most important first.
 
-    groups: the group of each note, by index row.
-    memories: the rows of memories, which upkeep links where they are alike.
+    groups: the group of each note, by its row in the index.
+    memories: the rows of memories. Upkeep links memories that are similar.
+    pairs: the links between the notes.
     """
     if len(groups) <= limit:
         return list(groups)
@@ -60,10 +68,11 @@ def notes_that_matter(
         rows_by_group[name].append(row)
     importance = _importance(groups, pairs)
     alike = _alike(groups, memories, pairs)
-    whole = sum(sqrt(len(rows)) for rows in rows_by_group.values())
+    # A group gets notes by the square root of its size, so that a large group leaves room for others.
+    all_shares = sum(sqrt(len(rows)) for rows in rows_by_group.values())
     chosen: list[int] = []
     for rows in rows_by_group.values():
-        room = max(_LEAST, round(limit * sqrt(len(rows)) / whole))
+        room = max(_LEAST, round(limit * sqrt(len(rows)) / all_shares))
         rows.sort(key=lambda row: (-importance[row], row))
         chosen += _first_different(rows, alike, importance, room)
     chosen.sort(key=lambda row: (-importance[row], row))
@@ -71,7 +80,7 @@ def notes_that_matter(
 
 
 def _importance(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
-    """Return how much each note matters: the number of its links, by where they lead."""
+    """Return how important each note is, by row: the number of its links, with their weights."""
     importance: dict[int, float] = defaultdict(float)
     for source, target, _ in pairs:
         is_inside = groups.get(source) == groups.get(target)
@@ -84,7 +93,7 @@ def _importance(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
 def _alike(
     groups: Mapping[int, str], memories: Collection[int], pairs: Pairs
 ) -> Mapping[int, set[int]]:
-    """Return the memories of the same group with which each memory is linked."""
+    """Return the memories of its group that each memory is linked with, by row."""
     alike: dict[int, set[int]] = defaultdict(set)
     for source, target, _ in pairs:
         are_memories = source in memories and target in memories
@@ -100,7 +109,12 @@ def _first_different(
     importance: Mapping[int, float],
     room: int,
 ) -> list[int]:
-    """Return the first rows that say something else than those before them, at most `room`."""
+    """Return the first rows of notes that are not similar to the notes chosen before them.
+
+    rows: the rows of a group, the most important first.
+    alike: the similar memories of each memory.
+    room: how many rows to return at most.
+    """
     chosen: list[int] = []
     unlinked = 0
     for row in rows:

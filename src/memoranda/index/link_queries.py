@@ -11,7 +11,7 @@ import json
 import posixpath
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, product
 from typing import NamedTuple
@@ -334,30 +334,27 @@ class LinkQueries(Queries):
         since: leave out notes that changed earlier. The walk still passes through them.
         links: all links to `notes`, if the caller has them. None if not.
         """
-        seen_rows = {note.row for note in notes}
+        visited_rows = {note.row for note in notes}
+        # The notes that the walk goes on from.
         frontier = list(notes)
         reached: list[Reached] = []
-        if since is None:
-            earliest = None
-        else:
-            earliest = microseconds(since)
+        earliest = None if since is None else microseconds(since)
         for level in range(1, depth + 1):
             if level > 1 or links is None:
                 links = self._links_to(frontier, resolver)
-            types = self._types_of_next(frontier, links, seen_rows, resolver)
-            changed = self._by_change(types)
-            rows = sorted(types, key=changed.__getitem__)[: MOST_VISITED - len(seen_rows)]
-            seen_rows.update(rows)
-            result_rows = {row for row in rows if earliest is None or -changed[row][0] >= earliest}
-            # The walk ends at the last level, so its other notes need not be read.
+            types = self._types_of_next(frontier, links, visited_rows, resolver)
+            sort_keys = self._by_change(types)
+            rows = sorted(types, key=sort_keys.__getitem__)[: MOST_VISITED - len(visited_rows)]
+            visited_rows.update(rows)
+            result_rows = rows
+            if earliest is not None:
+                # A sort key begins with the negative time of the change.
+                result_rows = [row for row in rows if -sort_keys[row][0] >= earliest]
             if level == depth:
-                rows = [row for row in rows if row in result_rows][: limit - len(reached)]
+                # The walk ends at this level, so its other notes need not be read.
+                rows = result_rows[: limit - len(reached)]
             frontier = in_order(self._db, rows)
-            reached += [
-                Reached(note, level, types[note.row])
-                for note in frontier
-                if note.row in result_rows
-            ]
+            reached += _reached_at(level, frontier, set(result_rows), types)
             if len(reached) >= limit or not frontier:
                 break
         return reached[:limit]
@@ -689,6 +686,18 @@ def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
     if link.target_project is None or resolver.is_project(link.target_project):
         return target
     return f"{link.target_project}::{target}"
+
+
+def _reached_at(
+    depth: int, notes: Iterable[NoteInfo], result_rows: Container[int], types: Mapping[int, str]
+) -> list[Reached]:
+    """Return the notes of one level of a walk that belong to the result.
+
+    depth: the level.
+    result_rows: the rows of the notes that belong to the result.
+    types: the type of the relation by which each note was reached, by row.
+    """
+    return [Reached(note, depth, types[note.row]) for note in notes if note.row in result_rows]
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:

@@ -343,29 +343,23 @@ class Resolver:
         return self._former_target(path, home, self.candidates(target, folder))
 
     def _answer(self, question: _Question, home: str) -> _Answer:
-        """Look up a link without regard to its folder. `home` is the project it leads into."""
+        """Look up a link without regard to its folder.
+
+        home: the project that the link leads into.
+        """
         target = question.target
         candidates = self.candidates(target)
         inside = _inside(candidates, home)
-        other_notes: list[Candidate] = []
-        if question.target_project is None:
-            other_notes = [note for note in candidates if note.project != question.project]
-        notes_by_folder: dict[str, list[Candidate]] = {}
-        # Memories have no folders that links would mean.
-        if home not in MEMORY_PROJECTS:
-            for note in inside:
-                notes_by_folder.setdefault(note.path.rpartition("/")[0], []).append(note)
+        notes_by_folder = _by_folder(inside, home)
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
             # A shortcut for most links: the only candidate has exactly this title.
             return _Answer(_target(inside), 0, notes_by_folder)
         for number, form in enumerate(FORMS):
-            if form.looseness is Looseness.SIGNS:
-                # An exact name in another project says more than a loose one here
-                matches = _by_permalink(target, other_notes, FORMS[0]) or _by_title(
-                    target, other_notes, FORMS[0]
-                )
-                if matches:
-                    return _Answer(_target(matches), number - 1, notes_by_folder)
+            if form.looseness is Looseness.SIGNS and question.target_project is None:
+                # An exact name in another project counts more than a loose name in this one.
+                elsewhere = _exactly_named(target, candidates, question.project)
+                if elsewhere:
+                    return _Answer(_target(elsewhere), number - 1, notes_by_folder)
             matches = _linked(target, inside, form)
             matched_form = number
             if not matches:
@@ -616,6 +610,24 @@ def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
         if is_named and title_key:
             matches.append(note)
     return matches
+
+
+def _by_folder(notes: Iterable[Candidate], project: str) -> dict[str, list[Candidate]]:
+    """Return the notes of a project by folder.
+
+    The result is empty for memories, because links do not mean their folders.
+    """
+    by_folder: dict[str, list[Candidate]] = {}
+    if project not in MEMORY_PROJECTS:
+        for note in notes:
+            by_folder.setdefault(note.path.rpartition("/")[0], []).append(note)
+    return by_folder
+
+
+def _exactly_named(target: str, notes: Iterable[Candidate], project: str) -> list[Candidate]:
+    """Return the notes outside of a project whose permalink or else title is exactly `target`."""
+    other_notes = [note for note in notes if note.project != project]
+    return _by_permalink(target, other_notes, FORMS[0]) or _by_title(target, other_notes, FORMS[0])
 
 
 def _inside(notes: list[Candidate], project: str) -> list[Candidate]:

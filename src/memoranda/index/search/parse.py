@@ -7,11 +7,12 @@ All text of a user is put into quoted FTS5 strings, so no input can act as synta
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 from memoranda.index.filters import quoted
@@ -260,31 +261,28 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
     pieces: terms, and operators as text.
     """
     clauses: list[Clause] = []
+    # The terms of the clause that is not complete yet, and its excluded terms.
     terms: list[Term] = []
     without: list[Term] = []
-    operators = False
-    position = 0
-    while position < len(pieces):
-        piece = pieces[position]
-        next_piece, second_next = (*pieces[position + 1 : position + 3], None, None)[:2]
-        has_term_after = isinstance(next_piece, Term) or (
-            next_piece == "NOT" and isinstance(second_next, Term)
-        )
-        joins_terms = bool(terms or without) and has_term_after
-        position += 1
+    has_operator = False
+    remaining = deque(pieces)
+    while remaining:
+        piece = remaining.popleft()
+        next_piece = remaining[0] if remaining else None
+        joins_terms = bool(terms or without) and _begins_with_term(remaining)
         if isinstance(piece, Term):
             terms.append(piece)
         elif piece == "NOT" and isinstance(next_piece, Term):
             without.append(next_piece)
-            operators = True
-            position = position + 1
+            remaining.popleft()
+            has_operator = True
         elif piece == "OR" and joins_terms:
             clauses.append(Clause(tuple(terms), tuple(without)))
             terms = []
             without = []
-            operators = True
+            has_operator = True
         elif piece == "AND" and joins_terms:
-            operators = True
+            has_operator = True
         else:
             # An operator that joins nothing is a word.
             operator_as_term = term(piece.lower())
@@ -292,7 +290,15 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
             terms.append(operator_as_term)
     if terms or without:
         clauses.append(Clause(tuple(terms), tuple(without)))
-    return clauses[:MAX_TERMS], operators
+    return clauses[:MAX_TERMS], has_operator
+
+
+def _begins_with_term(pieces: Iterable[Term | str]) -> bool:
+    """Whether some pieces of a query begin with a term, or with NOT and a term."""
+    first_pieces = list(islice(pieces, 2))
+    if first_pieces[:1] == ["NOT"]:
+        del first_pieces[0]
+    return bool(first_pieces) and isinstance(first_pieces[0], Term)
 
 
 def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bool:
@@ -676,27 +682,29 @@ def _written(match: re.Match[str]) -> list[Period]:
 
     "may" counts as a month only with a day, a year or a word such as "in" before it.
     """
-    name = match["name"]
     year = match["y1"] or match["y3"]
     day = match["d1"] or match["d2"] or match["d3"] or match["d4"]
-    if name == "may" and not (day or year or _BEFORE_MAY.search(match.string, 0, match.start())):
+    is_date = day or year or _BEFORE_MAY.search(match.string, 0, match.start())
+    if match["name"] == "may" and not is_date:
         return []
-    starts = [this_month[:3] for this_month in _MONTHS]
-    if name:
-        month = starts.index(name[:3]) + 1
-    else:
-        month = int(match["m1"] or match["m2"])
+    month = _month_of(match)
     if not 1 <= month <= 12:
         return []
-    if year:
-        month_text = f"{year}-{month:02}"
-    else:
-        month_text = f"{month:02}"
+    month_text = f"{year}-{month:02}" if year else f"{month:02}"
     periods_found = [Period(f"{month_text}-01", f"{month_text}-31", 1.0)]
     if day and 1 <= int(day) <= 31:
         day_text = f"{month_text}-{int(day):02}"
         periods_found.append(Period(day_text, day_text, 1.0))
     return periods_found
+
+
+def _month_of(match: re.Match[str]) -> int:
+    """Return the number of the month in a match of `_dates`. It may be over 12."""
+    name = match["name"]
+    if name:
+        beginnings = [month_name[:3] for month_name in _MONTHS]
+        return beginnings.index(name[:3]) + 1
+    return int(match["m1"] or match["m2"])
 
 
 def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:

@@ -1,7 +1,5 @@
-"""`write`, `supersede`, `read`, `delete`, `tag`, `link`, `unlink`, `resolve-links` (contract 001, 3
-and 4), and `edit`.
-
-Also how a memory is shown as text: block, row, preview.
+"""The commands `write`, `supersede`, `read`, `delete`, `tag`, `link`, `unlink`, `resolve-links`
+(contract 001, 3 and 4), and `edit`.
 """
 
 from __future__ import annotations
@@ -43,21 +41,23 @@ if TYPE_CHECKING:
     from memoranda.index.rows import NoteInfo
     from memoranda.note.model import Note
 
-# What can only be meant as the id or the address of a note, not as a text.
+# An argument that can only be the id or the address of a note, and not a text.
 _REFERENCE = lazy_pattern(
     r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)"
 )
 _PLACE = ("id", "project", "path")
+# The editors to try if neither VISUAL nor EDITOR is set.
 _EDITORS = ("sensible-editor", "editor", "nano", "vi")
 _CATEGORIES = f"One of {', '.join(CATEGORIES)}."
 
 
 def category_option(help: str = _CATEGORIES) -> Callable[..., Any]:
-    """The option `--category` with its help text."""
+    """Return the option `--category`."""
     return option("--category", type=Names("category", lambda _: CATEGORIES), help=help)
 
 
 def tags_option(help: str) -> Callable[..., Any]:
+    """Return the option `--tags`, whose value is a list separated by commas."""
     return option(
         "--tags",
         type=Names("A,B", "tag"),
@@ -73,7 +73,7 @@ as_of_option = option(
 
 
 def new_memory_options(function: Any) -> Any:
-    """The options `--tags`, `--scope` and `--source` of a memory to be written."""
+    """Add the options `--tags`, `--scope` and `--source` of a new memory to a command."""
     source = option("--source", default="manual", help="Where it comes from.")
     scope = option(
         "--scope", type=Names("text", "scope"), default=GLOBAL, help="global or agent:NAME."
@@ -81,11 +81,14 @@ def new_memory_options(function: Any) -> Any:
     return tags_option("Tags, separated by commas.")(scope(source(function)))
 
 
-def content_from(words: tuple[str, ...], **checked: Text) -> str:
-    """The content of a new memory: `words` or stdin. Raises Failure if it is blank, InvalidInput
-    for `checked`.
+def content_from(words: tuple[str, ...], **fields: Text) -> str:
+    """Return the content of a new memory: the words joined by blanks, or stdin for `-`.
+
+    fields: fields of the memory to check before, such as `category`.
+
+    Raises Failure if the content is blank, and InvalidInput for a field that is not valid.
     """
-    check_memory(**checked)
+    check_memory(**fields)
     text = text_from(words)
     if not text.strip():
         raise Failure("content must not be empty")
@@ -113,27 +116,29 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
     text = content_from(words, category=category, scope=new["scope"])
     with call.changing() as memory:
         note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **new))
-        if note.phase == INBOX:
-            kind = "inbox"
-        else:
-            kind = f"{note.category}/organized"
-        said_text = f"Created {kind} memory: {note.id}"
+        kind = "inbox" if note.phase == INBOX else f"{note.category}/organized"
+        lines = [f"Created {kind} memory: {note.id}"]
         if note.expires is not None and output.is_terminal():
-            end = day(note.expires, memory.settings.zone)
-            often = memory.settings.upgrade_access_threshold
-            by_hand = f"memory consolidate archives it after {end} unless it is sorted or pinned; memory serve never."
-            source_hint = (
-                f"Archived after {end} unless it is read {often} times, sorted or pinned before."
-            )
-            # Contract 001, 18.4
-            is_by_hand = memory.agent is None and note.source == "manual"
-            said_text += f"\n{by_hand if is_by_hand else source_hint}"
-        call.answer(said_text, memory=documents.note(memory, note, note.content))
-        _say_contradiction(memory, note)
+            lines.append(_expiry_hint(memory, note.expires, note.source))
+        call.answer("\n".join(lines), memory=documents.note(memory, note, note.content))
+        _show_contradiction(memory, note)
 
 
-def _say_contradiction(memory: NoteSession, note: Note) -> None:
-    """Say on stderr that an older note says otherwise, and how to end that one."""
+def _expiry_hint(memory: NoteSession, expires: datetime, source: str | None) -> str:
+    """Return a sentence that says when a new memory in the inbox will be archived, and by whom."""
+    end = day(expires, memory.settings.zone)
+    # The daemon never archives a memory that the owner wrote by hand (contract 001, 18.4).
+    if memory.agent is None and source == "manual":
+        return (
+            f"memory consolidate archives it after {end} unless it is sorted or pinned;"
+            " memory serve never."
+        )
+    reads = memory.settings.upgrade_access_threshold
+    return f"Archived after {end} unless it is read {reads} times, sorted or pinned before."
+
+
+def _show_contradiction(memory: NoteSession, note: Note) -> None:
+    """If an older note says otherwise, say so on stderr, with the command that ends that note."""
     from memoranda.engine.contested import otherwise, written_over
 
     pair = written_over(memory, note)
@@ -160,6 +165,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
     """
     with call.changing() as memory:
         old = memory.find_any(ref, looseness=Looseness.CASE)
+        # A present note, or the draft of a new one.
         new: NoteInfo | Draft
         if len(words) == 1 and _REFERENCE.fullmatch(words[0]):
             new = memory.find_any(words[0], looseness=Looseness.CASE)
@@ -169,7 +175,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
                 "folder": old.path.rpartition("/")[0],
                 "type": old.type,
             }
-            # The text of an archived memory holds again, so the new one is not archived.
+            # The new text is valid even if the old memory is archived. So it goes to the category.
             if old.project in MEMORY_PROJECTS:
                 like_old = {"project": CATEGORY_PROJECT, "category": old.category}
             new = Draft(content_from(words), scope=old.scope, tags=old.tags, **like_old)
@@ -211,7 +217,10 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
 
 
 def _reader_of(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
-    """The session that reads a note: reading an archived memory brings it back, which is a change."""
+    """Return the session with which to read a note.
+
+    Reading an archived memory needs a session that can write, because it brings the memory back.
+    """
     if info.project != ARCHIVE_PROJECT:
         return memory
     from memoranda.engine.memory import as_writer
@@ -220,7 +229,10 @@ def _reader_of(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
 
 
 def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
-    """Show the whole texts of notes as they once stood; this counts as no access."""
+    """Show whole texts of notes as they were at an earlier time. This does not count as access.
+
+    at: the number of a change, after which the texts are shown, or a time.
+    """
     from memoranda.cli.older_texts import is_number, text_at
 
     with call.memory() as memory:
@@ -231,7 +243,7 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
         rows = []
         for ref in refs:
             note_place = ref
-            # A note that is gone is known to the log alone
+            # Only the log knows a note that was deleted. So the name is looked up there.
             with suppress(MemorandaError):
                 note_place = place(memory.find_any(ref))
             rows.append({"ref": ref, "at": at, "text": text_at(memory, note_place, at, moment)})
@@ -239,7 +251,10 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
 
 
 def _moment(memory: MemorySession, time_text: str) -> datetime:
-    """Parse a time that a person typed, such as `2026-05-07T10:00`, `yesterday` or `7d`."""
+    """Read a time that a person typed, such as `2026-05-07T10:00`, `yesterday` or `7d`.
+
+    Raises Failure.
+    """
     try:
         return to_utc(datetime.fromisoformat(time_text.strip()), memory.settings.zone)
     except (ValueError, OverflowError):
@@ -248,15 +263,22 @@ def _moment(memory: MemorySession, time_text: str) -> datetime:
 
 
 def as_of_moment(memory: ReadVerbs, text: Text) -> datetime | None:
-    """The time `--as-of` asks about, if it is given. Raises Failure."""
-    hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
+    """Return the time that the value of `--as-of` means. None without this option. Raises Failure."""
     if text is None:
         return None
+    hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
     return moment_of(memory.as_of, text, "--as-of date", hint)
 
 
 def moment_of(read: Callable[[str], datetime], text: str, name: str, hint: str) -> datetime:
-    """The time that the value `text` of an option means. Raises Failure naming the option."""
+    """Return the time that the value of an option means.
+
+    read: reads the value, and raises TimeframeError for a value that is not a time.
+    name: the option, for the error.
+    hint: examples of times, for the error.
+
+    Raises Failure.
+    """
     try:
         return read(text)
     except TimeframeError:
@@ -275,15 +297,13 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
         infos = notes_named(memory, refs, looseness=Looseness.EXACT)
         if not dry_run:
             memory.delete(*infos)
-        if dry_run:
-            verb = "Would delete"
-        else:
-            verb = "Deleted"
+        verb = "Would delete" if dry_run else "Deleted"
         rows = [{"id": info.id, "path": home_path(info)} for info in infos]
         call.answer_each([f"{verb} {_label_of(info)}" for info in infos], rows)
 
 
 def _label_of(info: NoteInfo) -> str:
+    """Return how `delete` names a note: by its id if it is a memory, else by its place."""
     if info.project in MEMORY_PROJECTS:
         return f"memory: {info.id}"
     return f"note: {place(info)}"
@@ -292,7 +312,12 @@ def _label_of(info: NoteInfo) -> str:
 def notes_named(
     memory: ReadVerbs, refs: Iterable[str], *, looseness: Looseness = Looseness.CASE
 ) -> list[NoteInfo]:
-    """The notes of any project that these references name, each once. Raises NotFound, Ambiguous."""
+    """Return the notes of any project that some references name, each once.
+
+    looseness: how exactly a reference must match the name of a note.
+
+    Raises NotFound, Ambiguous.
+    """
     infos = [memory.find_any(ref, looseness=looseness) for ref in refs]
     return list({info.row: info for info in infos}.values())
 
@@ -311,6 +336,7 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
         except NotFound as error:
             if add or remove or len(refs) == 1 or error.identifier == refs[0]:
                 raise
+            # `memory tag 5a1f infra`: the person probably meant `--add infra`.
             tags = ",".join(refs[1:])
             raise Failure(
                 output.error_sentence(error), error.code, guesses=[f"--add {tags}"]
@@ -339,8 +365,14 @@ def unlink(call: Invocation, a: str, b: str) -> None:
 
 
 def _change_links(call: Invocation, verb: str, *refs: str) -> None:
-    """Link or unlink. Raises Failure naming the end that is missing, or when they are one memory."""
-    ends = []
+    """Link or unlink two notes.
+
+    verb: `Linked` or `Unlinked`.
+    refs: the two notes.
+
+    Raises Failure if a note does not exist, or if both are the same note.
+    """
+    ends: list[NoteInfo] = []
     with call.changing() as memory:
         for name, ref in zip(("source", "target"), refs, strict=True):
             try:
@@ -350,7 +382,8 @@ def _change_links(call: Invocation, verb: str, *refs: str) -> None:
         source, target = ends
         if source.row == target.row:
             raise Failure("cannot link a memory to itself")
-        changed = (memory.link if verb == "Linked" else memory.unlink)(source, target)
+        change_links = memory.link if verb == "Linked" else memory.unlink
+        changed = change_links(source, target)
         if {source.project, target.project} <= {*MEMORY_PROJECTS}:
             text = f"{verb} {source.id[:8]} <-> {target.id[:8]}"
         else:
@@ -419,28 +452,40 @@ def edit(call: Invocation, ref: str) -> None:
         if not file.exists() or file.read_bytes() == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             raise
-        problem = str(error).rstrip(".")
-        if isinstance(error, (Conflict, NotFound)):
-            event = "changed" if isinstance(error, Conflict) else "was moved or deleted"
-            problem = f"{place(note)} {event} while you edited it; nothing was written"
+        problem = _problem_of_edit(error, note)
         raise Failure(f"{problem}. Your text is in {file}", error.code) from None
     shutil.rmtree(file.parent, ignore_errors=True)
     call.answer(f"Edited {place(written)}", id=written.id, path=place(written), changed=True)
 
 
+def _problem_of_edit(error: MemorandaError, note: Note) -> str:
+    """Return why an edited text could not be written, without the period at the end."""
+    if isinstance(error, Conflict):
+        return f"{place(note)} changed while you edited it; nothing was written"
+    if isinstance(error, NotFound):
+        return f"{place(note)} was moved or deleted while you edited it; nothing was written"
+    return str(error).rstrip(".")
+
+
 def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> bytes:
-    """Run the person's editor on a file, and return the new bytes. Raises Failure if it fails."""
+    """Run an editor on a file, and return the bytes of the file afterwards.
+
+    command: the command line of the editor, without the file.
+    before: the bytes of the file now.
+    as_json: whether stdout is for a JSON document. Then the editor writes to stderr.
+
+    Raises Failure if the editor cannot be run, or if it fails.
+    """
     import subprocess
 
     try:
-        # Its output never mixes with the JSON document
         stdout = 2 if as_json else None
         status = subprocess.run([*command, str(file)], check=False, stdout=stdout).returncode
     except OSError as error:
         raise Failure(
             f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
         ) from None
-    # An editor may have removed it
+    # The editor may have removed the file.
     after = file.read_bytes() if file.exists() else before
     if status:
         consequence = "nothing was changed" if after == before else "nothing was written"
@@ -449,7 +494,7 @@ def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> 
 
 
 def _text_of(data: bytes) -> str:
-    """Decode the text that a person wrote. Raises Failure if it is not text, or empty."""
+    """Decode the text that a person wrote. Raises Failure if it is not UTF-8, or is blank."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -460,7 +505,7 @@ def _text_of(data: bytes) -> str:
 
 
 def _editor() -> list[str]:
-    """The command of the person's editor. Raises Failure if there is not one."""
+    """Return the command line of the person's editor. Raises Failure if no editor is found."""
     import shlex
     import shutil
 
@@ -475,8 +520,9 @@ def _editor() -> list[str]:
 
 
 def _draft(memory: NoteSession, note: Note) -> Path:
-    """A file with the note's text for the editor, in the home, so that it outlives a crash of the
-    machine.
+    """Make a file with the text of a note for the editor, and return its path. Raises Failure.
+
+    It is in the home, so that the text survives a crash of the machine.
     """
     import tempfile
 

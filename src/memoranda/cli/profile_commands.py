@@ -1,4 +1,4 @@
-"""`profile`: what the memory says about the person, and so what each session is told first."""
+"""The command `profile`: what the memory knows about the person, which each session is told first."""
 
 from __future__ import annotations
 
@@ -37,24 +37,26 @@ def profile_(call: Invocation, *, limit: int) -> None:
 
 
 def _rows(call: Invocation, entries: Sequence[ProfileEntry]) -> list[tuple[str, str, str, str]]:
-    """The rows of the profile: id, kind, author, and the text in one line with its marks."""
-    rows = []
+    """Return a row for each entry: id, kind, author, and the text in one line with its mark."""
+    rows: list[tuple[str, str, str, str]] = []
     for entry in entries:
         text = entry.text.strip()
-        name = entry.info.title
-        if entry.info.phase is None and not text.lstrip("# ").startswith(name):
-            text = f"{name}: {text}"
-        if entry.why == PINNED:
-            mark = "(pinned) "
-        else:
-            mark = ""
+        title = entry.info.title
+        is_memory = entry.info.phase is not None
+        # The text of a memory says everything. Other notes also need their title.
+        if not is_memory and not text.lstrip("# ").startswith(title):
+            text = f"{title}: {text}"
+        mark = ""
         if not entry.is_confirmed:
             mark = "(unconfirmed) "
+        elif entry.why == PINNED:
+            mark = "(pinned) "
         rows.append((entry.info.id[:8], kind(entry.info), _by(entry), mark + one_line(text)))
     return rows
 
 
 def _by(entry: ProfileEntry) -> str:
+    """Return the writer of an entry. For a note that is not a memory, its source comes first."""
     if entry.info.phase is None:
         return origin(entry.info)
     return entry.info.provenance.writer

@@ -1,5 +1,6 @@
-"""`project add | list | remove | default | access | check` (contract 001, 16; rules: contract 000b,
-1): folders of notes and graph files as projects, the rights of agents in them, and their contents.
+"""The commands `project add | list | remove | default | access | check` (contract 001, 16).
+
+A project is a folder of notes, or a graph file. The rules for projects are in contract 000b, 1.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ project = group(
 )
 
 
+# Completes the names of projects that a person added.
 _ADDED = lambda context: [
-    each for each in stored(context, "project") if each not in BUILT_IN_PROJECTS
+    name for name in stored(context, "project") if name not in BUILT_IN_PROJECTS
 ]
 
 
@@ -137,16 +139,19 @@ def _add_native(call: Invocation) -> None:
 
 
 def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
-    """The name of the project to add, and its folder."""
+    """Return the name of the project to add, and its folder.
+
+    words: NAME and DIR, or only DIR. Then the name of the folder is the name of the project.
+
+    Raises Usage, and Failure if only the folder is named and it does not exist.
+    """
     if not words:
         raise Usage("accepts between 1 and 2 arg(s), received 0")
-    if words[-1]:
-        folder = absolute_path(words[-1])
-    else:
-        folder = ""
+    folder = absolute_path(words[-1]) if words[-1] else ""
     if len(words) > 1:
         return words[0], folder
     if not os.path.exists(folder):
+        # A word that does not look like a path is probably the name of a project.
         if words[0].startswith(("~", ".", "/")):
             raise Failure(
                 f"no such folder: {words[0]}",
@@ -158,7 +163,9 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
-    """The contents of a folder, the settings of its programs, and the rights of agents, for JSON."""
+    """Return a project as JSON has it: the rights of agents and, for a folder, the files that are not
+    notes, and the settings of other programs.
+    """
     access = memory.access_to(project.name)
     facts: dict[str, Any] = {
         "access": {
@@ -184,9 +191,9 @@ def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
 
 
 def _found_lines(memory: MemorySession, project: Project) -> list[str]:
-    """Lines for a person about the contents of a folder other than notes.
+    """Return lines about the files in a folder that are not notes, and about other programs.
 
-    Empty if it has only notes.
+    The result is empty if there is nothing to say.
     """
     if vault_of(memory, project.name) is None:
         return []
@@ -206,7 +213,7 @@ def _found_lines(memory: MemorySession, project: Project) -> list[str]:
 
 
 def _places(conventions: Conventions) -> str:
-    """Where the programs of a folder keep what, in one line."""
+    """Return in one line where other programs keep their notes and files: `New notes in Inbox.`"""
     daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
     places = {
         "notes of days": daily,
@@ -221,7 +228,9 @@ def _places(conventions: Conventions) -> str:
 
 
 def _inventory_lines(inventory: Inventory) -> list[str]:
-    """Lines about the files of a project that are not notes: attachments, files left out, symlinks."""
+    """Return lines about the files of a project that are not notes: attachments, symlinks, and files
+    that are left out or cannot be read.
+    """
     lines = []
     if inventory.attachments:
         kinds = Counter(attachment.kind for attachment in inventory.attachments)
@@ -241,6 +250,7 @@ def _inventory_lines(inventory: Inventory) -> list[str]:
 
 
 def _left_out_line(row: LeftOut) -> str:
+    """Return a folder or file that is left out: `Templates (3 notes; templates of Obsidian)`."""
     return f"{row.path} ({plural(row.notes, 'note')}; {row.reason})"
 
 
@@ -254,7 +264,7 @@ def _some(rows: Sequence[str]) -> str:
 
 
 def _access_lines(access: ProjectAccess) -> list[str]:
-    """Lines for a person about the rights of agents. Empty if they may do everything."""
+    """Return lines about the rights of agents in a project. [] if they may do everything."""
     lines = []
     if access.is_read_only:
         lines.append("It is read-only: no note of it is changed through memoranda.")
@@ -268,6 +278,7 @@ def _access_lines(access: ProjectAccess) -> list[str]:
 
 
 def _quote(name: str) -> str:
+    """Return the name of a project as a shell takes it: `'my notes'`."""
     if re.fullmatch(r"[\w.\-]+", name):
         return name
     return f"'{name}'"
@@ -358,12 +369,12 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
             }
             for link in shown_links
         ]
+        # The last line names this command.
         lines = _found_lines(memory, project)[:-1]
         if len(links) == 1:
-            number = "one link leads"
+            lines.append("One link leads nowhere.")
         else:
-            number = f"{len(links):,} links lead"
-        lines.append(f"{number[:1].upper()}{number[1:]} nowhere.")
+            lines.append(f"{len(links):,} links lead nowhere.")
         lines += [
             one_line(f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}")
             for link in shown_links
@@ -382,8 +393,8 @@ def project_list(call: Invocation) -> None:
         if call.json:
             return call.document(projects=rows)
         cells = [
-            (r["name"], str(r["notes"]), r["path"] + (" (default)" if r["default"] else ""))
-            for r in rows
+            (row["name"], str(row["notes"]), row["path"] + (" (default)" if row["default"] else ""))
+            for row in rows
         ]
         call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
 

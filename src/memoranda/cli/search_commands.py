@@ -1,4 +1,6 @@
-"""`list`, `recent`, `search`, `context`, `backlinks`, `orphans` (contract 001, 3 and 4)."""
+"""The commands `list`, `recent`, `search`, `context`, `backlinks` and `orphans` (contract 001, 3 and
+4).
+"""
 
 from __future__ import annotations
 
@@ -43,19 +45,19 @@ if TYPE_CHECKING:
     from memoranda.transcripts.search import TraceHit
 
 DEFAULT_TOKENS = 2_000
-# A limit that no home reaches.
+# A limit that is higher than the number of notes of any home.
 NO_LIMIT = 1 << 30
 _ROW = "{:<8} {:<10} {:<10} {}"
 _LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
-# How many near notes are offered where nothing matches.
+# How many similar notes are offered if no note matches.
 _NEAREST_NOTES = 5
 # How many passages of transcripts are shown.
 _PASSAGES = 10
-# Fewer words than this are not a question.
+# A text with fewer words than this is not a question.
 _WORDS_OF_QUESTION = 3
-# Columns from which a terminal shows all that a list knows of a note.
+# On a terminal with at least this many columns, a list has all of its columns.
 _WIDE_COLUMNS = 110
 
 
@@ -119,6 +121,7 @@ def list_(
 
 
 def _showing(listed: ListedNotes) -> str:
+    """Return the line below a list: `Showing 50 of 300 memories`."""
     return f"Showing {len(listed.infos)} of {listed.total} {listed.noun}"
 
 
@@ -129,15 +132,13 @@ def _show_list(
     *last: str,
     changed: bool = False,
 ) -> None:
-    """Print the table of `list`.
+    """Print notes as a table. On a narrow terminal, it has fewer columns.
 
-    A narrow terminal gets fewer columns, so that the text has room.
+    last: lines below the table.
+    changed: whether to show when the notes were changed, and not when they were created.
     """
     zone = memory.settings.zone
-    if changed:
-        word = "Changed"
-    else:
-        word = "Created"
+    word = "Changed" if changed else "Created"
     is_narrow = call.on_terminal and output.columns() < _WIDE_COLUMNS
     rows: list[tuple[str, ...]] = []
     for info, (ref, phase, kind, text) in zip(infos, cells(call, memory, infos, 40), strict=True):
@@ -211,7 +212,7 @@ def recent(
     help="With --ranked: the best that fit into N tokens.",
 )
 @flag("--explain", "With --ranked: also what each feature added to a score (docs/ranking.md).")
-@click.option("--all", "every", is_flag=True, hidden=True)
+@click.option("--all", "finds_all", is_flag=True, hidden=True)
 def search(
     call: Invocation,
     *words: str,
@@ -227,7 +228,7 @@ def search(
     explain: bool,
     by: Text,
     client: Text,
-    every: bool,
+    finds_all: bool,
     **filters: Any,
 ) -> None:
     """Find notes whose text or title contains QUERY, newest first. An empty QUERY finds all.
@@ -273,19 +274,23 @@ def search(
 
 
 def _show_scores(call: Invocation, hits: Hits) -> None:
+    """Print for each hit how its score came about (`--explain`)."""
     if hits.hits:
         call.answer("\n".join(["", *map(score_line, hits)]))
 
 
 def _in_transcripts(memory: ReadVerbs, text: str, limit: int) -> list[TraceHit]:
-    """The hits in agents' transcripts, if the owner allows reading them."""
+    """Search the transcripts of agents. Nothing is found if the owner does not allow to read them.
+
+    limit: how many hits to return at most; 0 means _PASSAGES.
+    """
     from memoranda.transcripts.tier import find_traces
 
     return find_traces(memory, text, limit=limit or _PASSAGES)
 
 
 def _show_passages(call: Invocation, memory: ReadVerbs, passages: Sequence[TraceHit]) -> None:
-    """Show the passages that were found in transcripts, if any were found."""
+    """Print the passages that were found in transcripts. Without any, print nothing."""
     if passages:
         from memoranda.cli.transcript_commands import hit_lines
 
@@ -301,7 +306,11 @@ def _search_document(
     hits: Hits,
     passages: Sequence[TraceHit],
 ) -> None:
-    """Answer a search with a JSON document."""
+    """Answer a search with a JSON document.
+
+    text: the query as the person wrote it.
+    passages: the hits in transcripts.
+    """
     listed = documents.found_notes(memory, infos, hits)
     if passages:
         transcript_keys = {"transcripts": [hit.row() for hit in passages]}
@@ -316,7 +325,7 @@ class _RankedNotes(NamedTuple):
     """Notes found by a ranked search.
 
     hits: the hits with these notes. If the text is blank, they only have the total.
-    left_out: the notes that only further options would find, in words, as `left_out` counts them.
+    left_out: for people, how many notes further options would find: `3 traces (--traces)`.
     """
 
     infos: Sequence[NoteInfo]
@@ -333,10 +342,10 @@ def _ranked_notes(
     *,
     explain: bool,
 ) -> _RankedNotes:
-    """Search for a text with only one look at the disk. A blank text finds all notes.
+    """Search for a text, by rank. A blank text finds all notes.
 
     limit: how many notes at most; 0 means all.
-    max_tokens: how many tokens all passages may have. None means any number.
+    max_tokens: how many tokens all passages together may have. None means any number.
     explain: whether each hit says how its score came about.
     """
 
@@ -354,6 +363,7 @@ def _ranked_notes(
             hits = Hits([], total)
         return _RankedNotes(infos, hits, _traces_left_out(memory, query.replace(text=text)))
 
+    # In one `at_once`, the disk is compared with the index only once for all searches.
     return memory.at_once(look)
 
 
@@ -366,8 +376,9 @@ def _traces_left_out(memory: ReadVerbs, query: Query) -> list[str]:
     return [f"{total} traces (--traces)"] if total else []
 
 
-def _count_line(hits: Hits) -> str:
-    return f"{hits.total}{' or more' if hits.is_lower_bound else ''}"
+def _count_text(hits: Hits) -> str:
+    """Return how many notes match: `12`, or `10000 or more`."""
+    return f"{hits.total} or more" if hits.is_lower_bound else str(hits.total)
 
 
 def _show_found(
@@ -378,12 +389,12 @@ def _show_found(
     infos: Sequence[NoteInfo],
     hits: Hits,
 ) -> None:
-    """Print the notes found, for people and pipes.
+    """Print the notes that a search found, for people and pipes.
 
-    If nothing was found, print the nearest by words.
+    If it found nothing, print notes with some of the words.
     """
-    total = _count_line(hits)
-    # More words are rather a question, which is asked of any note that holds some
+    total = _count_text(hits)
+    # Longer texts are questions. Nobody expects a note with all words of a question.
     if hits.relaxed and infos and len(text.split()) < _WORDS_OF_QUESTION:
         output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')
     if not infos and text.strip():
@@ -403,18 +414,19 @@ def _show_found(
 
 
 def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
-    """The few notes with all words of `text`, or if none has all, with any of them.
+    """Return a few notes with all words of a text or, if no note has all of them, with some.
 
-    Archived notes are included if asked for.
+    Archived notes are only included if the query asks for them.
     """
     from memoranda.text.tokens import pairs, words
 
     if query.archived is None and not query.lists_archived:
         query = query.replace(archived=False)
     parts = list(chain.from_iterable(map(pairs, words(text))))
-    for asked_words in (text, " OR ".join(f'"{part}"' for part in parts)):
-        if asked_words:
-            hits = memory.search(query.replace(text=asked_words), limit=_NEAREST_NOTES)
+    any_part = " OR ".join(f'"{part}"' for part in parts)
+    for words_to_find in (text, any_part):
+        if words_to_find:
+            hits = memory.search(query.replace(text=words_to_find), limit=_NEAREST_NOTES)
             if hits.hits:
                 return [hit.note for hit in hits]
     return []

@@ -1,5 +1,9 @@
-"""`config get | set | unset | list`: the keys of config.yaml (contract 001, 15; meanings:
-../config-keys.txt); `token add | list | revoke` and `space add | list | remove | member` (docs/http.md)."""
+"""The commands `config`, `token` and `space`.
+
+`config get | set | unset | list` are about the keys of config.yaml (contract 001, 15), whose meanings
+are in ../config-keys.txt. `token add | list | revoke` and `space add | list | remove | member` are
+about access over HTTP (docs/http.md).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
 _KEYS = ("key", "value", "default", "set", "meaning")
 _ROW = "{:<32} {:<24} {}"
-_SETTINGS = lambda _: [f"{each.name}\t{each.meaning}" for each in keys() if "{" not in each.name]
+_SETTINGS = lambda _: [f"{key.name}\t{key.meaning}" for key in keys() if "{" not in key.name]
 
 config = group(
     "config",
@@ -34,8 +38,9 @@ config = group(
 
 
 def _key(name: str) -> ConfigKey:
-    """Raises Failure with the nearest for a key there is not."""
+    """Return the setting with a name. Raises Failure for an unknown name, with similar names."""
     for key in keys():
+        # In the name of a setting, `{name}` means any name, as in `agents.{name}`.
         pattern = re.escape(key.name).replace(r"\{name\}", r"[\w .@-]+?")
         if re.fullmatch(pattern, name):
             return key._replace(name=name)
@@ -47,7 +52,9 @@ def _key(name: str) -> ConfigKey:
 
 
 def _settings(call: Invocation) -> Settings:
-    """The settings; for a file that cannot be read the defaults, so that it can be corrected."""
+    """Return the settings. If the file cannot be read, return the defaults, so that the command can
+    correct the file.
+    """
     try:
         return call.settings
     except ConfigError:
@@ -56,17 +63,23 @@ def _settings(call: Invocation) -> Settings:
 
 def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
     """Return one setting as a row: its name, value, default, whether it is set, and its meaning."""
-    value = config_text.stored_value(rows, key.name)
-    if key.default.startswith("("):
-        default = None
-    else:
-        default = _value(key.default, "")
-    row = key.name, default if value is None else value, default, value is not None, key.meaning
-    return dict(zip(_KEYS, row, strict=True))
+    stored = config_text.stored_value(rows, key.name)
+    # A default in parentheses is a description: `(the system's)`.
+    default = None if key.default.startswith("(") else _value(key.default, "")
+    return {
+        "key": key.name,
+        "value": default if stored is None else stored,
+        "default": default,
+        "set": stored is not None,
+        "meaning": key.meaning,
+    }
 
 
 def _value(text: str, default: str) -> Any:
-    """The value a person means: YAML; a list may be parted by commas."""
+    """Return the value that a person typed: YAML, or a list separated by commas.
+
+    default: the default of the setting, which shows whether it is a list: `[]`.
+    """
     import yaml
 
     if default.startswith("[") and not text.startswith("["):
@@ -133,10 +146,8 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
         try:
             memory.configure(key.name, value)
         except ConfigFileError as error:
-            if error.key == key.name:
-                reason = error.problem
-            else:
-                reason = error.reason
+            # If the error is about this setting, the message need not name it twice.
+            reason = error.problem if error.key == key.name else error.reason
             raise Failure(f"cannot set {key.name}: {reason}", error.code) from None
     row = _row(config_text.read(settings.file), key)
     call.answer(f"{key.name}: {_value_text(row['value']) or key.default}", **row)
@@ -271,10 +282,7 @@ def token_add(
     if as_agent is not None and not is_agent(as_agent):
         raise Failure(f'invalid agent "{as_agent}"')
     access = _access(call)
-    if expires is None:
-        lasts = None
-    else:
-        lasts = duration(expires)
+    lasts = None if expires is None else duration(expires)
     project_names = split_list(projects)
     if projects is not None and not project_names:
         raise Failure("--projects names no project; leave it out for all of them")
@@ -284,14 +292,14 @@ def token_add(
                 "in a space everybody acts as the agent of their member name; leave --as-agent out"
             )
         check_name(member, "member")
-        if not any(member in name_or_space.members for name_or_space in access.spaces().values()):
+        if not any(member in space.members for space in access.spaces().values()):
             raise Failure(
                 f"{member} is no member of a space; make one with memory space member", "not_found"
             )
     elif project_names:
         with call.memory() as memory:
-            project_names = [memory.project(name_or_space).name for name_or_space in project_names]
-    made_token, secret = access.add(
+            project_names = [memory.project(project_name).name for project_name in project_names]
+    new_token, secret = access.add(
         name,
         scope=scope,
         projects=project_names,
@@ -301,8 +309,8 @@ def token_add(
         rate=rate,
         quota=quota,
     )
-    text = f"Token {made_token.name} ({made_token.scope}). It is shown this once:\n{secret}"
-    call.answer(text, token=_token_row(made_token, access), secret=secret)
+    text = f"Token {new_token.name} ({new_token.scope}). It is shown this once:\n{secret}"
+    call.answer(text, token=_token_row(new_token, access), secret=secret)
 
 
 @command("list", now=True, keys={"tokens": _TOKEN_KEYS}, example="memory token list")
@@ -318,17 +326,17 @@ def token_list(call: Invocation) -> None:
     lines += [
         table_row(
             _TOKENS,
-            r["id"],
-            r["name"],
-            r["begins"],
-            r["scope"],
-            r["agent"],
-            r["member"] or "-",
-            r["used"] or "-",
-            r["state"],
-            ", ".join(r["projects"]) or "all",
+            row["id"],
+            row["name"],
+            row["begins"],
+            row["scope"],
+            row["agent"],
+            row["member"] or "-",
+            row["used"] or "-",
+            row["state"],
+            ", ".join(row["projects"]) or "all",
         )
-        for r in rows
+        for row in rows
     ]
     call.answer(
         "\n".join(lines) if rows else "No tokens. Make one: memory token add NAME", tokens=rows
@@ -341,15 +349,16 @@ def token_list(call: Invocation) -> None:
 def token_revoke(call: Invocation, name: str) -> None:
     """Revoke a token, given by name or id, and all tokens that OAuth issued for it."""
     access = _access(call)
-    was_revoked = access.revoke(name)
+    revoked_token = access.revoke(name)
     call.answer(
-        f"Revoked token {was_revoked.name} ({was_revoked.id})",
-        token=_token_row(was_revoked, access),
+        f"Revoked token {revoked_token.name} ({revoked_token.id})",
+        token=_token_row(revoked_token, access),
     )
 
 
 def _space_row(space: Space) -> dict[str, Any]:
-    return dict(zip(_SPACE_KEYS, (space.name, space.place, space.members), strict=True))
+    """Return a space as a row: its name, its folder, and the role of each member by name."""
+    return {"name": space.name, "home": space.place, "members": space.members}
 
 
 @command("add", "NAME", "[DIR]", keys={"space": _SPACE_KEYS}, example="memory space add team")
@@ -358,12 +367,9 @@ def space_add(call: Invocation, name: str, folder: Text = None) -> None:
 
     DIR is its home [spaces/NAME of this home].
     """
-    if folder is None:
-        place = None
-    else:
-        place = Path(absolute_path(folder))
-    made_space = _access(call).add_space(name, place)
-    call.answer(f"Added space {made_space.name} ({made_space.place})", space=_space_row(made_space))
+    place = None if folder is None else Path(absolute_path(folder))
+    new_space = _access(call).add_space(name, place)
+    call.answer(f"Added space {new_space.name} ({new_space.place})", space=_space_row(new_space))
 
 
 @command("list", keys={"spaces": _SPACE_KEYS}, example="memory space list")
@@ -384,10 +390,10 @@ def space_list(call: Invocation) -> None:
 @command("remove", "NAME", keys={"space": _SPACE_KEYS}, example="memory space remove team")
 def space_remove(call: Invocation, name: str) -> None:
     """Take a space off the list. Its notes stay."""
-    was_removed = _access(call).remove_space(name)
+    removed_space = _access(call).remove_space(name)
     call.answer(
-        f"Removed space {was_removed.name}; its notes stay in {was_removed.place}",
-        space=_space_row(was_removed),
+        f"Removed space {removed_space.name}; its notes stay in {removed_space.place}",
+        space=_space_row(removed_space),
     )
 
 
@@ -407,7 +413,8 @@ def space_member(call: Invocation, name: str, member: str, role: str) -> None:
     """
     access = _access(call)
     access.set_member(name, member, None if role == "none" else role)
-    text = (
-        f"{member} is {f'no member of {name} any more' if role == 'none' else f'{role} of {name}'}"
-    )
+    if role == "none":
+        text = f"{member} is no member of {name} any more"
+    else:
+        text = f"{member} is {role} of {name}"
     call.answer(text, space=_space_row(access.space(name)))

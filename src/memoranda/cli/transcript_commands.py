@@ -1,5 +1,6 @@
-"""`transcripts status | on | off | sync | search | show | forget`: what agents wrote down of their
-sessions on this machine (docs/transcripts.md).
+"""The commands `transcripts status | on | off | sync | search | show | forget`.
+
+A transcript is the file in which an agent records a session on this machine (docs/transcripts.md).
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ transcripts = group(
 
 
 def _agents(_: Any) -> Sequence[str]:
+    """Return the names of the agents whose transcripts can be read, for completion."""
     from memoranda.transcripts.places import agents
 
     return [*agents()]
@@ -90,17 +92,18 @@ def transcripts_status(call: Invocation) -> None:
 def _whether_on(tier: Transcripts, agents: dict[str, int]) -> str:
     """Return a sentence that says whether transcripts are read.
 
-    agents: title of an agent -> how many transcript files it has here.
+    agents: title of an agent -> how many transcript files it has on this machine.
     """
-    result = ", ".join(f"{title} ({plural(count, 'file')})" for title, count in agents.items())
     if tier.is_on:
         return "Transcripts are read in place; nothing of them is a note."
-    if result:
-        return f"Transcripts are not read. Here: {result}. Turn it on: memory transcripts on"
+    files = ", ".join(f"{title} ({plural(count, 'file')})" for title, count in agents.items())
+    if files:
+        return f"Transcripts are not read. Here: {files}. Turn it on: memory transcripts on"
     return "Transcripts are not read, and none was found on this machine."
 
 
 def _stamp(seconds: int) -> str | None:
+    """Return the day of a time in seconds since 1970, as `2026-05-07`. None for 0."""
     if not seconds:
         return None
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
@@ -130,6 +133,7 @@ def transcripts_on(call: Invocation) -> None:
 
     with call.memory() as memory:
         memory.configure(_ENABLED, True)
+    # The settings have changed, so they are read again when the memory is opened.
     call.__dict__.pop("settings", None)
     with call.memory() as memory:
         _report(call, _synced(Transcripts(memory)))
@@ -164,12 +168,13 @@ def transcripts_sync(call: Invocation, *, again: bool) -> None:
 
 
 def _synced(tier: Transcripts) -> TranscriptSync:
+    """Read what is new in the transcripts, and show the progress on a terminal."""
     with output.progress("Reading transcripts") as progress:
         return tier.sync(progress)
 
 
 def _report(call: Invocation, sync: TranscriptSync) -> None:
-    """Answer with the number of turns and files that were read, and the files skipped."""
+    """Tell the person how many turns and files were read, and which files were skipped."""
     if sync.is_busy:
         reply = "Another process is reading them right now."
     else:
@@ -230,26 +235,34 @@ def transcripts_search(
 
 
 def _moment(value: Any) -> datetime | None:
+    """Return a value that is a time. None for any other value."""
     if isinstance(value, datetime):
         return value
     return None
 
 
 def hit_lines(memory: ReadVerbs, hits: Sequence[TraceHit]) -> list[str]:
-    """Hits as lines for people: the place, the passage, and the answer below it."""
-    lines = []
+    """Return hits as lines for people: the place and, below it, the passage and its answer."""
+    lines: list[str] = []
     for hit in hits:
-        if hit.time:
-            when = hit.time.astimezone(memory.settings.reading_zone)
-        else:
-            when = None
-        place = [hit.agent, hit.project, f"{when:%Y-%m-%d}" if when else ""]
+        day = _local_time(memory, hit, "%Y-%m-%d")
+        place = [hit.agent, hit.project, day]
         # The mark comes first, because a name in the place may be an instruction, too.
         lines.append(f"{_mark(hit)}{flat(', '.join(filter(None, place)))}  {flat(hit.ref)}")
         lines.append(f"  {hit.who}: {one_line(visible(hit.passage))}")
         if hit.answer:
             lines.append(f"  -> {one_line(visible(hit.answer))}")
     return lines
+
+
+def _local_time(memory: ReadVerbs, hit: TraceHit, form: str) -> str:
+    """Return the time of a hit in the reader's time zone. "" if it is not known.
+
+    form: the form of the time, as `strftime` takes it.
+    """
+    if not hit.time:
+        return ""
+    return hit.time.astimezone(memory.settings.reading_zone).strftime(form)
 
 
 def _mark(hit: TraceHit) -> str:
@@ -271,11 +284,8 @@ def transcripts_show(call: Invocation, ref: str) -> None:
         if call.json:
             return call.document(turns=[hit.row() for hit in hits])
         first = hits[0]
-        if first.time:
-            when = first.time.astimezone(memory.settings.reading_zone)
-        else:
-            when = None
-        place = [first.agent, first.folder, f"{when:%Y-%m-%d %H:%M}" if when else "", first.source]
+        time = _local_time(memory, first, "%Y-%m-%d %H:%M")
+        place = [first.agent, first.folder, time, first.source]
         lines = [_mark(first) + flat(", ".join(filter(None, place))), ""]
         for hit in hits:
             lines.append(f"{_mark(hit)}{hit.who}: {visible(hit.passage)}")

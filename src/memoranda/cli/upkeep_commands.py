@@ -1,4 +1,4 @@
-"""`status`, `doctor`, `reindex` (contract 001, 16), and `embed` (docs/semantic.md)."""
+"""The commands `status`, `doctor`, `reindex` (contract 001, 16), and `embed` (docs/semantic.md)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.doctor import Finding
 
-# Seconds for the daemon to say how it is
+# The daemon may take this many seconds to report its state.
 _DAEMON_SECONDS = 2.0
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
-# Links that `memory doctor` names of each project.
+# How many broken links of a project `memory doctor` names.
 _FIRST_LINKS = 3
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
 _STATE_KEYS = (
@@ -49,73 +49,101 @@ def status(call: Invocation) -> None:
     """Show what the memory holds and whether anything needs attention."""
     with call.memory() as memory:
         row = _status(memory)
-        settings = memory.settings
-        memories, daemon, dream, semantic = (
-            row[key] for key in ("memories", "daemon", "last_dream", "semantic")
-        )
-        passages = f"{semantic['model']}, {semantic['embedded']} of {semantic['passages']} passages embedded"
-        if semantic["waiting"]:
-            waiting = f", {semantic['waiting']} waiting"
-        else:
-            waiting = ""
-        limits = f"of {settings.agent_notes_per_day:,} notes and {settings.agent_bytes_per_day:,} bytes each"
-        used = (
-            f"{agent} {plural(n['notes'], 'note')}, {plural(n['bytes'], 'byte')}"
-            for agent, n in row["written_today"].items()
-        )
-        document = row | {
-            "notes": _total(row["notes"]),
-            "memories": f"{memories['total']} ({_counts(memories['phases'])}; {_counts(memories['categories'])})",
-            "projects": _counts(row["projects"]),
-            "agents": _counts(row["agents"]),
-            "daemon": _daemon_line(daemon),
-            "last_dream": minute(dream, settings.zone) if dream else "never",
-            "semantic": f"{passages}{_foreign(semantic)}{waiting}"
-            if semantic["model"]
-            else semantic["reason"],
-            "written_today": f"{'; '.join(used)} ({limits})"
-            if row["written_today"]
-            else "nothing by agents",
-        }
-        if _is_of_the_command_alone(row):
-            del document["notes"], document["agents"]
-        call.answer(
-            "\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in document.items()), **row
-        )
+        texts = _status_texts(memory, row)
+        if _has_only_own_memories(row):
+            del texts["notes"], texts["agents"]
+        lines = [f"{key.replace('_', ' ')}: {value}" for key, value in texts.items()]
+        call.answer("\n".join(lines), **row)
+
+
+def _status_texts(memory: MemorySession, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document of `status` with its values as people read them.
+
+    row: the document.
+    """
+    memories = row["memories"]
+    phases_and_categories = f"{_counts(memories['phases'])}; {_counts(memories['categories'])}"
+    dream = row["last_dream"]
+    return {
+        **row,
+        "notes": _total(row["notes"]),
+        "memories": f"{memories['total']} ({phases_and_categories})",
+        "projects": _counts(row["projects"]),
+        "agents": _counts(row["agents"]),
+        "daemon": _daemon_line(row["daemon"]),
+        "last_dream": minute(dream, memory.settings.zone) if dream else "never",
+        "semantic": _semantic_line(row["semantic"]),
+        "written_today": _written_today_line(memory, row["written_today"]),
+    }
+
+
+def _semantic_line(semantic: Mapping[str, Any]) -> str:
+    """Return the embedding model and its progress in one line, or why there is no model."""
+    if not semantic["model"]:
+        return str(semantic["reason"])
+    line = (
+        f"{semantic['model']}, {semantic['embedded']} of {semantic['passages']} passages embedded"
+    )
+    line += _foreign(semantic)
+    if semantic["waiting"]:
+        line += f", {semantic['waiting']} waiting"
+    return line
+
+
+def _written_today_line(memory: MemorySession, uses: Mapping[str, Mapping[str, int]]) -> str:
+    """Return how much agents have written today, and how much each may write.
+
+    uses: the numbers of notes and bytes, by agent.
+    """
+    if not uses:
+        return "nothing by agents"
+    agents = [
+        f"{agent} {plural(use['notes'], 'note')}, {plural(use['bytes'], 'byte')}"
+        for agent, use in uses.items()
+    ]
+    settings = memory.settings
+    notes = f"{settings.agent_notes_per_day:,} notes"
+    size = f"{settings.agent_bytes_per_day:,} bytes"
+    return f"{'; '.join(agents)} (of {notes} and {size} each)"
 
 
 def _daemon(memory: MemorySession) -> dict[str, Any]:
-    """The daemon of the home (contract 001, 13), with its own report if it is running."""
+    """Return the state of the home's daemon (contract 001, 13), as JSON has it.
+
+    If the daemon answers, the state has its own report, too.
+    """
     from memoranda.engine import daemon_client
     from memoranda.sources.layout import Layout
 
     layout = Layout(memory.home)
+    lines: list[str] = []
     try:
         owner = lock_owner(layout.daemon_lock)
         if owner:
             lines = layout.daemon_lock.read_text().splitlines()
-        else:
-            lines = []
     except OSError:
         owner = None
     if owner is None:
         return {"running": False, "pid": None}
-    known_state = {"running": True, "pid": int(owner.pid) if owner.pid else None}
+    state = {"running": True, "pid": int(owner.pid) if owner.pid else None}
     if not layout.socket.exists():
-        return known_state
+        return state
     try:
-        state = daemon_client.ask(layout.socket, daemon_client.STATE, {}, _DAEMON_SECONDS)
+        report = daemon_client.ask(layout.socket, daemon_client.STATE, {}, _DAEMON_SECONDS)
     except OSError:
-        state = None
-    process_state = {
+        report = None
+    state |= {
         "autostarted": daemon_client.AUTOSTARTED in lines,
-        "answers": state is not None,
+        "answers": report is not None,
     }
-    return known_state | process_state | (state or {})
+    return state | (report or {})
 
 
 def _daemon_line(daemon: dict[str, Any]) -> str:
-    """The daemon in one line for people."""
+    """Return the state of the daemon in one line.
+
+    daemon: the state, as `_daemon` returns it.
+    """
     from memoranda.engine import daemon_client
 
     if not daemon["running"]:
@@ -134,8 +162,8 @@ def _daemon_line(daemon: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _is_of_the_command_alone(row: Mapping[str, Any]) -> bool:
-    """Whether nobody but the owner wrote here, and nothing but memories (contract 001, 16)."""
+def _has_only_own_memories(row: Mapping[str, Any]) -> bool:
+    """Whether all notes are memories, and the owner wrote them all (contract 001, 16)."""
     counts = row["notes"]
     memories = row["projects"].get(CATEGORY_PROJECT, 0)
     is_all = counts["total"] == memories and not counts["traces"]
@@ -143,14 +171,13 @@ def _is_of_the_command_alone(row: Mapping[str, Any]) -> bool:
 
 
 def _total(counts: Mapping[str, int]) -> str:
+    """Return the number of notes in words: `120 besides 3 archived, 7 traces`."""
     hidden = [f"{counts[name]} {name}" for name in ("archived", "traces") if counts[name]]
     return f"{counts['total']}{' besides ' if hidden else ''}{', '.join(hidden)}"
 
 
 def _status(memory: MemorySession) -> dict[str, Any]:
-    """The document of `memory status`: the home, its notes, the index, the daemon and the last
-    dream.
-    """
+    """Return the JSON document of `memory status`, after bringing the index up to date."""
     from memoranda.clock import stamp
     from memoranda.jobs.job import last_dream
     from memoranda.note.reminder import Reminder
@@ -195,10 +222,9 @@ def _status(memory: MemorySession) -> dict[str, Any]:
 
 
 def _counts_by_phase(counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
-    """How many memories are in each phase of their life; archived ones are named only if there are
-    some.
+    """Return how many memories are in each phase. Without archived memories, that phase is missing.
 
-    counts: numbers of memories by phase and category.
+    counts: the numbers of memories by (phase, category).
     """
     by_phase = dict.fromkeys(PHASES, 0)
     for (phase, _), number in counts.items():
@@ -210,10 +236,11 @@ def _counts_by_phase(counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
 
 
 def _counts_by_category(counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
-    """How many memories that are not archived are in each category that has some, in the order of
-    categories.
+    """Return how many memories are in each category, in the order of CATEGORIES.
 
-    counts: numbers of memories by phase and category.
+    Archived memories do not count, and empty categories are left out.
+
+    counts: the numbers of memories by (phase, category).
     """
     by_category = dict.fromkeys(CATEGORIES, 0)
     for (phase, category), number in counts.items():
@@ -223,9 +250,9 @@ def _counts_by_category(counts: Mapping[tuple[str, str], int]) -> dict[str, int]
 
 
 def _semantic(memory: MemorySession) -> dict[str, Any]:
-    """The embedding model and its progress.
+    """Return the embedding model and its progress, as JSON has it.
 
-    Without a model all counts are 0, and `reason` says why.
+    Without a model, all counts are 0, and `reason` says why there is no model.
     """
     from memoranda.engine.embedding import Embedding
 
@@ -238,6 +265,7 @@ def _semantic(memory: MemorySession) -> dict[str, Any]:
 
 
 def _foreign(row: Mapping[str, Any]) -> str:
+    """Return the number of passages that the model cannot read, for people. "" if it reads all."""
     if row["unreadable"]:
         return f", {row['unreadable']} it cannot read"
     return ""
@@ -291,7 +319,10 @@ def _check_doctor_options(*, fix: bool, dry_run: bool, citations: bool, has_fold
 
 
 def _examine(memory: MemorySession, *, repairs: bool) -> list[Finding]:
-    """All that is wrong with the memory; with `repairs`, what loses nothing is repaired."""
+    """Return everything that is wrong with the memory.
+
+    repairs: whether to repair whatever can be repaired without a loss.
+    """
     from memoranda.engine.doctor import examine, repair
 
     findings = [*examine(memory), *_elsewhere(memory), *_broken_links(memory)]
@@ -301,7 +332,10 @@ def _examine(memory: MemorySession, *, repairs: bool) -> list[Finding]:
 
 
 def _finding_line(finding: Finding, *, is_dry_run: bool) -> str:
-    """A finding in one line for people, with what was done about it, or would be."""
+    """Return a finding in one line, with the repair that was made.
+
+    is_dry_run: whether to name the repair that would be made instead.
+    """
     note = ""
     if finding.fixed:
         note = " (fixed)"
@@ -311,10 +345,10 @@ def _finding_line(finding: Finding, *, is_dry_run: bool) -> str:
 
 
 def _broken_links(memory: MemorySession) -> list[Finding]:
-    """The links of each project that lead nowhere: their number and the first few.
+    """Return a finding for each project with links that lead nowhere.
 
-    Links of memories are separate findings. A link to a note that is still to be written is not a
-    problem.
+    It has their number, and names the first ones. It is not a problem, because the target of a link
+    may not be written yet. Links of memories are separate findings.
     """
     from memoranda.engine.attachments import unresolved_links
     from memoranda.engine.doctor import Finding
@@ -341,7 +375,10 @@ def _broken_links(memory: MemorySession) -> list[Finding]:
 
 
 def _citations(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:
-    """The state of the code that notes cite."""
+    """Return the findings about the code that notes cite.
+
+    folders: where the code is; empty for the working folder.
+    """
     from memoranda.citations.doctor import examine_citations
     from memoranda.text.user_path import absolute_path
 
@@ -352,50 +389,58 @@ def _citations(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:
 
 
 def _elsewhere(memory: MemorySession) -> list[Finding]:
-    """Problems of the stores that no configuration names, only the environment or a preset."""
+    """Return the problems of places that only the environment or a preset names, and not the
+    configuration.
+    """
     from memoranda.cli import presets
     from memoranda.engine.doctor import Finding
-    from memoranda.engine.json_entries import JsonEntryFolder
-    from memoranda.errors import ConfigError, MemorandaError
+    from memoranda.errors import ConfigError
 
-    places = []
-    chosen = presets.preset("agent-memory")
-    if chosen.json_folder:
-        try:
-            damaged = JsonEntryFolder(chosen.json_folder).entries(memory).unreadable
-        except MemorandaError as error:
-            places.append(Finding("error", "broken_store", chosen.json_folder, str(error)))
-            damaged = []
-        text = (
-            "no array of objects with a text as `key`; mend it or move it away, it is never written"
-        )
-        places += [
-            Finding("error", "unreadable", f"{chosen.json_folder}/{stem}.json", text)
-            for stem in damaged
-        ]
-    root = presets.preset("memory-bank").projects.get("banks")
-    if root:
-        for file in sorted(Path(root).rglob("*.md")):
-            try:
-                file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                if isinstance(error, OSError):
-                    why = error.strerror
-                else:
-                    why = "not valid UTF-8 text"
-                places.append(
-                    Finding(
-                        "error",
-                        "unreadable",
-                        str(file),
-                        f"{why}; it is left out until it is mended",
-                    )
-                )
+    findings: list[Finding] = []
+    json_folder = presets.preset("agent-memory").json_folder
+    if json_folder:
+        findings += _json_folder_problems(memory, json_folder)
+    banks = presets.preset("memory-bank").projects.get("banks")
+    if banks:
+        findings += _unreadable_bank_files(Path(banks))
     try:
         presets.preset("basic-memory")
     except ConfigError as error:
-        places.append(Finding("error", "bad_config", "basic-memory", str(error)))
-    return places
+        findings.append(Finding("error", "bad_config", "basic-memory", str(error)))
+    return findings
+
+
+def _json_folder_problems(memory: MemorySession, folder: str) -> list[Finding]:
+    """Return the problems of a folder of JSON files with key-value entries."""
+    from memoranda.engine.doctor import Finding
+    from memoranda.engine.json_entries import JsonEntryFolder
+    from memoranda.errors import MemorandaError
+
+    try:
+        unreadable = JsonEntryFolder(folder).entries(memory).unreadable
+    except MemorandaError as error:
+        return [Finding("error", "broken_store", folder, str(error))]
+    text = "no array of objects with a text as `key`; fix it or move it away, it is never written"
+    return [Finding("error", "unreadable", f"{folder}/{stem}.json", text) for stem in unreadable]
+
+
+def _unreadable_bank_files(root: Path) -> list[Finding]:
+    """Return a finding for each file of the memory banks below `root` that cannot be read."""
+    from memoranda.engine.doctor import Finding
+
+    findings: list[Finding] = []
+    for file in sorted(root.rglob("*.md")):
+        try:
+            file.read_text(encoding="utf-8")
+        except OSError as error:
+            why = error.strerror
+        except UnicodeDecodeError:
+            why = "not valid UTF-8 text"
+        else:
+            continue
+        text = f"{why}; it is left out until it is fixed"
+        findings.append(Finding("error", "unreadable", str(file), text))
+    return findings
 
 
 @command("reindex", keys=("notes", "projects", "seconds"), example="memory reindex")
@@ -428,7 +473,7 @@ def embed(call: Invocation) -> None:
             raise NoModel(embedding.trouble)
         with output.progress("Embedding") as progress:
             embedded = embedding.some(math.inf, progress=progress, thorough=True)
-            # The passages are done; the daemon asks for these again
+            # If the model does not answer here, the daemon asks it again later.
             with suppress(NoAnswer):
                 while learn(memory.settings):
                     continue

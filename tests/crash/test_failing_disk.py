@@ -11,23 +11,17 @@ import errno
 import json
 import os
 import shutil
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from memoranda.engine import MemorySession, open_session
-from memoranda.engine.graphs import open_graph
+from memoranda.engine import open_session
 from memoranda.engine.json_entries import JsonEntryFolder
-from memoranda.errors import MemorandaError
-from memoranda.note.edit import Append
-from memoranda.note.entity import Entity
-from memoranda.note.model import Draft
+from serve.forked import run
 
 FAILURES = int(os.environ.get("DISK_FAILURES", "6"))
-SOURCE = Path(__file__).with_name("failing_disk.c")
 STAYS_FULL = "full"
 KINDS = {"io": errno.EIO, "quota": errno.EDQUOT, STAYS_FULL: errno.ENOSPC}
 NOTES = ("kept", "edited", "moved", "deleted", "folder/one", "folder/two")
@@ -36,33 +30,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler here"),
 ]
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("failing") / "failing_disk.so"
-    command = ["gcc", "-shared", "-fPIC", "-o", str(path), str(SOURCE), "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"the compiler refuses: {done.stderr[-200:]}")
-    return path
-
-
-def actions(memory: MemorySession, place: Path) -> dict[str, object]:
-    """What is done while the disk fails, each about a note of its own."""
-    entries = JsonEntryFolder(place / "kept").entries(memory)
-    return {
-        "write": lambda: memory.write(Draft("new text", project="notes", title="new")),
-        "edit": lambda: memory.edit("notes/edited.md", Append("more\n")),
-        "move": lambda: memory.move("notes/moved.md", "elsewhere/moved.md"),
-        "delete": lambda: memory.delete("notes/deleted.md"),
-        "folder": lambda: memory.move_folder("notes", "folder", "other"),
-        "entry": lambda: entries.put("default", "name", "second"),
-        "entity": lambda: open_graph(memory, "people").create_entities(
-            [Entity("Bob", "person", ())]
-        ),
-        "large": lambda: memory.write(Draft("large " * 200_000, project="notes", title="large")),
-    }
 
 
 def outcome(place: Path) -> dict[str, bool | None]:
@@ -131,34 +98,12 @@ def run_failing(library: Path, place: Path, kind: str, at: int) -> dict[str, obj
     command = [
         sys.executable,
         "-c",
-        "from crash.test_failing_disk import child; child()",
+        "from crash.failing_actions import child; child()",
         str(place),
     ]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    done = run(command, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def child() -> None:
-    """Do all actions and print which were acknowledged."""
-    import ctypes
-
-    place = Path(sys.argv[1])
-    library = ctypes.CDLL(None)
-    said: dict[str, object] = {}
-    memory = open_session(place / "home", watch=False)
-    library.failing_disk_start()
-    for name, action in actions(memory, place).items():
-        try:
-            action()
-        except MemorandaError as error:
-            said[name] = str(error)
-        else:
-            said[name] = True
-    calls = library.failing_disk_seen()
-    # The process ends here: what a last call would still do is not done
-    print(json.dumps({"said": said, "calls": calls}), flush=True)
-    os._exit(0)
 
 
 def check(place: Path, said: dict[str, object]) -> None:

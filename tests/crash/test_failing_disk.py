@@ -11,23 +11,17 @@ import errno
 import json
 import os
 import shutil
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from memoranda.engine import MemorySession, open_session
-from memoranda.engine.graphs import open_graph
+from memoranda.engine import open_session
 from memoranda.engine.json_entries import JsonEntryFolder
-from memoranda.errors import MemorandaError
-from memoranda.note.edit import Append
-from memoranda.note.entity import Entity
-from memoranda.note.model import Draft
+from serve.forked import run
 
 FAILURES = int(os.environ.get("DISK_FAILURES", "6"))
-SOURCE = Path(__file__).with_name("failing_disk.c")
 STAYS_FULL = "full"
 KINDS = {"io": errno.EIO, "quota": errno.EDQUOT, STAYS_FULL: errno.ENOSPC}
 NOTES = ("kept", "edited", "moved", "deleted", "folder/one", "folder/two")
@@ -36,33 +30,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler here"),
 ]
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("failing") / "failing_disk.so"
-    command = ["gcc", "-shared", "-fPIC", "-o", str(path), str(SOURCE), "-ldl"]
-    process = subprocess.run(command, capture_output=True, text=True)
-    if process.returncode:
-        pytest.skip(f"the compiler refuses: {process.stderr[-200:]}")
-    return path
-
-
-def actions(memory: MemorySession, place: Path) -> dict[str, object]:
-    """What is done while the disk fails, each about another note."""
-    entries = JsonEntryFolder(place / "kept").entries(memory)
-    return {
-        "write": lambda: memory.write(Draft("new text", project="notes", title="new")),
-        "edit": lambda: memory.edit("notes/edited.md", Append("more\n")),
-        "move": lambda: memory.move("notes/moved.md", "elsewhere/moved.md"),
-        "delete": lambda: memory.delete("notes/deleted.md"),
-        "folder": lambda: memory.move_folder("notes", "folder", "other"),
-        "entry": lambda: entries.put("default", "name", "second"),
-        "entity": lambda: open_graph(memory, "people").create_entities(
-            [Entity("Bob", "person", ())]
-        ),
-        "large": lambda: memory.write(Draft("large " * 200_000, project="notes", title="large")),
-    }
 
 
 def outcome(place: Path) -> dict[str, bool | None]:
@@ -78,11 +45,11 @@ def outcome(place: Path) -> dict[str, bool | None]:
         now = now or (notes / name).read_text()
         return {before: False, after: True}.get(now)
 
-    def begins(name: str, *beginnings: str) -> bool | None:
+    def begins(name: str, *wanted: str) -> bool | None:
         if not (notes / name).exists():
             return False
         now = (notes / name).read_text()
-        return True if all(now.count(word) == 1 for word in beginnings) else None
+        return True if all(now.count(word) == 1 for word in wanted) else None
 
     folder_moves = {moved(f"folder/{name}.md", f"other/{name}.md") for name in ("one", "two")}
     names = {row["value"] for row in json.loads((place / "kept" / "default.json").read_text())}
@@ -131,47 +98,25 @@ def run_failing(library: Path, place: Path, kind: str, at: int) -> dict[str, obj
     command = [
         sys.executable,
         "-c",
-        "from crash.test_failing_disk import child; child()",
+        "from crash.failing_actions import child; child()",
         str(place),
     ]
-    process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert process.returncode == 0, process.stderr[-2000:]
-    return json.loads(process.stdout.splitlines()[-1])
+    done = run(command, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def child() -> None:
-    """Do all actions and print which were acknowledged."""
-    import ctypes
-
-    place = Path(sys.argv[1])
-    library = ctypes.CDLL(None)
-    outcomes: dict[str, object] = {}
-    memory = open_session(place / "home", watch=False)
-    library.failing_disk_start()
-    for name, action in actions(memory, place).items():
-        try:
-            action()
-        except MemorandaError as error:
-            outcomes[name] = str(error)
-        else:
-            outcomes[name] = True
-    calls = library.failing_disk_seen()
-    # The process ends here: what a last call would still do is not done
-    print(json.dumps({"said": outcomes, "calls": calls}), flush=True)
-    os._exit(0)
-
-
-def check(place: Path, outcomes: dict[str, object]) -> None:
+def check(place: Path, said: dict[str, object]) -> None:
     """What was acknowledged is there, nothing is torn, and all of it can be taken back."""
     with open_session(place / "home", watch=False) as memory:
         memory.sync()
         now = outcome(place)
         for name, is_there in now.items():
-            assert is_there is not None, f"{name} is torn: {outcomes[name]}"
-            assert is_there or outcomes[name] is not True, f"{name} was acknowledged and is lost"
-        present = {name for name, is_there in now.items() if is_there}
+            assert is_there is not None, f"{name} is torn: {said[name]}"
+            assert is_there or said[name] is not True, f"{name} was acknowledged and is lost"
+        there = {name for name, is_there in now.items() if is_there}
         changes = [change for change in memory.log(limit=0) if change.number > 1]
-        assert len(changes) == len(present), [(change.verb, change.path) for change in changes]
+        assert len(changes) == len(there), [(change.verb, change.path) for change in changes]
         for _ in changes:
             memory.undo()
         assert not any(outcome(place).values())
@@ -201,6 +146,6 @@ def test_a_call_that_fails_loses_and_tears_nothing(
     # Other places for each kind
     shift = [*KINDS].index(kind) / len(KINDS)
     at = 1 + int((part + shift) * calls / FAILURES)
-    outcomes = run_failing(library, tmp_path, kind, at)["said"]
-    assert isinstance(outcomes, dict)
-    check(tmp_path, outcomes)
+    said = run_failing(library, tmp_path, kind, at)["said"]
+    assert isinstance(said, dict)
+    check(tmp_path, said)

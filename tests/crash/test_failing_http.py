@@ -11,27 +11,26 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
 import httpx2
 import pytest
 
 from crash.test_failing_disk import FAILURES as FAILURES_ON_DISK
-from crash.test_failing_disk import KINDS, STAYS_FULL, library
+from crash.test_failing_disk import KINDS, STAYS_FULL
 from memoranda import Draft, cli
 from memoranda.engine import open_session
 from memoranda.serve.auth import Access
+from serve.forked import Forked
 from serve.process import SECONDS
 from serve.web import ACCEPT, bearer
 
-__all__ = ["library"]
-
-# A server takes seconds to start
+# A server takes a second to start
 FAILURES = max(1, FAILURES_ON_DISK // 3)
 NOTES = ("edited", "moved", "deleted", "folder/one", "folder/two")
 NO_FAILURE = 1_000_000
@@ -96,7 +95,7 @@ def serving(library: Path, place: Path, kind: str, at: int) -> Iterator[tuple[An
     }
     start = "from crash.test_failing_http import serve; serve()"
     command = [sys.executable, "-c", start, str(place / "home"), str(place / "seen")]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    process = Forked(command, env=environment, stdin=DEVNULL, stderr=DEVNULL, text=True)
     try:
         assert process.stdout is not None
         address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())

@@ -244,11 +244,11 @@ def test_an_endless_address_or_pattern_is_refused_with_a_sentence_about_it(tmp_p
 @pytest.mark.parametrize(
     ("line", "size"),
     [
-        ("# h\n", 6e5),
-        ("- [fact] x #t%d\n", 6e5),
-        ("see [[Note %d]]\n", 6e5),
-        ("- knows [[N %d]]\n", 6e5),
-        ("> [[q %d]]\n", 6e5),
+        ("# h\n", 3e5),
+        ("- [fact] x #t%d\n", 3e5),
+        ("see [[Note %d]]\n", 3e5),
+        ("- knows [[N %d]]\n", 3e5),
+        ("> [[q %d]]\n", 3e5),
         ("only words in this line\n", 4.5e6),
     ],
 )
@@ -265,7 +265,8 @@ def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(
     begin = process_time()
     with open_session(tmp_path / "home", watch=False) as memory:
         memory.sync()
-        assert process_time() - begin < 5
+        # Lines of structure fill three times the bound, words alone more than four megabytes
+        assert process_time() - begin < (5 if size > 1e6 else 2.5)
         note = memory.read("notes/big", count=False)
         assert max(map(len, (note.observations, note.relations, note.headings))) <= 11_100
         assert "lastword" not in [observation.content for observation in note.observations]

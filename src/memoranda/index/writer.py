@@ -752,7 +752,11 @@ def searched(text: str) -> str:
         part = text[start : start + _CHARACTERS_PER_COUNT].lower()
         # More than half of the part is text without spaces.
         is_cjk = not part.isascii() and sum(map(len, runs().findall(part))) * 2 > len(part)
-        different_words.update(map(add, part, part[1:]) if is_cjk else tokens(part))
+        if is_cjk:
+            different_words.update(map(add, part, part[1:]))
+        else:
+            # Most words of a large text repeat, and finding words takes longer than splitting.
+            different_words.update(tokens(" ".join(set(part.split()))))
         if len(different_words) > (PAIRS if is_cjk else WORDS):
             return text[: start + _CHARACTERS_PER_COUNT]
     return text

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memoranda.cli.history_commands import _no_words
+from memoranda.cli.older_texts import is_number
 from memoranda.engine.history import Revision
 from memoranda.ledger.change import Touched
 from memoranda.sources.step import StepKind
@@ -267,3 +268,20 @@ def test_a_new_notes_text_that_was_replaced_unseen_is_said_to_be_lost(terminal: 
     said = "(the history does not keep a text of this change)"
     assert terminal.ok("log", "-p").splitlines()[-1] == f"  {said}"
     assert terminal.ok("diff", a, "1").splitlines()[1:] == [f"  {said}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("7", True),
+        ("#12345678", True),
+        ("123456789", True),
+        # Changes of files used in place have numbers from a billion on.
+        ("#1000000012", True),
+        ("1" * 11, False),
+        ("2026-11-29", False),
+        ("20261129T1200", False),
+    ],
+)
+def test_a_number_of_any_change_is_taken_for_a_number(text: str, is_one: bool) -> None:
+    assert is_number(text) is is_one

@@ -308,3 +308,22 @@ def test_any_entity_reads_back_from_its_note(
             assert [(each.type, each.target) for each in note.relations if each.is_item] == [
                 (kind, "target")
             ]
+
+
+def test_an_entity_that_was_left_out_and_is_gone_is_not_named_any_more(
+    opened: Opened, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(text: str) -> list[object]:
+        if "zqbad" in text:
+            raise IndexError("list index out of range")
+        return []
+
+    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    memory = opened()
+    memory.sync()
+    file.write_text(LINES + entity("Bad", "words of zqbad"))
+    memory.sync()
+    assert [*memory.unreadable] == [("people", "Bad.md")]
+    file.write_text(LINES)
+    memory.sync()
+    assert memory.unreadable == {}

@@ -412,3 +412,17 @@ def test_arguments_of_unexpected_types_tell_what_is_known_of_the_file(memory, gi
     memory.write(Draft("Never edit `migrations/0001.sql`.", "categories", category="lessons"))
     text = told(memory, tool="Edit", file_path="/work/fjord/migrations/0001.sql", **given)
     assert "Never edit" in text
+
+
+def test_transcripts_speak_by_the_built_in_rules_where_the_owners_cannot_be_read(memory, claude):
+    claude.run("npm test", "npm: Missing script: test", fails=True).run("pnpm test", "ok")
+    claude.say("We decided to keep dates in UTC.")
+    home = memory.home
+    with (home / "config.yaml").open("a") as config:
+        config.write("gate:\n  rules: mine.rules\n")
+    (home / "mine.rules").write_text("[badge]\nkind: what\n")
+    with open_session(home, clock=memory.clock, watch=False) as reader:
+        Transcripts(reader).sync()
+        assert "pnpm test" in told(reader, command="npm test")
+        assert len(reader.review(kind="lesson", limit=0)) == 2
+        assert Transcripts(reader).search("UTC")

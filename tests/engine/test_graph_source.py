@@ -311,3 +311,22 @@ def test_any_entity_reads_back_from_its_note(
             assert [(link.type, link.target) for link in note.relations if link.is_item] == [
                 (kind, "target")
             ]
+
+
+def test_an_entity_that_was_left_out_and_is_gone_is_not_named_any_more(
+    opened: Opened, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(text: str) -> list[object]:
+        if "zqbad" in text:
+            raise IndexError("list index out of range")
+        return []
+
+    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    memory = opened()
+    memory.sync()
+    file.write_text(LINES + entity("Bad", "words of zqbad"))
+    memory.sync()
+    assert [*memory.unreadable] == [("people", "Bad.md")]
+    file.write_text(LINES)
+    memory.sync()
+    assert memory.unreadable == {}

@@ -108,3 +108,77 @@ def test_a_write_that_the_index_fails_at_is_made_and_answered(
     memory.engine.rebuild_index()
     assert titles(memory) == ["Bad", "Good"]
     assert memory.unreadable == {}
+
+
+@pytest.mark.parametrize("watch", [False, True])
+def test_a_file_that_was_left_out_and_is_gone_is_not_named_any_more(
+    tmp_path: Path, reader: None, watch: bool
+) -> None:
+    with open_session(tmp_path / "home", watch=watch) as memory:
+        folder = memory.engine.layout.built_in["notes"]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "bad.md").write_text("words of zqbad\n")
+        titles(memory)
+        assert [*memory.unreadable] == [("notes", "bad.md")]
+        (folder / "bad.md").unlink()
+        titles(memory)
+        assert memory.unreadable == {}
+
+
+def test_another_version_of_memoranda_reads_again_what_this_one_failed_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = []
+
+    def fails(text: str) -> Any:
+        if "zqbad" in text:
+            reads.append(text)
+            raise IndexError("list index out of range")
+        return []
+
+    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    with open_session(tmp_path / "home", watch=False) as memory:
+        folder = memory.engine.layout.built_in["notes"]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "bad.md").write_text("words of zqbad\n")
+        titles(memory)
+    read_once = len(reads)
+    with open_session(tmp_path / "home", watch=False) as memory:
+        assert titles(memory) == []
+        assert [*memory.unreadable] == [("notes", "bad.md")]
+    assert len(reads) == read_once
+    monkeypatch.setattr("memoranda.index.note_queries.__version__", "99.0")
+    with open_session(tmp_path / "home", watch=False) as memory:
+        assert titles(memory) == []
+        assert [*memory.unreadable] == [("notes", "bad.md")]
+    assert len(reads) > read_once
+    monkeypatch.setattr("memoranda.note.claims.claims", lambda text: [])
+    monkeypatch.setattr("memoranda.index.note_queries.__version__", "99.1")
+    with open_session(tmp_path / "home", watch=False) as memory:
+        assert titles(memory) == ["bad"]
+        assert memory.unreadable == {}
+
+
+@pytest.mark.parametrize("share", [1, 2])
+def test_many_files_that_a_reader_fails_at_are_read_a_few_times_each(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch, share: int
+) -> None:
+    reads = 0
+
+    def fails(text: str) -> Any:
+        nonlocal reads
+        reads += 1
+        if "zqbad" in text:
+            raise IndexError("list index out of range")
+        return []
+
+    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    folder = memory.engine.layout.built_in["notes"]
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 450
+    for number in range(count):
+        word = "zqbad" if number % share == 0 else "good"
+        (folder / f"note {number:03}.md").write_text(f"words of {word} {number}\n")
+    assert len(titles(memory)) == count - count // share
+    assert len(memory.unreadable) == count // share
+    assert reads < 3 * count

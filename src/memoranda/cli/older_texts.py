@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from memoranda.ledger.change import Change
 
 
+# Digits of the largest number of a change.
+_MOST_DIGITS = 10
+
+
 def number_of(text: str) -> int:
     """Read the number of a change: `12` or `#12` → 12. Raises Usage."""
     digits = text.removeprefix("#")
@@ -24,8 +28,12 @@ def number_of(text: str) -> int:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is the number of a change, and not a time."""
-    return text.removeprefix("#").isdecimal() and len(text) < 9
+    """Whether a text is the number of a change, and not a time.
+
+    Files used in place have numbers of ten digits.
+    """
+    digits = text.removeprefix("#")
+    return digits.isdecimal() and len(digits) <= _MOST_DIGITS
 
 
 def text_changed(memory: MemorySession, place: str, change: Change) -> Revision:

@@ -8,6 +8,7 @@ Code. So a payload that looks like the payload of another client is ignored, too
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,9 @@ CHECKPOINT = "checkpoint"
 END = "end"
 TOOL = "tool"
 FAILED = "failed"
+# The longest path and the longest name in it that systems know.
+_MOST_PATH_CHARACTERS = 4_096
+_MOST_NAME_BYTES = 255
 PROMPT_CHARACTERS = 20
 """Memory is not searched for a prompt with fewer characters. A CJK character counts as four.
 
@@ -274,7 +278,14 @@ def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
     cwd = payload.get(dialect.keys.get("cwd", "cwd")) or payload.get("cwd")
     if isinstance(cwd, list) and cwd:
         cwd = cwd[0]
-    return cwd[:4096] if isinstance(cwd, str) else ""
+    if not isinstance(cwd, str) or len(cwd) > _MOST_PATH_CHARACTERS or "\0" in cwd:
+        return ""
+    try:
+        lengths = [len(os.fsencode(name)) for name in cwd.split("/")]
+    except UnicodeEncodeError:
+        return ""
+    # A system refuses to say of a longer name whether it exists.
+    return cwd if max(lengths) <= _MOST_NAME_BYTES else ""
 
 
 def _is_of_person(event: HookEvent) -> bool:

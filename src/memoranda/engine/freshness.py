@@ -405,6 +405,9 @@ class Freshness:
         skipped = self._index.notes.skipped()
         self._skipped = {key: stamp for key, (stamp, _) in skipped.items()}
         self.unreadable = {key: why for key, (_, why) in skipped.items() if why}
+        failed_elsewhere = self._index.notes.failed_elsewhere()
+        if failed_elsewhere:
+            self._notice_all(failed_elsewhere)
 
     def retire_expired(self) -> None:
         """Hide entries whose time to live has passed from all verbs (contract 004, 4)."""
@@ -659,7 +662,7 @@ class Freshness:
         """
         changes: list[Difference] = []
         for path in paths:
-            changes += self._index.plan_file(source.name, path, source.stamp(path))
+            changes += self._plan_file(source, path, source.stamp(path))
         return changes
 
     def _changes_by_listing(self, source: Source, folder: str) -> Sequence[Difference]:
@@ -685,7 +688,17 @@ class Freshness:
         is_known_as_skipped = stamp is not None and stamp == self._skipped.get((source.name, path))
         if is_known_as_skipped:
             return []
-        return self._index.plan_file(source.name, path, stamp)
+        return self._plan_file(source, path, stamp)
+
+    def _plan_file(self, source: Source, path: str, stamp: Stamp | None) -> list[Difference]:
+        """Return the differences between a file with this stamp and the index.
+
+        stamp: None for a file that is gone. Then it is no longer one that was left out.
+        """
+        key = (source.name, path)
+        if stamp is None and (key in self.unreadable or key in self._skipped):
+            self._notice_all([key])
+        return self._index.plan_file(*key, stamp)
 
     def _apply(
         self,
@@ -696,10 +709,11 @@ class Freshness:
     ) -> None:
         """Apply differences to the index, and add them to `result`.
 
-        If a note cannot be indexed, all begins again without it.
+        If a note cannot be indexed, it is left out. Its batch is then applied file by file, so that
+        many such notes take no longer than as many others.
         """
-        index = self._index
         left_out: set[str] = set()
+        applied = 0
 
         def load(path: str) -> tuple[Note, Stamp] | None:
             """Read the note at a path, None if it is left out."""
@@ -712,24 +726,36 @@ class Freshness:
                 self._keep_replaced(loaded[0])
             return loaded
 
-        is_applied = not changes
-        while not is_applied:
+        def apply(part: Sequence[Difference], files: BulkSource | None) -> None:
+            """Apply some of the differences. `applied` counts them."""
+            before = applied
+
+            def count(number: int, _: int) -> None:
+                nonlocal applied
+                applied = before + number
+                if progress is not None:
+                    progress(applied, len(changes))
+
+            lock = self._index.write_lock
+            self._index.apply(source.name, part, load, lock, result, count, files)
+
+        files = self._files(source)
+        while applied < len(changes):
             try:
-                index.apply(
-                    source.name,
-                    changes,
-                    load,
-                    index.write_lock,
-                    result,
-                    progress,
-                    self._files(source),
-                )
-                is_applied = True
-            except NotIndexable as error:
-                if error.path in left_out:
-                    raise
-                left_out.add(error.path)
-                self._leave_out(source, error)
+                apply(changes[applied:] if applied else changes, files)
+            except NotIndexable:
+                from memoranda.index.sync import BATCH
+
+                # Reading ahead would begin again after each note that is left out.
+                files = None
+                for change in changes[applied : applied + BATCH]:
+                    try:
+                        apply([change], None)
+                    except NotIndexable as error:
+                        left_out.add(error.path)
+                        self._leave_out(source, error)
+                        # This removes an earlier text of it from the index.
+                        apply([change], None)
 
     def _keep_replaced(self, note: Note) -> None:
         """Keep the former text of a note that another program replaced, if a change wrote it.
@@ -753,7 +779,7 @@ class Freshness:
         self.unreadable[key] = str(error)
         self._skipped[key] = stamp
         with self._index.write_lock, self._index.transaction():
-            self._index.notes.skip(*key, stamp, str(error))
+            self._index.notes.skip(*key, stamp, str(error), fails_here=True)
 
     def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
         """Yield the stamps of a project's files by path, in several parts.

@@ -107,11 +107,13 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                 if default:
                     self.set_default(existing)
                 return self.project(existing), "unchanged"
-            if self.agent is not None and self.settings.url is None:
+            if self.agent is not None:
+                is_in_folders = self.settings.url is None
                 # Symlinks are resolved now, because one could be replaced before the owner answers.
-                root = _real(root)
-                if not self._may_add(root, folder):
-                    self._ask_owner(name, root, folder, default)
+                root = _real(root) if is_in_folders else root
+                _check_words(name, root, folder)
+                if is_in_folders and not self._may_add(root, folder):
+                    ask(self, name, root, default)
                     return Project(name, root, False), "asked"
             self._prepare_place(root, folder, default=default, make=make, hidden=hidden)
             place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
@@ -153,20 +155,6 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             error = Exists(name)
             error.args = (f"project exists: {name}",)
             raise error
-
-    def _ask_owner(self, name: str, root: Path, shown_path: str, default: bool) -> None:
-        """Store the agent's request for a project, as a question to the owner.
-
-        shown_path: the folder as the caller wrote it.
-
-        Raises ProjectRefused if the path seems to contain a secret, or has characters that cannot be
-        seen, so that it would be shown as another path.
-        """
-        if flat(f"{name} {root}") != f"{name} {root}":
-            raise ProjectRefused(flat(shown_path), "the path has characters that cannot be seen")
-        if default_rules().find(f"{name} {root}", SECRET):
-            raise ProjectRefused(shown_path, "the path seems to hold a secret")
-        ask(self, name, root, default)
 
     def _root(self, name: str, folder: str) -> Path:
         """Return the folder of a project as an absolute path. Raises ProjectRefused.
@@ -387,6 +375,24 @@ def _is_hidden_below(path: Path, folder: Path | None) -> bool:
     if folder is None or folder not in path.parents:
         return False
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _check_words(name: str, root: Path, shown_path: str) -> None:
+    """Check the name and the folder of a project that an agent wants. Other agents are told both.
+
+    shown_path: the folder as the caller wrote it.
+
+    Raises ProjectRefused if they seem to contain a secret or an instruction, or have characters that
+    cannot be seen, so that the owner would be shown another path.
+    """
+    words = f"{name} {root}"
+    if flat(words) != words:
+        raise ProjectRefused(flat(shown_path), "the path has characters that cannot be seen")
+    rules = default_rules()
+    if rules.find(words, SECRET):
+        raise ProjectRefused(shown_path, "its name or path seems to hold a secret")
+    if rules.name_suspicions(f"{name}/{root}"):
+        raise ProjectRefused(shown_path, "its name or path may be an instruction")
 
 
 def _check_length(root: Path, folder: str) -> None:

@@ -28,6 +28,7 @@ from memoranda.faces.arguments import Also, Arguments, check
 from memoranda.faces.reply import Reply, error_reply, plain_error_reply, refused
 from memoranda.faces.sizes import check_sizes
 from memoranda.faces.texts import text_file
+from memoranda.text.fence import cut
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -75,6 +76,8 @@ class Tool:
     is_wide: bool = False
 
 
+# Characters of a tool's name that a reply repeats.
+_MOST_SHOWN_CHARACTERS = 100
 # Keys of a declaration that are fields of its tool.
 _FLAGS = ("shares_commit", "is_for_admins", "is_wide")
 
@@ -447,7 +450,8 @@ class Registry:
 
     def missing(self, name: str) -> Reply:
         """Return the reply to a call of a tool that is not served."""
-        return refused(self.instead_of(name) or f"tool not found: {name}", "not_found")
+        shown_name = cut(name, _MOST_SHOWN_CHARACTERS)
+        return refused(self.instead_of(name) or f"tool not found: {shown_name}", "not_found")
 
     def refusal(self, name: str, error: MemorandaError) -> Reply:
         """Return the reply for an error that came up before the tool `name` ran."""

@@ -17,6 +17,7 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import chain, groupby
 from typing import NamedTuple
 
+from memoranda import __version__
 from memoranda.clock import EPOCH, microseconds, to_utc
 from memoranda.index import claims, filters, superseding
 from memoranda.index.database import Queries, held, reads
@@ -553,13 +554,24 @@ class NoteQueries(Queries):
         )
         return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in rows}
 
-    def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
-        """Record that the file at `path` is not a note while it has this stamp."""
+    def skip(
+        self, project: str, path: str, stamp: Stamp, why: str, *, fails_here: bool = False
+    ) -> None:
+        """Record that the file at `path` is not a note while it has this stamp.
+
+        fails_here: whether this version of memoranda fails at the file, so that another one may not.
+        """
         self._db.execute(
-            "insert or replace into skipped (project, path, size, mtime_ns, inode, ctime_ns, why)"
-            " values (?, ?, ?, ?, ?, ?, ?)",
-            (project, path, *stamp, why),
+            "insert or replace into skipped"
+            " (project, path, size, mtime_ns, inode, ctime_ns, why, program)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?)",
+            (project, path, *stamp, why, __version__ if fails_here else ""),
         )
+
+    def failed_elsewhere(self) -> list[tuple[str, str]]:
+        """Return (project, path) of the files at which another version of memoranda failed."""
+        sql = "select project, path from skipped where program not in ('', ?)"
+        return [(project, path) for project, path in self._db.execute(sql, (__version__,))]
 
     def unskip(self, project: str, path: str) -> None:
         """Forget that the file at `path` is not a note (see `skip`)."""

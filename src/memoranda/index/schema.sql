@@ -80,7 +80,8 @@ create table tally (
 ) without rowid;
 
 -- Files that are no notes (not text, a memory with a broken header), with their stamps: none is read again while it
--- is the same. `why` is empty where nobody need be told.
+-- is the same. `why` is empty where nobody need be told. `program`: the version of memoranda that failed at it, which is
+-- its fault: another version reads it again. Empty where the file is at fault.
 create table skipped (
   project  text not null,
   path     text not null,
@@ -89,6 +90,7 @@ create table skipped (
   inode    integer not null,
   ctime_ns integer not null,
   why      text not null,
+  program  text not null,
   primary key (project, path)
 ) without rowid;
 

@@ -52,6 +52,7 @@ from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.faces.tool import Prompt, Registry, Resource, Template
 from memoranda.note.model import TAKEN_AGENTS
 from memoranda.serve.turns import CallQueue
+from memoranda.text.fence import cut
 from memoranda.text.outside import MOST_NAME_CHARACTERS, WITHHELD, outside_name
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ _FIRST_REQUESTS = ("initialize", _PROBE)
 _READING_TOOLS = frozenset(("memory", "read_note"))
 _MAX_INTRODUCTION_SECONDS = 1.0
 _MAX_AGENT_NAME_CHARACTERS = 64
+# An error quotes a name or an address that the client sent.
+_MAX_ERROR_CHARACTERS = 4_000
 _NOT_IN_AGENT_NAMES = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
 """Most values one completion may have, by the protocol."""
@@ -602,7 +605,8 @@ class Handlers:
         if params.name not in self._registry.tools:
             advice = self._registry.instead_of(params.name)
             tool_names = ", ".join(self._registry.tools)
-            message = advice or f"Unknown tool: {params.name}. Tools: {tool_names}."
+            shown_name = cut(params.name, MOST_NAME_CHARACTERS)
+            message = advice or f"Unknown tool: {shown_name}. Tools: {tool_names}."
             raise MCPError(INVALID_PARAMS, message)
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
@@ -753,7 +757,9 @@ class Handlers:
                 code = INVALID_PARAMS
             else:
                 code = INTERNAL_ERROR
-            raise MCPError(code, str(error), data or None) from None
+            shown_data = {key: cut(value, _MAX_ERROR_CHARACTERS) for key, value in data.items()}
+            message = cut(str(error), _MAX_ERROR_CHARACTERS)
+            raise MCPError(code, message, shown_data or None) from None
 
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         """Run `call` with the memory of the caller, and tell subscribers which resources changed."""

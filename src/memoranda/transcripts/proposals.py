@@ -77,7 +77,7 @@ def proposals(memory: MemorySession) -> Iterator[Proposal]:
     path = Layout(memory.home).transcripts
     if not memory.settings.transcripts or not path.exists():
         return
-    mask = Mask(memory.gate_rules())
+    mask = Mask(memory.rules_for_reading())
     decided = memory.decisions()
     upkeep = Upkeep(memory)
     count = 0

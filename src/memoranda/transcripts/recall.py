@@ -304,7 +304,7 @@ def _from_transcripts(memory: ReadSession, about: ActionTerms) -> Iterator[Fact]
         return
     try:
         with TraceIndex(path, may_write=False) as index:
-            yield from _facts_of_lessons(index, Mask(memory.gate_rules()), about)
+            yield from _facts_of_lessons(index, Mask(memory.rules_for_reading()), about)
     except sqlite3.Error:
         # Another process is rebuilding it.
         return

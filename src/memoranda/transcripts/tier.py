@@ -35,7 +35,7 @@ class Transcripts:
     def __init__(self, memory: ReadVerbs):
         self._memory = memory
         self.path: Path = Layout(memory.home).transcripts
-        self.mask = Mask(memory.gate_rules())
+        self.mask = Mask(memory.rules_for_reading())
 
     @property
     def is_on(self) -> bool:

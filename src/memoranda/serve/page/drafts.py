@@ -75,7 +75,7 @@ def _place_of_draft(visit: Visit) -> Place:
 
 
 def _secrets(memory: MemorySession, text: str) -> list[SecretInDraft]:
-    matches = memory.gate_rules().find(text, SECRET)
+    matches = memory.rules_for_reading().find(text, SECRET)
     return [
         SecretInDraft(text.count("\n", 0, match.start) + 1, match.rule.why)
         for match in matches[:_MAX_SECRETS]

@@ -326,6 +326,9 @@ class _Known(NamedTuple):
     """The parts of `entries`, by the other words that each entry needs: (words, bits)."""
 
 
+_OF_NO_PART = _Known(0, 0, (), (), ())
+
+
 class _BitsOfWords(dict[str, int]):
     """A cache of `Vocabulary.bits`: maps a word to the bits of its parts."""
 
@@ -423,7 +426,11 @@ class Vocabulary:
         """Find the parts to which a word may belong, without the cache of `known`."""
         bits_by_language: dict[str, int] = {}
         several: list[_Entry] = []
-        for entry in self._entries(word):
+        entries = self._entries(word)
+        # Most words that are new, such as parts of an id, are of this kind
+        if not entries and word.isascii():
+            return _OF_NO_PART
+        for entry in entries:
             if len(entry.words) > 1:
                 several.append(entry)
             else:

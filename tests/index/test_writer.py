@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from index.conftest import Desk
 from memoranda.index import writer
+from memoranda.sources.base import NO_STAMP, Stamp
 from memoranda.text.remembered import remembering
 
 LONG = "\n\n".join(f"Paragraph {number} of a long text 深色模式 café." for number in range(900))
@@ -79,10 +80,12 @@ def test_what_was_foreseen_is_not_computed_again_when_a_note_is_replaced(
 
         monkeypatch.setattr(writer, name, counted)
     with remembering():
-        writer.foresee(desk.note("a.md", "new"), 1)
+        note = desk.note("a.md", "new")
+        prepared = writer.prepare(note, NO_STAMP, 1, note.permalink)
         writer.foresee_removal(desk.note("a.md", text))
         foreseen = dict(counts)
-        desk.put("a.md", "new")
+        with desk.index.transaction():
+            desk.index.put_all([(note, Stamp(3, 1, 2))], {("notes", "a.md"): prepared})
     assert counts == foreseen == {"property_text": 2, "keys_of": 2}
     desk.check()
 

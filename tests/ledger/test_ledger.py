@@ -324,3 +324,24 @@ def test_a_change_that_is_taken_back_leaves_no_text_but_those_other_changes_keep
             commit(ledger, *steps)
     assert texts == set(ledger.history.texts()) != set()
     assert ledger.history.unreferenced() == []
+
+
+@pytest.mark.parametrize("size", [10, 2 << 20], ids=["small", "large"])
+def test_a_change_that_is_taken_back_leaves_the_text_that_another_program_replaced_elsewhere(
+    ledger, notes, monkeypatch, size
+):
+    text = "a" * size
+    written = commit(ledger, put(notes, "a.md", text))
+    # Another program replaced it, and has a copy in another file
+    Path(notes.root, "a.md").write_text("other")
+    ledger.history.keep_written(text.encode())
+    Path(notes.root, "b.md").write_text(text)
+
+    def refuse(self, step, *_):
+        raise OSError(errno.EIO, "no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Execution, "run", refuse)
+        with pytest.raises(StorageError):
+            commit(ledger, put(notes, "b.md", "new"))
+    assert ledger.history.text(written.files[0].new, "a.md") == text.encode()

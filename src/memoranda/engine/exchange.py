@@ -543,7 +543,7 @@ class Contents:
         If the notes are in a database, the folder holds only those texts that this machine has used
         so far. In any other home, all texts are there already.
         """
-        digests = filter(None, self.engine.ledger.history.referenced())
+        digests = filter(None, self.engine.ledger.history.replaced())
         for digest in sorted(digests):
             # Reading a text stores it.
             self.text(digest)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from memoranda.engine.engine import Engine, is_repeated
 from memoranda.engine.guard import Again
 from memoranda.engine.pausing import check_not_paused
 from memoranda.engine.session import HomeSession
+from memoranda.engine.showing import PreparedNotes, Shown, file_of, writes_note
 from memoranda.engine.write_gate import check_limits, sign
 from memoranda.errors import (
     Conflict,
@@ -29,12 +30,12 @@ from memoranda.errors import (
     ProjectNotFound,
     StorageError,
 )
-from memoranda.index.writer import foresee, foresee_removal
-from memoranda.ledger.change import Change, Touched
+from memoranda.index.writer import foresee_removal
+from memoranda.ledger.change import Change
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, Note, Provenance
-from memoranda.sources.base import NO_STAMP, File, Stamp, sha256
+from memoranda.sources.base import NO_STAMP, File, sha256
 from memoranda.sources.files import make_private, storing
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import PRIVATE
@@ -129,9 +130,11 @@ class WritingSession(HomeSession):
         Raises Conflict if another thread changed a file that the change was made from. Raises the
         errors of `Transaction.commit`, too.
         """
-        with remembering():
+        with ExitStack() as memory:
             with self.engine.apart():
                 transaction.foresee()
+                memory.enter_context(remembering())
+                transaction.foresee_removals()
             with self._critical(fresh=fresh):
                 try:
                     transaction.commit(may_wait=True)
@@ -221,6 +224,7 @@ class Transaction:
         self._marked: list[str] = []
         self._planned: PlannedChange | None = None
         self._is_admitted = False
+        self._prepared_notes: PreparedNotes | None = None
 
     def put(
         self, project: str, path: str, data: bytes, *, old: File | None = None, **step_fields: Any
@@ -296,27 +300,25 @@ class Transaction:
         return len(sizes) > _MANY_FILES or sum(sizes) > _LARGE_BYTES
 
     def foresee(self) -> None:
-        """Check the texts that the change writes, and compute their index entries in advance.
+        """Check the texts that the change writes, and prepare the notes for the index.
 
-        The results are not returned: functions decorated with `remembered` remember them for the
-        commit. This uses nothing of the home that changes, so no lock is needed. Raises
-        SecretRefused.
+        This uses nothing of the home that changes, so no lock is needed. Raises SecretRefused.
         """
         self._admit()
-        # The id that the index probably gives to a new project. If this guess is wrong, the entries
-        # are computed again, which only costs time.
-        next_id = 1 + max(self.project_ids.values(), default=0)
+        self._prepared_notes = PreparedNotes(self._engine, self.project_ids)
+        self._prepared_notes.prepare(self.steps)
+
+    def foresee_removals(self) -> None:
+        """Compute in advance the words of the notes that the change replaces.
+
+        The results are not returned: functions decorated with `remembered` remember them for the
+        commit. No lock is needed.
+        """
         for step in self.steps:
-            if step.do != StepKind.PUT or step.data is None or step.project == PRIVATE:
-                continue
             source = self._engine.sources.get(step.project)
-            if source is None or not source.is_note(step.path):
+            if source is None or step.old is None or not writes_note(step, source):
                 continue
-            note = self._note_of(step, step.data)
-            if note is not None:
-                self._engine.gate.suspicious(note)
-                foresee(note, self.project_ids.get(step.project.casefold(), next_id))
-            old_note = self._note_of(step, step.old.data) if step.old else None
+            old_note = self._note_of(step, step.old.data)
             if old_note is not None:
                 foresee_removal(old_note)
 
@@ -481,7 +483,7 @@ class Transaction:
 
     def _show(self, change: Change) -> None:
         """Show the files in the index that the change wrote, removed or moved."""
-        shown = _Shown(self._engine)
+        shown = Shown(self._engine, self._prepared_notes)
         # The ledger may first make missing folders. So the steps are the last ones of `files`.
         for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
             is_of_home = touched.project == PRIVATE
@@ -512,7 +514,7 @@ class Transaction:
         # The index has no such note. This process may not have the folder as a project.
         if note is None:
             if step.do == StepKind.PUT:
-                file = _file_of(step)
+                file = file_of(step)
             else:
                 file = self._engine.source(step.project).read(path)
             note = session.parse(step.project, path, file)
@@ -526,78 +528,6 @@ class Transaction:
             # The note is written. Only the index is damaged, so it is rebuilt.
             self._engine.rebuild_index()
             return session.as_indexed(note)
-
-
-class _Shown:
-    """The effect of a change on the index.
-
-    removed: the places (project, path) that have no note any more.
-    notes: the notes that were written, by place.
-    """
-
-    def __init__(self, engine: Engine):
-        self._engine = engine
-        self._provenance: dict[tuple[str, str], Provenance] = {}
-        self._written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
-        self.removed: list[tuple[str, str]] = []
-
-    def put(self, step: Step, provenance: Provenance) -> None:
-        """Record that a step wrote a file.
-
-        provenance: where the text of the file comes from.
-        """
-        key = (step.project, step.path)
-        file = _file_of(step)
-        note = None
-        if self._engine.source(step.project).is_note(step.path):
-            note = self._engine.indexable(step.project, step.path, file)
-        self._written[key] = (note, file.stamp) if note is not None else None
-        self._provenance[key] = provenance
-
-    def move(self, touched: Touched) -> None:
-        """Record that a file or a folder was moved. The index keeps the provenance of the notes in
-        it.
-        """
-        project = touched.project
-        source = self._engine.source(project)
-        infos = self._engine.index.notes.below(project, touched.path)
-        provenance = {info.path: info.provenance for info in infos}
-        for path in dict.fromkeys([*provenance, touched.path]):
-            to = touched.to + path[len(touched.path) :]
-            # A link, a folder, or a file that is not a note has no place in the index.
-            is_note = source.is_note(to) and source.stamp(to) is not None
-            self.removed.append((project, path))
-            self._written[project, to] = self._engine.load(source, to) if is_note else None
-            if path in provenance:
-                self._provenance[project, to] = provenance[path]
-
-    @property
-    def notes(self) -> dict[tuple[str, str], Note]:
-        """Return the notes that were written, by place (project, path)."""
-        return {key: loaded[0] for key, loaded in self._written.items() if loaded is not None}
-
-    def bring_into_index(self) -> None:
-        """Update the index. Afterwards each written note has its permalink."""
-        index = self._engine.index
-        written: list[tuple[Note, Stamp]] = []
-        for key in self.removed:
-            index.remove(*key)
-        for key, loaded in self._written.items():
-            if loaded is None:
-                index.remove(*key)
-                continue
-            note, stamp = loaded
-            note.provenance = self._provenance.get(key, note.provenance)
-            written.append((note, stamp))
-        index.put_all(written)
-
-
-def _file_of(step: Step) -> File:
-    """Return the file that a `put` step wrote, as if it had been read from the disk."""
-    assert step.data is not None
-    assert step.stamp is not None
-    assert step.etag is not None
-    return File(step.data, step.stamp, step.etag)
 
 
 Location = tuple[str, str, str]

@@ -14,10 +14,11 @@ from itertools import accumulate, chain
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
+from memoranda.clock import microseconds
 from memoranda.index.database import Queries, held, snapshot, version
 from memoranda.index.filters import may_see, seen_by
 from memoranda.index.resolve import key
-from memoranda.index.tables import insert
+from memoranda.index.tables import Row
 from memoranda.note.entity import EntityKey, GraphRelation, folded_name
 from memoranda.note.links import without_suffix
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note
@@ -53,27 +54,28 @@ class EntityRow(NamedTuple):
         return EntityKey((self.created, self.path), self.name, self.kind or "", self.note)
 
 
-def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
-    """Store a note of project `graph` as an entity. Expects to run inside a transaction.
+def rows_of(note: Note) -> list[Row]:
+    """Return the row of table `entity` for a note of project `graph`, [] for any other note.
 
-    row: the row of the note.
-    created: in microseconds since 1970.
+    The row lacks the column that names the note.
     """
+    if note.project != GRAPH_PROJECT:
+        return []
     if note.header.get("placeholder") is True:
         kind = None
     else:
         kind = note.type
     texts = json.dumps([observation.text for observation in note.observations], ensure_ascii=False)
-    entity = {
-        "note": row,
-        "created": created,
-        "path": note.path,
-        "scope": note.scope,
-        "name": note.title,
-        "kind": kind,
-        "observations": texts,
-    }
-    insert(db, "entity", [entity])
+    return [
+        {
+            "created": microseconds(note.created),
+            "path": note.path,
+            "scope": note.scope,
+            "name": note.title,
+            "kind": kind,
+            "observations": texts,
+        }
+    ]
 
 
 # A cached entity: key, scope, text in lower case (None for a placeholder) and relations.

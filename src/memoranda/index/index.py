@@ -7,7 +7,7 @@ could replace SQLite by offering the methods of `Index`, `NoteQueries`, `LinkQue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from functools import cached_property
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memoranda.index.rows import Hit, Hits, NoteInfo, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import BulkSource, Difference, Differences, Load, Progress, Result
+    from memoranda.index.writer import Prepared
     from memoranda.note.model import Note
 
 
@@ -66,11 +67,18 @@ class Index(Database):
 
         return writer.put(self.connection, note, stamp)
 
-    def put_all(self, notes: Iterable[tuple[Note, Stamp]]) -> None:
-        """Index notes, no two of which have the same project and path. Set their permalinks."""
+    def put_all(
+        self,
+        notes: Iterable[tuple[Note, Stamp]],
+        prepared: Mapping[tuple[str, str], Prepared] = {},
+    ) -> None:
+        """Index notes, no two of which have the same project and path. Set their permalinks.
+
+        prepared: the rows of notes for which they were computed before, by (project, path).
+        """
         from memoranda.index import writer
 
-        writer.put_all(self.connection, notes)
+        writer.put_all(self.connection, notes, prepared)
 
     def project_ids(self) -> dict[str, int]:
         """Return the ids of the projects, by name in lower case."""

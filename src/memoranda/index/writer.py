@@ -13,7 +13,6 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from operator import add
@@ -25,7 +24,7 @@ from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids, with_writer
 from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
-from memoranda.index.rows import FIRST_PASSAGE, NotIndexable, at_note, property_text
+from memoranda.index.rows import FIRST_PASSAGE, at_note, property_text
 from memoranda.index.tables import MOST_ROWS, Row, column_list, insert, take_words_out
 from memoranda.note.inline import Inline, inline
 from memoranda.note.links import lead
@@ -40,7 +39,7 @@ from memoranda.note.model import (
     with_code,
 )
 from memoranda.note.names import UUID
-from memoranda.sources.base import NO_STAMP, Stamp
+from memoranda.sources.base import Stamp
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 from memoranda.text.tokens import fts_text, passages, tokens
@@ -84,6 +83,7 @@ _ROW_OF = {
     "merged": "note",
     "superseded": "note",
     "claim": "note",
+    "entity": "note",
 }
 # Selects the columns of `_Around`; for `is_known`, the row of the note at the path.
 _AROUND = (
@@ -199,7 +199,6 @@ class Prepared:
     tables: the rows by table, without the column that names the note (see `_ROW_OF`).
     passages: the passages of a long note. Empty for others.
     place: the properties by which the note is counted.
-    entity: the note, if it belongs to project `graph`. Else None.
     facet: the facet tokens of the note, to which `with_writer` adds the tokens of its writer.
     """
 
@@ -211,8 +210,25 @@ class Prepared:
     tables: dict[str, list[Row]]
     passages: list[Passage]
     place: Counted
-    entity: Note | None
     facet: str
+
+    def fits(self, project: int, permalink: str, base: str | None) -> bool:
+        """Whether these are the rows of the note under a permalink of a project.
+
+        base: the permalink without its number, if it has one. Else None.
+        """
+        (note,) = self.tables["note"]
+        return (note["project"], note["permalink"], note["base"]) == (project, permalink, base)
+
+    def settle(self, stamp: Stamp, provenance: Provenance) -> None:
+        """Set the columns that are known only once the note's file is written.
+
+        stamp: the stamp of the file.
+        """
+        self.stamp = stamp
+        (note,) = self.tables["note"]
+        note.update(stamp._asdict())
+        self.sign(provenance)
 
     def sign(self, provenance: Provenance) -> None:
         """Set the origin of the text, and the facet tokens by which filters find its writer.
@@ -232,11 +248,19 @@ class Prepared:
         stems["words"] = stems["words"].removesuffix(facet_before) + facet
 
 
-def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> str:
+def put(
+    db: sqlite3.Connection,
+    note: Note,
+    stamp: Stamp,
+    *,
+    row: int | None = None,
+    prepared: Prepared | None = None,
+) -> str:
     """Index `note`, replacing any note at the same project and path. Return its permalink.
 
     row: the row to use; a moved file keeps its row. None takes a new one, the highest, since the
         order of rows is the order of change.
+    prepared: the rows of the note, if they were computed before.
 
     A derived permalink may get a number (see `_claimed`).
     """
@@ -265,7 +289,7 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
         permalink = old.permalink
         base = old.base
     row = row or around.next_row
-    _insert(db, [(row, prepare(note, stamp, project, permalink, base))])
+    _insert(db, [(row, _settled(prepared, note, stamp, project, permalink, base))])
     if old is not None and not keeps_permalink:
         _released(db, project, note.project, old.permalink)
     # A note that keeps its permalink changes no numbers. A note with a new path does so only if
@@ -294,10 +318,31 @@ def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
     return _Around(project, next_row, known_row is not None, bool(is_taken))
 
 
-def put_all(db: sqlite3.Connection, notes: Iterable[tuple[Note, Stamp]]) -> None:
+def _settled(
+    prepared: Prepared | None,
+    note: Note,
+    stamp: Stamp,
+    project: int,
+    permalink: str,
+    base: str | None,
+) -> Prepared:
+    """Return the rows of a note. They are computed now if `prepared` has not these rows."""
+    if prepared is None or not prepared.fits(project, permalink, base):
+        return prepare(note, stamp, project, permalink, base)
+    prepared.settle(stamp, note.provenance)
+    return prepared
+
+
+def put_all(
+    db: sqlite3.Connection,
+    notes: Iterable[tuple[Note, Stamp]],
+    prepared: Mapping[tuple[str, str], Prepared] = {},
+) -> None:
     """Index notes of different places, as `put` does. Set the permalink of each note.
 
     Notes whose permalink no other note wants are written in groups, which is faster.
+
+    prepared: the rows of notes for which they were computed before, by (project, path).
     """
     waiting_notes: list[tuple[int, Prepared]] = []
     # (project, permalink) of the notes that waited
@@ -305,18 +350,19 @@ def put_all(db: sqlite3.Connection, notes: Iterable[tuple[Note, Stamp]]) -> None
     for note, stamp in notes:
         around = _around(db, note)
         wanted_permalink = (note.project, sqlite_text(note.permalink))
-        prepared = None
+        prepared_rows = prepared.get((note.project, note.path))
+        rows = None
         is_free = wanted_permalink not in used_permalinks
         # Only `put` forgets the expired entry at a path of project kv.
         if around is not None and is_free and note.project != KV_PROJECT:
-            prepared = _prepare_undisputed(db, note, stamp, around)
-        if around is None or prepared is None:
+            rows = _undisputed(db, note, stamp, around, prepared_rows)
+        if around is None or rows is None:
             # `put` must see all notes before this one.
             _insert(db, waiting_notes)
             waiting_notes = []
-            note.permalink = put(db, note, stamp)
+            note.permalink = put(db, note, stamp, prepared=prepared_rows)
             continue
-        waiting_notes.append((around.next_row + len(waiting_notes), prepared))
+        waiting_notes.append((around.next_row + len(waiting_notes), rows))
         # A note that keeps a numbered permalink uses this, too.
         used_permalinks |= {wanted_permalink, (note.project, note.permalink)}
         if len(waiting_notes) == MOST_ROWS:
@@ -325,13 +371,19 @@ def put_all(db: sqlite3.Connection, notes: Iterable[tuple[Note, Stamp]]) -> None
     _insert(db, waiting_notes)
 
 
-def _prepare_undisputed(
-    db: sqlite3.Connection, note: Note, stamp: Stamp, around: _Around
+def _undisputed(
+    db: sqlite3.Connection,
+    note: Note,
+    stamp: Stamp,
+    around: _Around,
+    prepared: Prepared | None,
 ) -> Prepared | None:
-    """Compute the rows of a note whose permalink changes no other note's permalink.
+    """Return the rows of a note whose permalink changes no other note's permalink.
 
     An older state of the note is taken out of the index. None, without any change, if the permalink
     may need a number.
+
+    prepared: the rows of the note, if they were computed before.
     """
     permalink = sqlite_text(note.permalink)
     base = None
@@ -344,9 +396,9 @@ def _prepare_undisputed(
         base = old.base
     elif around.is_taken:
         return None
-    prepared = prepare(note, stamp, around.project, permalink, base)
+    rows = _settled(prepared, note, stamp, around.project, permalink, base)
     note.permalink = permalink
-    return prepared
+    return rows
 
 
 def _keeps_permalink(old: _Indexed, note: Note) -> bool:
@@ -521,6 +573,7 @@ def _prepared(
             for identity in dict.fromkeys(note.supersedes)
         ],
         "claim": claims.rows_of(note, body),
+        "entity": entity_queries.rows_of(note),
     }
     return Prepared(
         note.path,
@@ -534,7 +587,6 @@ def _prepared(
             for place in places
         ],
         Counted(project, note.scope, note.phase or "", note.category or ""),
-        note if note.project == GRAPH_PROJECT else None,
         facet,
     )
 
@@ -674,9 +726,6 @@ def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> No
         for (place, folder), number in counted.items()
     ]
     db.executemany(_ADD_TO_TALLY, tallies)
-    for row, note in notes:
-        if note.entity is not None:
-            entity_queries.put(db, note.entity, row, microseconds(note.entity.created))
 
 
 def _insert_passages(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
@@ -797,17 +846,6 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         db.execute(f"delete from {table} where row = ?", (row,))
 
 
-def foresee(note: Note, project: int) -> None:
-    """Compute the index rows of a note in advance, so that writing it takes less time later.
-
-    `remembered` functions keep the results.
-
-    project: the id that its project has or will get.
-    """
-    with suppress(NotIndexable):
-        prepare(note, NO_STAMP, project, sqlite_text(note.permalink))
-
-
 def foresee_removal(note: Note) -> None:
     """Compute in advance the words and keys that are deleted with a note, so that removing it takes
     less time later. `remembered` functions keep the results.
@@ -855,7 +893,7 @@ def _words_without_facet(project: str, old: _Indexed) -> _Words:
 
     old: its fields; `facet` is empty, and `row` and `passages` are 0.
     """
-    titles = _names_apart("\n".join([old.title, *json.loads(old.aliases or "[]")]))
+    titles = _names_apart("\n".join([old.title, *_texts_of(old.aliases)]))
     headings = _names_apart(old.headings)
     tags = _names_apart(old.tags)
     address = old.path
@@ -889,7 +927,7 @@ def _keys(project: str, old: _Indexed) -> set[str]:
 def _keys_of(
     project: str, path: str, permalink: str, title: str, aliases: str | None, text: str
 ) -> set[str]:
-    names = (title, *json.loads(aliases or "[]"))
+    names = (title, *_texts_of(aliases))
     return keys_of(project, path, permalink, names, first_line_of(project, text))
 
 
@@ -902,6 +940,14 @@ def _header_json(header: Mapping[str, Any]) -> str | None:
         return _json(header)
     except RecursionError:
         return None
+
+
+def _texts_of(values: str | None) -> list[str]:
+    """Return the texts of a list in JSON. [] for None, which `_json` returns for an empty list."""
+    if values is None:
+        return []
+    texts: list[str] = json.loads(values)
+    return texts
 
 
 def _json(value: Any) -> str | None:

@@ -151,7 +151,12 @@ class Execution:
             assert step.data is not None
             temp = self._temp(step)
             status = write_file(
-                temp.name, step.data, mode=mode_of(step), folder=temp.folder, durable=False
+                temp.name,
+                step.data,
+                mode=mode_of(step),
+                folder=temp.folder,
+                durable=False,
+                written_ns=step.written_ns,
             )
             step.stamp = stamp_of(status)
 

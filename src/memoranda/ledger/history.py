@@ -78,14 +78,17 @@ _LAST_WRITERS = (
     "select 1 from step t where t.new = s.new and t.do = 'put' and t.path = s.path "
     "and t.project = s.project and t.root = s.root and t.change > s.change)"
 )
-# The texts that a change keeps: what it replaced, and what lines became.
+# The texts that a change keeps, with their places: what it replaced, and what lines became.
 _TEXTS_OF_CHANGE = (
-    "select old as digest from step where change = :change and old is not null "
-    f"union select new from step where change = :change and do = '{StepKind.LINES}' and new is not null"
+    "select old as digest, project, path, root from step where change = :change and old is not null "
+    "union select new, project, path, root from step "
+    f"where change = :change and do = '{StepKind.LINES}' and new is not null"
 )
+# Whether a text at a place is kept for another change. A text that a change wrote at another place
+# may be kept because another program replaced it there (`keep_written`).
 _REFERENCE = (
-    "select 1 from step where old = :digest "
-    f"union all select 1 from step where new = :digest and do = '{StepKind.LINES}' limit 1"
+    "select 1 from step where old = :digest union all select 1 from step where new = :digest "
+    f"and (do = '{StepKind.LINES}' or (project, path, root) <> (:project, :path, :root)) limit 1"
 )
 # A text that a change wrote is kept, too, once another program replaced it (`keep_written`).
 _MENTION = (
@@ -918,7 +921,7 @@ class History:
                 os.unlink(self.object_path(digest))
 
     def unreferenced(self) -> list[str]:
-        """Return the SHA-256 of the kept texts that no change refers to."""
+        """Return the SHA-256 of the kept texts that no change replaced or wrote."""
         rows = self.database.rows(
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
             "and not exists (select 1 from step where new = t.sha256)"
@@ -933,8 +936,11 @@ class History:
         """Whether a change replaced or wrote a kept text."""
         return self.database.row(_MENTION, {"digest": digest}) is not None
 
-    def referenced(self) -> set[str]:
-        """Return the SHA-256 of the texts that changes refer to, kept or not."""
+    def replaced(self) -> set[str]:
+        """Return the SHA-256 of the texts that changes replaced, kept or not.
+
+        Of files used in place, the texts that lines became are among them.
+        """
         rows = self.database.rows(
             "select old as digest from step where old is not null "
             f"union select new from step where do = '{StepKind.LINES}' and new is not null"
@@ -943,13 +949,15 @@ class History:
 
 
 def _unreferenced_of(connection: Connection, digests: Iterable[Row]) -> list[str]:
-    """Return the SHA-256 of each text in these rows that no step refers to."""
-    return [row["digest"] for row in digests if not _is_referenced(connection, row["digest"])]
+    """Return the SHA-256 of each text in these rows that is not kept for another change.
 
-
-def _is_referenced(connection: Connection, digest: str) -> bool:
-    """Whether a change refers to a kept text."""
-    return connection.execute(_REFERENCE, {"digest": digest}).fetchone() is not None
+    digests: rows of `_TEXTS_OF_CHANGE`.
+    """
+    return [
+        row["digest"]
+        for row in digests
+        if connection.execute(_REFERENCE, dict(row)).fetchone() is None
+    ]
 
 
 def _takes_back(undo: Row, number: int) -> bool:

@@ -78,13 +78,20 @@ def refusal(path: str, error: OSError) -> MemorandaError:
 
 
 def write_file(
-    name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None, durable: bool = True
+    name: str,
+    data: bytes,
+    *,
+    mode: int = 0o600,
+    folder: int | None = None,
+    durable: bool = True,
+    written_ns: int | None = None,
 ) -> os.stat_result:
     """Create the file `name` with `data`. On failure no file is left.
 
     mode: set exactly, whatever the umask.
     folder: the descriptor of the folder that `name` is in. None if `name` is a path.
     durable: whether to wait until the bytes are on the disk.
+    written_ns: when the file says it was written, in nanoseconds since 1970. None for now.
 
     Returns the file's status. Raises FileExistsError, OSError.
     """
@@ -99,6 +106,8 @@ def write_file(
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
+            if written_ns is not None:
+                os.utime(fd, ns=(written_ns, written_ns))
             status = os.fstat(fd)
             if stat.S_IMODE(status.st_mode) != mode:
                 os.fchmod(fd, mode)

@@ -54,6 +54,8 @@ class Step(ValueObject):
         it.
     temp, temp_folder: name and folder of the temporary file of a PUT or REMOVE.
     etag, stamp: those values of the new file, set when a PUT is prepared.
+    written_ns: when the new file says it was written, in nanoseconds since 1970. None for the time
+        at which it is written.
     by: as in `Touched`.
     lines: for LINES, the change.
     """
@@ -75,5 +77,6 @@ class Step(ValueObject):
     temp_folder: str = ""
     etag: str | None = None
     stamp: Stamp | None = None
+    written_ns: int | None = None
     by: dict[str, str] | None = None
     lines: LineChange | None = None

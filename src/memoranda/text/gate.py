@@ -308,7 +308,9 @@ class Rules:
         words: set[str] = set()
         # Only words whose rarest sign is in the text need to be looked for, which are few.
         for sign in by_sign.keys() & set(lower):
-            words.update(word for word, _ in by_sign[sign] if word in lower)
+            for word, _ in by_sign[sign]:
+                if word in lower:
+                    words.add(word)
         return words
 
 

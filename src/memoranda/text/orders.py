@@ -328,6 +328,9 @@ class _Known(NamedTuple):
     """The parts of `longer_entries`, by the other words that each entry needs: (words, bits)."""
 
 
+_OF_NO_PART = _Known(0, 0, (), (), (), ())
+
+
 class Vocabulary:
     """The entries of order-words.txt, and the parts to which the words of a sentence belong.
 
@@ -407,6 +410,9 @@ class Vocabulary:
         bits_by_language: dict[str, int] = {}
         several: list[_Entry] = []
         entries = self._entries(word)
+        # Most words that are new, such as parts of an id, are of this kind
+        if not entries and word.isascii():
+            return _OF_NO_PART
         for entry in entries:
             if len(entry.words) > 1:
                 several.append(entry)

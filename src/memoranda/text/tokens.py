@@ -79,6 +79,8 @@ def fts_text(text: str) -> str:
     It is folded, and its runs become pairs. Further words by which it is found follow at the end:
     `Call getUser` becomes `call getuser get user`.
     """
+    if not text:
+        return ""
     extra_tokens = extras(text)
     if extra_tokens:
         return f"{words_to_index(fold(text))} {extra_tokens}"

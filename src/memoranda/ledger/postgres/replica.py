@@ -394,22 +394,32 @@ class ReplicaHistory(History):
         """
         if before is None:
             return _SHARED.stop, _OF_MACHINE.stop
+        # Of two changes with one time, `merge` yields the one of this machine first.
         if before in _OF_MACHINE:
-            return self._end_at(_SHARED, self._time_of(_OF_MACHINE, before)), before
-        return before, self._end_at(_OF_MACHINE, self._time_of(_SHARED, before))
+            return self._end_at(_SHARED, "<=", self._earliest_from(_OF_MACHINE, before)), before
+        return before, self._end_at(_OF_MACHINE, "<", self._earliest_from(_SHARED, before))
 
-    def _time_of(self, series: range, number: int) -> str:
-        """Return the time of a change, or of the next lower number that the series has; "" if none."""
-        sql = "select time from change where number between ? and ? order by number desc limit 1"
-        row = self.database.row(sql, (series[0], number))
-        if row is None:
-            return ""
-        time_of_change: str = row["time"]
-        return time_of_change
+    def _earliest_from(self, series: range, number: int) -> str:
+        """Return the earliest time of the changes of a series from a number on, "" if none is there.
 
-    def _end_at(self, series: range, moment: str) -> int:
-        """Return the number that the changes of a series before a time (ISO 8601, UTC) are below."""
-        sql = "select max(number) as last from change where time < ? and number between ? and ?"
+        It is not always the time of the first of them, because the clocks of machines differ. A
+        change of the other series with a later time came before one of these.
+        """
+        sql = "select min(time) as earliest from change where number between ? and ?"
+        row = self.database.row(sql, (number, series[-1]))
+        assert row is not None
+        return row["earliest"] or ""
+
+    def _end_at(self, series: range, comparison: str, moment: str) -> int:
+        """Return the number that the changes of a series before a moment are below.
+
+        comparison: `<` or `<=`; the second counts the changes at the moment, too.
+        moment: a time, ISO 8601 in UTC.
+        """
+        sql = (
+            f"select max(number) as last from change where time {comparison} ? "
+            "and number between ? and ?"
+        )
         row = self.database.row(sql, (moment, series[0], series[-1]))
         assert row is not None
         return (row["last"] or 0) + 1
@@ -527,7 +537,7 @@ class ReplicaHistory(History):
 
         Returns how many were removed in the database.
         """
-        unreferenced = self._server.sweep(self.referenced())
+        unreferenced = self._server.sweep(self.replaced())
         super().sweep()
         return unreferenced
 

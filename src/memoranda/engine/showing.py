@@ -1,0 +1,234 @@
+"""How a change appears in the index once its files are on disk.
+
+The notes of a large change are read, marked and made into rows of the index once, before others
+have to wait for the change (`PreparedNotes`). Under the home's lock, `PreparedNotes.settle` only
+checks that nothing changed on which this work relied, and `Shown` writes the rows.
+
+The rows of a change are one transaction of the index. So readers see all of a change, or nothing of
+it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memoranda.engine.engine import Engine
+from memoranda.index.rows import NotIndexable, at_note
+from memoranda.index.writer import Prepared, prepare
+from memoranda.ledger.change import Touched
+from memoranda.note.model import Note, Provenance
+from memoranda.sources.base import File, Stamp, sha256
+from memoranda.sources.layout import PRIVATE
+from memoranda.sources.source import Source
+from memoranda.sources.step import Step, StepKind
+from memoranda.text.unicode import sqlite_text
+
+# Two files of one change are this many nanoseconds apart, as far as their times say. The index has
+# times in microseconds.
+_BETWEEN_FILES = 1_000
+
+
+@dataclass(slots=True)
+class PreparedNote:
+    """The note that a step will write.
+
+    data: the bytes of the note.
+    stamp: the stamp that its file will have, as far as it is known before.
+    source: the source of its project.
+    note: the note, once it was read.
+    rows: its rows of the index, once they were computed.
+    """
+
+    step: Step
+    data: bytes
+    stamp: Stamp
+    source: Source
+    note: Note | None = None
+    rows: Prepared | None = None
+
+
+class PreparedNotes:
+    """The notes that the steps of a change will write.
+
+    Preparing them uses nothing of the home that another change may alter, so no lock is needed.
+
+    project_ids: the ids of the projects in the index, by the name in lower case.
+    """
+
+    def __init__(self, engine: Engine, project_ids: Mapping[str, int]):
+        self._engine = engine
+        self._gate = engine.gate
+        self._settings = engine.settings
+        self._project_ids = project_ids
+        # The id that the index probably gives to a new project. If this guess is wrong, the rows
+        # are computed again, which only costs time.
+        self._next_id = 1 + max(project_ids.values(), default=0)
+        # By (project, path)
+        self._prepared: dict[tuple[str, str], PreparedNote] = {}
+
+    def prepare(self, steps: Sequence[Step]) -> None:
+        """Read the notes that these steps write, mark them, and compute their rows.
+
+        Sets `Step.written_ns`, because a note tells when its file was written.
+
+        A note at which this fails is left out. It is read after the change, where such errors are
+        reported.
+        """
+        written_ns = time.time_ns() - len(steps) * _BETWEEN_FILES
+        for step in steps:
+            source = self._engine.sources.get(step.project)
+            if source is None or step.data is None or not writes_note(step, source):
+                continue
+            step.written_ns = written_ns
+            written_ns += _BETWEEN_FILES
+            stamp = Stamp(len(step.data), step.written_ns, 0)
+            prepared = PreparedNote(step, step.data, stamp, source)
+            self._prepared[step.project, step.path] = prepared
+        # Each kind of work is done for all notes before the next kind, which takes less time: the
+        # caches of the processor serve the next note.
+        for work in (self._read, self._mark, self._make_rows):
+            self._do_for_all(work)
+
+    def _do_for_all(self, work: Callable[[PreparedNote], None]) -> None:
+        """Do a part of the work for all notes. A note at which it fails is dropped."""
+        for key, prepared in list(self._prepared.items()):
+            try:
+                with at_note(prepared.step.path, prepared.stamp):
+                    work(prepared)
+            except NotIndexable:
+                del self._prepared[key]
+
+    def _read(self, prepared: PreparedNote) -> None:
+        """Read the note from its bytes. A file that is not a note is dropped."""
+        step = prepared.step
+        file = File(prepared.data, prepared.stamp, sha256(prepared.data))
+        prepared.note = self._engine.parse(step.project, step.path, file)
+        if prepared.note is None:
+            del self._prepared[step.project, step.path]
+
+    def _mark(self, prepared: PreparedNote) -> None:
+        """Mark the note if it seems to hold injected instructions."""
+        assert prepared.note is not None
+        prepared.note.suspicious = self._gate.suspicious(prepared.note)
+
+    def _make_rows(self, prepared: PreparedNote) -> None:
+        """Compute the rows of the note, as if its permalink needed no number."""
+        note = prepared.note
+        assert note is not None
+        project = self._project_ids.get(note.project.casefold(), self._next_id)
+        prepared.rows = prepare(note, prepared.stamp, project, sqlite_text(note.permalink))
+
+    def settle(self, step: Step) -> PreparedNote | None:
+        """Return the note that a step has written, if it is right as it was prepared.
+
+        None if it was not prepared, or if something has changed since on which this relied: the
+        settings, the gate's rules, the folder of the project, the bytes or the time of the file.
+        """
+        prepared = self._prepared.get((step.project, step.path))
+        if prepared is None or prepared.step is not step or step.stamp is None:
+            return None
+        engine = self._engine
+        has_same_rules = engine.settings is self._settings and engine.gate is self._gate
+        has_same_source = engine.sources.get(step.project) is prepared.source
+        has_same_file = (
+            step.data is prepared.data and step.stamp.mtime_ns == prepared.stamp.mtime_ns
+        )
+        if has_same_rules and has_same_source and has_same_file:
+            return prepared
+        return None
+
+
+class Shown:
+    """The effect of a change on the index.
+
+    removed: the places (project, path) that have no note any more.
+    """
+
+    def __init__(self, engine: Engine, prepared_notes: PreparedNotes | None = None):
+        self._engine = engine
+        self._prepared_notes = prepared_notes
+        self._provenance: dict[tuple[str, str], Provenance] = {}
+        self._written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
+        # The rows of notes for which they were computed before the change
+        self._rows: dict[tuple[str, str], Prepared] = {}
+        self.removed: list[tuple[str, str]] = []
+
+    def put(self, step: Step, provenance: Provenance) -> None:
+        """Record that a step wrote a file.
+
+        provenance: where the text of the file comes from.
+        """
+        key = (step.project, step.path)
+        file = file_of(step)
+        note = self._prepared_note(step)
+        if note is None and self._engine.source(step.project).is_note(step.path):
+            note = self._engine.indexable(step.project, step.path, file)
+        self._written[key] = (note, file.stamp) if note is not None else None
+        self._provenance[key] = provenance
+
+    def _prepared_note(self, step: Step) -> Note | None:
+        """Return the note that a step wrote, if it was prepared and is right as it is."""
+        if self._prepared_notes is None:
+            return None
+        prepared = self._prepared_notes.settle(step)
+        if prepared is None:
+            return None
+        if prepared.rows is not None:
+            self._rows[step.project, step.path] = prepared.rows
+        self._engine.freshness.notice(step.project, step.path)
+        return prepared.note
+
+    def move(self, touched: Touched) -> None:
+        """Record that a file or a folder was moved. The index keeps the provenance of the notes in
+        it.
+        """
+        project = touched.project
+        source = self._engine.source(project)
+        infos = self._engine.index.notes.below(project, touched.path)
+        provenance = {info.path: info.provenance for info in infos}
+        for path in dict.fromkeys([*provenance, touched.path]):
+            to = touched.to + path[len(touched.path) :]
+            # A link, a folder, or a file that is not a note has no place in the index.
+            is_note = source.is_note(to) and source.stamp(to) is not None
+            self.removed.append((project, path))
+            self._written[project, to] = self._engine.load(source, to) if is_note else None
+            if path in provenance:
+                self._provenance[project, to] = provenance[path]
+
+    @property
+    def notes(self) -> dict[tuple[str, str], Note]:
+        """Return the notes that were written, by place (project, path)."""
+        return {key: loaded[0] for key, loaded in self._written.items() if loaded is not None}
+
+    def bring_into_index(self) -> None:
+        """Update the index. Afterwards each written note has its permalink."""
+        index = self._engine.index
+        written: list[tuple[Note, Stamp]] = []
+        for key in self.removed:
+            index.remove(*key)
+        for key, loaded in self._written.items():
+            if loaded is None:
+                index.remove(*key)
+                continue
+            note, stamp = loaded
+            note.provenance = self._provenance.get(key, note.provenance)
+            written.append((note, stamp))
+        index.put_all(written, self._rows)
+
+
+def writes_note(step: Step, source: Source) -> bool:
+    """Whether a step writes the file of a note.
+
+    source: the source of the step's project.
+    """
+    return step.do == StepKind.PUT and step.project != PRIVATE and source.is_note(step.path)
+
+
+def file_of(step: Step) -> File:
+    """Return the file that a `put` step wrote, as if it had been read from the disk."""
+    assert step.data is not None
+    assert step.stamp is not None
+    assert step.etag is not None
+    return File(step.data, step.stamp, step.etag)

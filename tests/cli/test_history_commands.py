@@ -34,7 +34,7 @@ def test_the_log_is_narrowed_by_note_agent_time_and_number(terminal: Any) -> Non
     terminal.ok("--agent", "claude", "tag", a, "--add", "x")
 
     def numbers(*argv: str) -> list[int]:
-        return [each["change"] for each in terminal("log", *argv, "--json").json["entries"]]
+        return [entry["change"] for entry in terminal("log", *argv, "--json").json["entries"]]
 
     assert numbers() == [3, 2, 1]
     assert numbers(a) == numbers(a[:8]) == [3, 1]
@@ -88,11 +88,11 @@ def test_a_memory_restored_beside_the_one_that_has_its_id_gets_an_id_of_its_own(
     terminal.ok("tag", a, "--add", "hot")
     path = terminal("log", a, "--json").json["entries"][0]["path"]
     terminal.ok("restore", f"categories/{path}", "--to", "categories/people/older.md")
-    found = terminal("list", "--json").json["memories"]
-    assert {each["content"] for each in found} == {"green tea"}
-    assert len({each["id"] for each in found}) == 2
+    memories = terminal("list", "--json").json["memories"]
+    assert {memory["content"] for memory in memories} == {"green tea"}
+    assert len({memory["id"] for memory in memories}) == 2
     assert terminal("read", a, "--json").json["memory"]["tags"] == ["hot"]
-    (copy,) = [each for each in found if each["id"] != a]
+    (copy,) = [memory for memory in memories if memory["id"] != a]
     assert (copy["tags"], copy["path"]) == ([], "categories/people/older.md")
     assert "duplicate_id" not in terminal.ok("doctor")
 
@@ -160,8 +160,8 @@ def test_erase_says_what_it_searched_and_what_stays(terminal: Any) -> None:
     assert terminal("undo").error == (
         "cannot undo #5: what was erased is gone for good; memory undo N takes back another change"
     )
-    done = terminal("erase", "--project", "categories", "--yes", "--json").json
-    assert (done["notes"], done["remains"], done["mentions"]) == ([quoting], [], [])
+    erased = terminal("erase", "--project", "categories", "--yes", "--json").json
+    assert (erased["notes"], erased["remains"], erased["mentions"]) == ([quoting], [], [])
     assert terminal.ok("erase", "--agent", "bob", "--yes") == "Nothing to erase.\n"
 
 
@@ -174,8 +174,8 @@ def test_what_was_just_restored_is_not_restored_further_back_without_a_word(term
     terminal.ok("restore", a)
     text = (terminal.home / path).read_text()
     assert b in text
-    said = f"{path} was restored already (#5); --change N or --at TIME names an older text (memory log {a}), "
-    assert terminal("restore", a).error == f"{said}memory undo takes it back"
+    refusal = f"{path} was restored already (#5); --change N or --at TIME names an older text (memory log {a}), "
+    assert terminal("restore", a).error == f"{refusal}memory undo takes it back"
     assert (terminal.home / path).read_text() == text
     terminal.ok("restore", a, "--change", "3")
     assert b not in (terminal.home / path).read_text()
@@ -251,10 +251,10 @@ def test_a_text_that_was_replaced_unseen_is_said_to_be_lost_in_log_and_diff(term
     _edit_outside(terminal)
     _lose_index(terminal)
     terminal.ok("tag", a, "--add", "y")
-    said = "(the history does not keep a text of this change)"
-    assert terminal.ok("diff", a, "2").splitlines()[1:] == [f"  {said}"]
-    assert terminal.ok("log", "-p").count(said) == 1
-    assert said not in terminal.ok("diff", a, "3")
+    lost_text = "(the history does not keep a text of this change)"
+    assert terminal.ok("diff", a, "2").splitlines()[1:] == [f"  {lost_text}"]
+    assert terminal.ok("log", "-p").count(lost_text) == 1
+    assert lost_text not in terminal.ok("diff", a, "3")
     document = terminal("diff", a, "2", "--json").json
     assert (document["after"], document["text_lost"]) == (None, True)
     assert terminal("diff", a, "3", "--json").json["text_lost"] is False

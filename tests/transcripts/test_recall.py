@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies
 
 from memoranda import Draft
 from memoranda.clients import hook
@@ -12,12 +14,13 @@ from memoranda.clients.hook_action import ACTION_TOKENS, HELD_BACK
 from memoranda.clients.hook_events import CLIENTS, FAILED, TOOL, HookEvent, event_of
 from memoranda.engine import open_session
 from memoranda.text.tokens import tokens_in
+from memoranda.transcripts.lessons import against_rules
 from memoranda.transcripts.tier import Transcripts
 
 CWD = "/work/fjord"
 
 
-def told(memory, tool="Bash", output="", session="now", cwd=CWD, **given):
+def told(memory, tool="Bash", output="", session="now", cwd=CWD, **arguments):
     kind = FAILED if output else TOOL
     name = "PostToolUseFailure" if output else "PreToolUse"
     event = HookEvent(
@@ -27,7 +30,7 @@ def told(memory, tool="Bash", output="", session="now", cwd=CWD, **given):
         session,
         cwd,
         tool=tool,
-        given=json.dumps(given),
+        given=json.dumps(arguments),
         output=output,
     )
     reply = hook.answer(memory, event)
@@ -69,19 +72,19 @@ def test_each_fact_is_told_once_in_a_session(memory, claude):
     assert run(memory, "npm test", session="two")
 
 
-def asked(memory, client="claude-code", kind=TOOL, name="PreToolUse", session="now", **given):
+def asked(memory, client="claude-code", kind=TOOL, name="PreToolUse", session="now", **arguments):
     """The answer to a call of the shell, as the client gets it; {} for none."""
-    event = HookEvent(client, kind, name, session, CWD, tool="Bash", given=json.dumps(given))
+    event = HookEvent(client, kind, name, session, CWD, tool="Bash", given=json.dumps(arguments))
     return json.loads(hook.answer(memory, event) or "{}")
 
 
 def test_a_call_is_held_back_once_and_runs_when_it_is_made_again(memory, claude):
     memory.write(Draft("Never run `make deploy` here; use `make release`.", project="categories"))
     memory.write(Draft("Don't run `make deploy` on Fridays.", project="categories"))
-    held = asked(memory, command="make deploy")["hookSpecificOutput"]
-    assert held["permissionDecision"] == "deny"
-    assert "make release" in held["permissionDecisionReason"]
-    assert "additionalContext" not in held
+    answer = asked(memory, command="make deploy")["hookSpecificOutput"]
+    assert answer["permissionDecision"] == "deny"
+    assert "make release" in answer["permissionDecisionReason"]
+    assert "additionalContext" not in answer
     assert "permissionDecision" not in json.dumps(asked(memory, command="make deploy"))
     again = asked(memory, command="make deploy -j4")
     assert "permissionDecision" not in json.dumps(again)
@@ -248,8 +251,8 @@ def test_a_renamed_function_is_told_where_the_old_name_is_written(memory):
     memory.write(Draft("`load_cfg` was renamed to `read_config` in 2.0.", project="categories"))
     edit = {"file_path": "/work/app.py", "old_string": "x = 1", "new_string": "x = load_cfg()"}
     assert "read_config" in told(memory, "Edit", **edit)
-    other = {"file_path": "/work/app.py", "old_string": "x", "new_string": "x = read_config()"}
-    assert told(memory, "Edit", session="2", **other) == ""
+    other_edit = {"file_path": "/work/app.py", "old_string": "x", "new_string": "x = read_config()"}
+    assert told(memory, "Edit", session="2", **other_edit) == ""
 
 
 def test_a_rule_about_a_file_is_told_before_it_is_changed(memory):
@@ -297,16 +300,16 @@ def test_what_an_agent_noted_is_told_as_its_own(memory):
 def test_one_setting_turns_it_off(memory):
     memory.write(Draft("Decided against jest.", project="categories"))
     memory.configure("hooks.tools", False)
-    with open_session(memory.home, watch=False) as other:
-        assert run(other, "npm install jest") == ""
+    with open_session(memory.home, watch=False) as other_memory:
+        assert run(other_memory, "npm install jest") == ""
 
 
 def test_without_transcripts_notes_are_told_all_the_same(memory, claude):
     claude.say("No, use vitest instead of jest here.")
     Transcripts(memory).sync()
     memory.configure("transcripts.enabled", False)
-    with open_session(memory.home, watch=False) as other:
-        assert run(other, "npm install jest") == ""
+    with open_session(memory.home, watch=False) as other_memory:
+        assert run(other_memory, "npm install jest") == ""
 
 
 PAYLOADS = {
@@ -407,10 +410,10 @@ def test_a_tool_that_did_not_fail_is_no_failure():
         assert event_of(client, json.dumps(payload).encode(), {}) is None
 
 
-@pytest.mark.parametrize("given", [{"edits": 5}, {"command": ["view"]}, {"content": [1, None]}])
-def test_arguments_of_unexpected_types_tell_what_is_known_of_the_file(memory, given):
+@pytest.mark.parametrize("arguments", [{"edits": 5}, {"command": ["view"]}, {"content": [1, None]}])
+def test_arguments_of_unexpected_types_tell_what_is_known_of_the_file(memory, arguments):
     memory.write(Draft("Never edit `migrations/0001.sql`.", "categories", category="lessons"))
-    text = told(memory, tool="Edit", file_path="/work/fjord/migrations/0001.sql", **given)
+    text = told(memory, tool="Edit", file_path="/work/fjord/migrations/0001.sql", **arguments)
     assert "Never edit" in text
 
 

@@ -256,7 +256,7 @@ class CursorEditor(DatabaseFormat):
         yield from tool_call(str(tool.get("name")), arguments, call)
         result = tool.get("result")
         values = _object(result)
-        output = values
+        output: Any = values
         if not values and result != "{}":
             output = result
         # A call that the person refused has not run.

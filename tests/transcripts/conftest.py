@@ -57,7 +57,15 @@ def zed_threads(path: Path, *, compressed: bool) -> None:
         "version": "0.3.0",
         "title": "read the threads",
         "messages": [
-            {"User": {"id": "u1", "content": [{"Text": "where are the threads kept?"}]}},
+            {
+                "User": {
+                    "id": "u1",
+                    "content": [
+                        {"Text": "where are the threads kept?"},
+                        {"Mention": {"uri": {"File": {"abs_path": "/a"}}, "content": "a file"}},
+                    ],
+                }
+            },
             {
                 "Agent": {
                     "content": [
@@ -72,7 +80,7 @@ def zed_threads(path: Path, *, compressed: bool) -> None:
                         },
                     ],
                     "tool_results": {
-                        "z": {"is_error": True, "content": {"Text": "zedctl: not running"}}
+                        "z": {"is_error": True, "content": [{"Text": "zedctl: not running"}]}
                     },
                 }
             },
@@ -84,14 +92,24 @@ def zed_threads(path: Path, *, compressed: bool) -> None:
         "summary": "older",
         "messages": [
             {"role": "user", "segments": [{"type": "text", "text": "does the old shape load?"}]},
-            {"role": "assistant", "segments": [{"type": "text", "text": "It does."}]},
+            {
+                "role": "assistant",
+                "segments": [{"type": "text", "text": "It does."}],
+                "tool_uses": [{"id": "o", "name": "terminal", "input": {"command": "zed --old"}}],
+            },
+            {
+                "role": "user",
+                "segments": [],
+                "tool_results": [{"tool_use_id": "o", "is_error": False, "content": "an old one"}],
+            },
         ],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(
             "create table threads (id text primary key, summary text not null, updated_at text,"
-            " data_type text, data blob, folder_paths text, created_at text)"
+            " data_type text, data blob, folder_paths text, created_at text,"
+            " folder_paths_order text, parent_id text)"
         )
         rows = [("legacy", "2026-07-19T08:00:02+00:00", "json", json.dumps(legacy).encode())]
         data = json.dumps(modern).encode()
@@ -100,9 +118,15 @@ def zed_threads(path: Path, *, compressed: bool) -> None:
         else:
             rows.append(("modern", "2026-07-19T09:00:02+00:00", "json", data))
         connection.executemany(
-            "insert into threads (id, summary, updated_at, data_type, data, folder_paths)"
-            " values (?, '', ?, ?, ?, '/work/zed')",
+            "insert into threads (id, summary, updated_at, data_type, data, folder_paths,"
+            " folder_paths_order) values (?, '', ?, ?, ?, '/work/a\n/work/zed', '1,0')",
             rows,
+        )
+        # A thread of a subagent, which is not read.
+        connection.execute(
+            "insert into threads (id, summary, updated_at, data_type, data, parent_id)"
+            " values ('subagent', '', '2026-07-19T09:00:03+00:00', 'json', ?, 'modern')",
+            (data,),
         )
         connection.commit()
 

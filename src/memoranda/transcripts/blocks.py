@@ -26,6 +26,7 @@ _PATH_KEYS = (
     "absolute_path",
     "target_file",
     "filepath",
+    "relativeWorkspacePath",
 )
 # The lines of Codex's patch format that name a file.
 _PATCHED = lazy_pattern(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)

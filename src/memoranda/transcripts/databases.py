@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from memoranda.transcripts.blocks import (
     Part,
@@ -116,6 +117,12 @@ def _row(database: sqlite3.Connection, query: str, key: str) -> dict[str, Any]:
     return dict(row)
 
 
+def _columns(database: sqlite3.Connection, table: str) -> set[str]:
+    """Return the names of the columns of a table. Versions of a program differ in them."""
+    rows = database.execute("select name from pragma_table_info(?)", (table,))
+    return {str(row["name"]) for row in rows}
+
+
 class OpenCode(DatabaseFormat):
     """Reads `~/.local/share/opencode/opencode.db`."""
 
@@ -186,12 +193,22 @@ class CursorEditor(DatabaseFormat):
         began = seconds(composer.get("createdAt"))
         outcome = SessionTurns(Session(name, "", began))
         for key, bubble in self._bubbles(database, name, composer):
-            folder = bubble.get("workspaceProjectDir")
-            if isinstance(folder, str) and folder and not outcome.session.folder:
-                outcome.session.folder = folder
+            if not outcome.session.folder:
+                outcome.session.folder = self._folder(bubble)
             time = seconds(bubble.get("timestamp")) or seconds(bubble.get("createdAt")) or began
             outcome.turns += _turns_of_row(key, self._parts(bubble), time)
         return outcome
+
+    def _folder(self, bubble: dict[str, Any]) -> str:
+        """Return the folder that a message was written in, or "" if it does not say."""
+        folder = bubble.get("workspaceProjectDir")
+        if isinstance(folder, str) and folder:
+            return folder
+        for address in as_list(bubble.get("workspaceUris")):
+            place = urlsplit(str(address))
+            if place.scheme == "file":
+                return unquote(place.path)
+        return ""
 
     def _bubbles(
         self, database: sqlite3.Connection, name: str, composer: dict[str, Any]
@@ -233,21 +250,41 @@ class CursorEditor(DatabaseFormat):
     def _tool(self, tool: dict[str, Any]) -> Iterator[Part]:
         """Yield the call of a tool and its result."""
         call = str(tool.get("toolCallId") or "")
-        arguments = tool.get("rawArgs") or tool.get("params")
+        # What the model wrote, which may be empty, or what Cursor made of it.
+        written = tool.get("rawArgs")
+        arguments = _object(written) or tool.get("params") or written
         yield from tool_call(str(tool.get("name")), arguments, call)
         result = tool.get("result")
-        output = _object(result) or result
-        failed = failed_by_code(as_object(output).get("exitCode"))
+        values = _object(result)
+        output: Any = values
+        if not values and result != "{}":
+            output = result
+        # A call that the person refused has not run.
+        if values.get("rejected"):
+            return
+        # The older key has no 0: Cursor leaves it out.
+        failed = failed_by_code(values.get("exitCodeV2", values.get("exitCode")))
         if failed is None:
             failed = failure(tool.get("status") == "error")
         yield from tool_result(output, call, failed)
 
 
 class GooseDatabase(DatabaseFormat):
-    """Reads `~/.local/share/goose/sessions/sessions.db`."""
+    """Reads `~/.local/share/goose/sessions/sessions.db`.
+
+    Older versions of Goose have neither types of sessions nor metadata of messages.
+    """
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-        rows = database.execute("select session_id, max(id) as last from messages group by 1")
+        condition = ""
+        if "session_type" in _columns(database, "sessions"):
+            condition = (
+                " where session_id not in"
+                " (select id from sessions where session_type in ('sub_agent', 'hidden'))"
+            )
+        rows = database.execute(
+            f"select session_id, max(id) as last from messages{condition} group by 1"
+        )
         for row in rows:
             yield str(row["session_id"]), str(row["last"])
 
@@ -255,12 +292,18 @@ class GooseDatabase(DatabaseFormat):
         session_row = _row(database, "select working_dir from sessions where id = ?", name)
         folder = str(session_row.get("working_dir") or "")
         outcome = SessionTurns(Session(name, folder))
+        metadata = "null"
+        if "metadata_json" in _columns(database, "messages"):
+            metadata = "metadata_json"
         rows = database.execute(
-            "select id, role, content_json, created_timestamp from messages"
-            " where session_id = ? order by id",
+            f"select id, role, content_json, created_timestamp, {metadata} as metadata"
+            " from messages where session_id = ? order by id",
             (name,),
         )
         for row in rows:
+            # Goose writes summaries of a conversation for the model alone, in the person's name.
+            if _object(row["metadata"]).get("userVisible") is False:
+                continue
             try:
                 content = json.loads(row["content_json"])
             except (TypeError, ValueError, RecursionError):
@@ -279,7 +322,11 @@ class Zed(DatabaseFormat):
         kinds = {row[0] for row in database.execute("select distinct data_type from threads")}
         if "zstd" in kinds and not _can_decompress():
             raise NotUnderstood(_NO_ZSTD)
-        for row in database.execute("select id, updated_at from threads"):
+        condition = ""
+        # The thread of a subagent has a parent.
+        if "parent_id" in _columns(database, "threads"):
+            condition = " where parent_id is null"
+        for row in database.execute(f"select id, updated_at from threads{condition}"):
             yield str(row["id"]), str(row["updated_at"])
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
@@ -288,8 +335,7 @@ class Zed(DatabaseFormat):
         if not row:
             return outcome
         # Older versions of Zed have no folders and no time of creation.
-        folders = str(row.get("folder_paths") or "")
-        outcome.session.folder = folders.partition("\n")[0]
+        outcome.session.folder = self._first_folder(row)
         outcome.session.time = seconds(row.get("created_at") or row["updated_at"])
         data = row["data"]
         if row["data_type"] == "zstd":
@@ -301,37 +347,63 @@ class Zed(DatabaseFormat):
                 outcome.turns += _turns_of_row(str(number), parts, outcome.session.time)
         return outcome
 
+    def _first_folder(self, row: dict[str, Any]) -> str:
+        """Return the folder that a thread was opened with first, or "".
+
+        Zed sorts the folders, and writes the place that each of them had beside them: the folders
+        `/a` and `/b` with the places `1,0` were opened as `/b` and `/a`.
+        """
+        folders = str(row.get("folder_paths") or "").split("\n")
+        places = str(row.get("folder_paths_order") or "").split(",")
+        if len(places) == len(folders) and "0" in places:
+            return folders[places.index("0")]
+        return folders[0]
+
     def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
         """Yield the parts of one row or message."""
         if "segments" in message:
-            texts = [
-                str(segment.get("text") or "")
-                for segment in as_list(message["segments"])
-                if isinstance(segment, dict) and segment.get("type") == "text"
-            ]
-            if message.get("role") in ("user", "assistant"):
-                kind = speaker(message["role"] == "user")
-                yield from spoken(kind, "\n".join(texts))
+            yield from self._older_parts(message)
             return
-        # An earlier form names the speaker by the key of the message.
+        # The present form names the speaker by the key of the message.
         for name, kind in (("User", Kind.SAID), ("Agent", Kind.ANSWERED)):
             body = message.get(name)
             if isinstance(body, dict):
                 yield from self._body(kind, body)
 
+    def _older_parts(self, message: dict[str, Any]) -> Iterator[Part]:
+        """Yield the parts of a message in the form of version 0.2.0 and before."""
+        if message.get("role") not in ("user", "assistant"):
+            return
+        texts = [
+            str(segment.get("text") or "")
+            for segment in as_list(message["segments"])
+            if isinstance(segment, dict) and segment.get("type") == "text"
+        ]
+        yield from spoken(speaker(message["role"] == "user"), "\n".join(texts))
+        for use in map(as_object, as_list(message.get("tool_uses"))):
+            yield from tool_call(str(use.get("name")), use.get("input"), str(use.get("id") or ""))
+        for result in map(as_object, as_list(message.get("tool_results"))):
+            call = str(result.get("tool_use_id") or "")
+            yield from self._result(call, result)
+
     def _body(self, kind: Kind, body: dict[str, Any]) -> Iterator[Part]:
-        """Yield the parts of a message in the earlier form."""
+        """Yield the parts of a message in the present form."""
         for block in as_list(body.get("content")):
             if isinstance(block, dict):
                 yield from self._block(kind, block)
         for call, result in as_object(body.get("tool_results")).items():
             if isinstance(result, dict):
-                failed = failure(bool(result.get("is_error")))
-                yield from tool_result(text_of(_zed_text(result.get("content"))), str(call), failed)
+                yield from self._result(str(call), result)
+
+    def _result(self, call: str, result: dict[str, Any]) -> Iterator[Part]:
+        """Yield the result of a tool. `call` is the id of its call."""
+        failed = failure(bool(result.get("is_error")))
+        yield from tool_result(text_of(_zed_text(result.get("content"))), call, failed)
 
     def _block(self, kind: Kind, block: dict[str, Any]) -> Iterator[Part]:
         """Yield the part of one block of a message: text or a tool call."""
-        text = block.get("Text") or as_object(block.get("Mention")).get("content")
+        # A mention has the contents of a file or a page, which nobody said.
+        text = block.get("Text")
         if isinstance(text, str):
             yield from spoken(kind, text)
         use = block.get("ToolUse")

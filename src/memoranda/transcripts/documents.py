@@ -305,7 +305,11 @@ class Amp(DocumentFormat):
         trees = [tree for tree in as_list(initial.get("trees")) if isinstance(tree, dict)]
         if not trees:
             return ""
-        return unquote(urlsplit(str(trees[0].get("uri") or "")).path)
+        address = trees[0].get("uri")
+        # The extension of VS Code writes the parts of the address.
+        if isinstance(address, dict):
+            return str(address.get("fsPath") or address.get("path") or "")
+        return unquote(urlsplit(str(address or "")).path)
 
     def _time(self, message: dict[str, Any]) -> float:
         """Return when a message was sent or an answer arrived, in seconds since 1970; 0.0 if unknown."""
@@ -328,7 +332,10 @@ class Amp(DocumentFormat):
 
     def _run(self, run: dict[str, Any], call: str) -> Iterator[Part]:
         """Yield the result of a tool. `call` is the id of its call."""
-        result = run.get("result") or run.get("error")
+        # A call that the person refused has not run.
+        if run.get("status") == "rejected-by-user":
+            return
+        result = run.get("result") or run.get("error") or run.get("progress")
         failed = failed_by_code(as_object(result).get("exitCode"))
         if failed is None:
             failed = failure(run.get("status") == "error")

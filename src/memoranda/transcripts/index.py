@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from memoranda.sources.files import make_private
 from memoranda.transcripts.turn import Kind, SourceFile
 
-VERSION = 3
+VERSION = 4
 """Raise it when schema.sql or what is indexed changes: an older file is deleted."""
 # Seconds to wait for another process that indexes.
 _BUSY_SECONDS = 5.0

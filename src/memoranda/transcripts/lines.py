@@ -309,8 +309,10 @@ def goose_parts(role: str, content: Any) -> Iterator[Part]:
             yield from tool_call(str(request.get("name")), request.get("arguments"), call)
         elif entry_type == "toolResponse":
             result = as_object(block.get("toolResult"))
-            failed = failure(result.get("status") == "error")
             value = result.get("value") or result.get("error")
+            # A tool that ran and failed is a success of the request.
+            has_error = bool(as_object(value).get("isError"))
+            failed = failure(result.get("status") == "error" or has_error)
             yield from tool_result(value, call, failed)
         else:
             yield from anthropic_parts(role, [block])

@@ -1,6 +1,12 @@
--- ~/.local/share/goose/sessions/sessions.db
-create table sessions (id text primary key, name text not null default '', description text not null default '', working_dir text not null, created_at timestamp, updated_at timestamp);
-create table messages (id integer primary key autoincrement, message_id text, session_id text not null, role text not null, content_json text not null, created_timestamp integer not null);
-insert into sessions values ('20260724_2', 'demo', '', '/work/pond', '2026-07-24T11:00:00Z', '2026-07-24T11:00:02Z');
-insert into messages values (1, 'u1', '20260724_2', 'user', '[{"type": "text", "text": "feed the geese"}]', 1784282401);
-insert into messages values (2, 'a1', '20260724_2', 'assistant', '[{"type": "text", "text": "They are fed."}]', 1784282402);
+-- ~/.local/share/goose/sessions/sessions.db, as version 17 of the schema in Goose's source has it
+create table sessions (id text primary key, name text not null default '', description text not null default '', user_set_name boolean default false, session_type text not null default 'user', working_dir text not null, created_at timestamp default current_timestamp, updated_at timestamp default current_timestamp, extension_data text default '{}', goose_mode text not null default 'auto', parent_session_id text);
+create table messages (id integer primary key autoincrement, message_id text, session_id text not null references sessions(id), role text not null, content_json text not null, created_timestamp integer not null, timestamp timestamp default current_timestamp, tokens integer, metadata_json text);
+insert into sessions (id, name, working_dir) values ('20260724_2', 'demo', '/work/pond');
+insert into messages (message_id, session_id, role, content_json, created_timestamp) values ('u1', '20260724_2', 'user', '[{"type": "text", "text": "feed the geese"}]', 1784282401);
+insert into messages (message_id, session_id, role, content_json, created_timestamp) values ('a1', '20260724_2', 'assistant', '[{"type": "text", "text": "They are fed."}]', 1784282402);
+-- Later versions write milliseconds, the results of MCP, and whether a message is for the person or for the model.
+insert into messages (message_id, session_id, role, content_json, created_timestamp, metadata_json) values ('a2', '20260724_2', 'assistant', '[{"type": "toolRequest", "id": "t1", "toolCall": {"status": "success", "value": {"name": "developer__shell", "arguments": {"command": "geese count"}}}}]', 1784282403000, '{"userVisible": true, "agentVisible": true}');
+insert into messages (message_id, session_id, role, content_json, created_timestamp, metadata_json) values ('u2', '20260724_2', 'user', '[{"type": "toolResponse", "id": "t1", "toolResult": {"status": "success", "value": {"content": [{"type": "text", "text": "geese: not counted yet"}], "isError": true}}}]', 1784282404000, '{"userVisible": true, "agentVisible": true}');
+insert into messages (message_id, session_id, role, content_json, created_timestamp, metadata_json) values ('u3', '20260724_2', 'user', '[{"type": "text", "text": "a summary that Goose made for the model"}]', 1784282405000, '{"userVisible": false, "agentVisible": true}');
+insert into sessions (id, name, session_type, working_dir, parent_session_id) values ('20260724_3', 'delegate', 'sub_agent', '/work/pond', '20260724_2');
+insert into messages (message_id, session_id, role, content_json, created_timestamp) values ('u4', '20260724_3', 'user', '[{"type": "text", "text": "a task that an agent gave a subagent"}]', 1784282406000);

@@ -170,7 +170,7 @@ def test_of_two_questions_opened_the_later_click_counts(visit):
         expect(page.locator(".question")).to_contain_text("grey and round")
         held_request.let_go()
         expect(page.locator(".question")).to_contain_text("grey and round")
-        expect(page.locator(".questions li.here")).to_contain_text("grey")
+        expect(page.locator(".questions li:has([aria-current])")).to_contain_text("grey")
 
 
 def test_reasons_stay_with_the_hit_they_were_opened_at(visit):

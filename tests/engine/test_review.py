@@ -119,3 +119,65 @@ def test_a_damaged_file_of_answers_is_reported_and_stays(memory, tmp_path):
         with pytest.raises(errors.StorageError, match=r"review\.json is damaged"):
             memory.review()
         assert file.read_text() == text
+
+
+def _delete_all(memory, items):
+    memory.delete(*(item.refs[0] for item in items))
+
+
+SHARED = ReviewSource(
+    _find,
+    _apply,
+    shared=(
+        review.SharedAnswer("y", "delete them", _delete_all),
+        review.SharedAnswer("n", "keep them"),
+    ),
+)
+
+
+@pytest.fixture
+def shared_memory(memory, monkeypatch):
+    monkeypatch.setattr(review, "SOURCES", {"delete": f"{__name__}:SHARED"})
+    return memory
+
+
+@pytest.mark.parametrize("choice", ["y", "n"])
+def test_many_questions_get_one_answer_as_one_change_that_one_undo_takes_back(
+    shared_memory, choice
+):
+    first, second, third = keys(shared_memory)
+    before = shared_memory.log(limit=1)[0].number
+    answered = shared_memory.decide_all([first, third], choice)
+    assert {item.key for item in answered} == {first, third}
+    assert keys(shared_memory) == [second]
+    (change,) = shared_memory.log(limit=0)[: shared_memory.log(limit=1)[0].number - before]
+    shared_memory.undo(change.number)
+    assert set(keys(shared_memory)) == {first, second, third}
+
+
+def test_of_many_questions_those_that_are_answered_already_are_passed_over(shared_memory):
+    first, second, third = keys(shared_memory)
+    shared_memory.decide(first, "n")
+    assert [item.key for item in shared_memory.decide_all([first, second], "n")] == [second]
+    assert keys(shared_memory) == [third]
+    with pytest.raises(errors.NotFound):
+        shared_memory.decide_all([first, second], "n")
+
+
+def test_many_questions_are_answered_only_by_the_owner_of_one_kind_and_by_a_shared_answer(
+    shared_memory,
+):
+    first = keys(shared_memory)[0]
+    for wrong_keys, choice in (([], "n"), ([first, "other:1"], "n"), ([first], "x")):
+        with pytest.raises(errors.InvalidInput):
+            shared_memory.decide_all(wrong_keys, choice)
+    with pytest.raises(errors.InvalidInput):
+        shared_memory.as_caller("claude", "mcp").decide_all([first], "n")
+    assert first in keys(shared_memory)
+
+
+@pytest.mark.parametrize("kind", list(review.SOURCES))
+def test_an_answer_of_one_question_that_many_share_has_the_same_letter(kind):
+    letters = [answer.letter for answer in review.shared_answers(kind)]
+    assert len(set(letters)) == len(letters)
+    assert review.source(kind).batch is None or letters == ["y", "n"]

@@ -374,3 +374,25 @@ async def test_a_memory_whose_file_a_person_named_by_a_day_has_an_address(web, p
     web.memory.sync()
     address = note_url("categories", "people/journal-20261128.md")
     assert "A day in Porto." in plain(await page.see(address))
+
+
+async def test_the_whole_typed_text_is_offered_if_its_note_went_and_its_header_cannot_be_read(
+    web, page
+):
+    note = web.memory.write(Draft("Buy tea.", project="notes", title="Shopping"))
+    web.memory.delete(note)
+    fields = {
+        "header": "---\ntitle: [Shopping\ndue: today\n---\n",
+        "text": "Buy milk.",
+        "title": "Errands",
+        "title_before": "Shopping",
+        "tags": "work",
+        "tags_before": "",
+    }
+    address = note_url("notes", "Shopping.md")
+    answer = await page.send(address, do="edit", checksum="x", **fields)
+    assert answer.status_code == 410
+    assert 'name="title" value="Errands"' in answer.text
+    assert 'name="tags" value="work"' in answer.text
+    for words_typed in ("title: [Shopping", "due: today", "Buy milk."):
+        assert words_typed in answer.text

@@ -330,3 +330,20 @@ async def test_an_address_has_no_secret_of_a_file_that_a_person_named(web, page)
     address = note_url("categories", f"people/{secret}.md")
     assert secret not in address
     assert "The key of the cloud." in plain(await page.see(address))
+
+
+async def test_titles_are_masked_where_two_notes_are_merged_and_where_titles_are_offered(web, page):
+    tea = web.memory.write(Draft("Green.", project="notes", title="Tea"))
+    title = f"{TEXT} of the router"
+    router = web.memory.write(Draft("At home.", project="notes", title=title))
+    offered = await page.see("/page/titles?q=The+password")
+    assert SECRET_WORD not in offered
+    assert f'data-title="{router.id}"' in offered
+    unknown = await page.client.get(f"/page/merge?note={router.id}&other=zzz")
+    assert unknown.status_code == 404
+    assert SECRET_WORD not in unknown.text
+    asked = await page.see(f"/page/merge?note={tea.id}&other={router.id}")
+    assert "Merge these two?" in asked
+    assert SECRET_WORD not in asked
+    form = {"do": "merge", "other": router.id, "sure": "yes"}
+    assert (await page.send(note_url("notes", "Tea.md"), **form)).status_code == 303

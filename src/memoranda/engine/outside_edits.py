@@ -6,7 +6,7 @@ is not the text that the change before it wrote, somebody edited the note betwee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +16,9 @@ from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs, Revision
 from memoranda.engine.whereabouts import Place, PlacedChange
 from memoranda.errors import MemorandaError
+from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Touched
+from memoranda.query import Query
 from memoranda.sources.step import StepKind
 
 
@@ -94,6 +96,30 @@ def outside_edits(
         later_text = _text_before(step, revisions[number])
         is_latest = False
     return edits
+
+
+@verb
+def notes_edited_outside(
+    memory: HistoryVerbs, changes: Iterable[Change], *, limit: int
+) -> list[NoteInfo]:
+    """Return the notes with a text that no change wrote: now, or when one of `changes` found it.
+
+    limit: how many of the notes whose files changed last are looked at.
+    """
+    history = memory.engine.ledger.history
+    latest, _ = memory.list(Query(order="changed"), limit=limit)
+    infos = {
+        (info.project, info.path): info for info in latest if history.writer_of(info.etag) is None
+    }
+    for change in changes:
+        for touched in change.files[:1]:
+            is_edit = touched.old and touched.new
+            if not is_edit or history.writer_of(touched.old or "") is not None:
+                continue
+            info = memory.index.notes.get(touched.project, touched.to or touched.path)
+            if info is not None and memory.sees(info.scope):
+                infos[(info.project, info.path)] = info
+    return list(infos.values())
 
 
 def _present_text(memory: HistoryVerbs, place: Place) -> _TextAtTime | None:

@@ -8,7 +8,7 @@ confirms it in `memory review`.
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from memoranda.engine.review import (
     ReviewItem,
     ReviewSource,
     ReviewVerbs,
+    SharedAnswer,
 )
 from memoranda.engine.suspicion import CLAIM, KEEP
 from memoranda.engine.telling import Telling, author
@@ -231,5 +232,20 @@ def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
     return True
 
 
-CLAIMS = ReviewSource(_ask_claims, _answer_claim)
+def _delete_claims(memory: Any, items: Sequence[ReviewItem]) -> None:
+    """Delete the notes of these questions, as one change."""
+    keys = {item.key for item in items}
+    infos = [entry.info for entry in _claims(memory) if memory.claim(entry.info) in keys]
+    memory.delete(*((info.project, info.path) for info in infos))
+
+
+CLAIMS = ReviewSource(
+    _ask_claims,
+    _answer_claim,
+    shared=(
+        SharedAnswer(KEEP, "they are so"),
+        SharedAnswer(DELETE, "delete the notes", _delete_claims),
+        SharedAnswer("n", "leave them unconfirmed"),
+    ),
+)
 """The question whether a claim of an agent about the person is right (docs/trust.md)."""

@@ -71,6 +71,8 @@ class ReviewItem:
     choices: pairs of the letter to press and its effect. The letters `s`, `q` and `u` are not used.
     lines: for a combined question, one line for each of its questions.
     subject: the text that the question quotes, for a list of questions. "" if it quotes none.
+    quotes: the statements that the question compares, in the order of `refs`. () if it does not
+        compare statements.
     """
 
     key: str
@@ -80,6 +82,43 @@ class ReviewItem:
     choices: tuple[tuple[str, str], ...]
     lines: tuple[str, ...] = ()
     subject: str = ""
+    quotes: tuple[Quote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A statement of a note that a question compares with another one.
+
+    name: the thing that the statement is about: `Anna: city`.
+    value: what the statement says of it: `Berlin`.
+    line: the number of its line in the file, counted from 1. 0 if it is a sentence.
+    start, stop: the place of its sentence in the text below the header. Both 0 if it is a line.
+    notes: how many notes say the same.
+    writers: how many different writers these notes have.
+    """
+
+    name: str
+    value: str
+    line: int = 0
+    start: int = 0
+    stop: int = 0
+    notes: int = 1
+    writers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAnswer:
+    """An answer that can be given to many questions of one kind at once.
+
+    letter: the letter of the answer.
+    label: its effect on all of them, as choices show it.
+    apply: carries it out for all of them as one change. Its first argument is the open Memory. None
+        if the answer is only stored.
+    """
+
+    letter: str
+    label: str
+    apply: Callable[[Any, Sequence[ReviewItem]], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +146,14 @@ class ReviewSource:
     apply: carries out an answer. It returns True if it changed notes, so that `find` no longer
         yields the question. After False, the answer is stored.
     batch: the form of a combined question. None if questions of this kind are not combined.
+    shared: the answers that can be given to many questions at once, if there is no batch. A batch
+        has such answers itself.
     """
 
     find: Callable[[Any], Iterable[ReviewItem]]
     apply: Callable[[Any, ReviewItem, str], bool]
     batch: ReviewBatch | None = None
+    shared: tuple[SharedAnswer, ...] = ()
 
 
 SOURCES = {
@@ -137,6 +179,15 @@ def source(kind: str) -> ReviewSource:
     """Import and return the source of the questions of one kind."""
     module, _, name = SOURCES[kind].partition(":")
     return cast(ReviewSource, getattr(import_module(module), name))
+
+
+def shared_answers(kind: str) -> tuple[SharedAnswer, ...]:
+    """Return the answers that can be given to many questions of one kind at once."""
+    question_source = source(kind)
+    batch = question_source.batch
+    if batch is None:
+        return question_source.shared
+    return (SharedAnswer("y", batch.yes, batch.apply), SharedAnswer("n", batch.no))
 
 
 class ReviewVerbs(RestoreVerbs):
@@ -208,6 +259,39 @@ class ReviewVerbs(RestoreVerbs):
             self._store_answers([single_item.key for single_item in items], choice)
         return item
 
+    def decide_all(self, keys: Iterable[str], choice: str) -> list[ReviewItem]:
+        """Give the same answer to many open questions of one kind, as one change.
+
+        keys: the keys of the questions. Those that are not open any more are passed over, and so
+            are those that do not offer the answer.
+        choice: the letter of one of `shared_answers`.
+
+        Returns the questions that were answered. Raises InvalidInput, and NotFound if there is none.
+        """
+        if self.agent is not None:
+            raise InvalidInput("only the owner decides; run memory review without an agent's name")
+        wanted_keys = set(keys)
+        kinds = {_kind_of(key) for key in wanted_keys}
+        if len(kinds) != 1 or not kinds <= SOURCES.keys():
+            raise InvalidInput("choose questions of one kind")
+        (kind,) = kinds
+        answers = {answer.letter: answer for answer in shared_answers(kind)}
+        if choice not in answers:
+            raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(answers)})')
+        items = [
+            item
+            for item in self._open_of(kind)
+            if item.key in wanted_keys and _offers(item, choice)
+        ]
+        if not items:
+            raise NotFound(", ".join(sorted(wanted_keys))[:100], "the open questions")
+        apply = answers[choice].apply
+        if apply is None:
+            self._store_answers([item.key for item in items], choice)
+        else:
+            apply(self, items)
+        return items
+
     def _parts_of(self, question: str | ReviewItem) -> tuple[ReviewItem, list[ReviewItem]]:
         """Return a question, and the single questions that are combined in it.
 
@@ -270,6 +354,13 @@ def _kind_of(key: str) -> str:
     return key.partition(":")[0]
 
 
+def _offers(item: ReviewItem, choice: str) -> bool:
+    """Whether a question can have a shared answer."""
+    # The answer `y` of a batch takes the proposal of each question.
+    has_batch = source(item.kind).batch is not None
+    return has_batch or choice in (letter for letter, _ in item.choices)
+
+
 def _combined(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     """Return one question in which the first _MAX_QUESTIONS_IN_BATCH questions of a kind are
     combined.
@@ -321,7 +412,20 @@ def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bo
     return True
 
 
-SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
+def _delete_suspicious(memory: ReviewVerbs, items: Sequence[ReviewItem]) -> None:
+    """Delete the notes of these questions, as one change."""
+    keys = {item.key for item in items}
+    memory.delete(*(info for info in _suspicious(memory) if suspicion(memory, info) in keys))
+
+
+SUSPICIOUS = ReviewSource(
+    _ask_suspicious,
+    _answer_suspicious,
+    shared=(
+        SharedAnswer(DELETE, "delete the notes", _delete_suspicious),
+        SharedAnswer(KEEP, "they are fine, show them everywhere"),
+    ),
+)
 """The question about notes that seem to hold injected instructions (docs/gate.md)."""
 
 

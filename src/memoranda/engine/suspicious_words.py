@@ -28,7 +28,7 @@ class WordsElsewhere:
 
     place: TITLE, HEADER, NAME or FILE.
     key: the key in the header. "" for another place.
-    text: the value there. For FILE, it is only the suspicious part.
+    text: the value there. For FILE, it is only the suspicious part, on one line.
     spans: the suspicious parts of `text`.
     """
 
@@ -80,7 +80,10 @@ def _words_elsewhere(rules: Rules, rule_id: str, note: Note) -> list[WordsElsewh
             return [WordsElsewhere(place, key, value, tuple(spans))]
     if rule_id in rules.name_suspicions(note.path):
         return [WordsElsewhere(NAME, "", note.path, (Span(0, len(note.path)),))]
-    parts = [note.text[span.start : span.stop] for span in _spans(rules, rule_id, note.text)]
+    parts = [
+        " ".join(note.text[span.start : span.stop].split())
+        for span in _spans(rules, rule_id, note.text)
+    ]
     return [WordsElsewhere(FILE, "", part, (Span(0, len(part)),)) for part in parts]
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.engine.contents import contents, notes_repeating
 from memoranda.engine.contested import KIND, Contradiction, Statement, contradictions
-from memoranda.engine.review import ReviewItem, ReviewSource
+from memoranda.engine.review import Quote, ReviewItem, ReviewSource, SharedAnswer
 from memoranda.engine.telling import author
 from memoranda.errors import NotFound
 from memoranda.index.rows import NoteInfo, day_of
@@ -175,10 +175,37 @@ def _note_question(memory: MemorySession, pair: Contradiction) -> ReviewItem:
         f'{old.claim.name} "{old.claim.value}" ({day_of(old.info, zone)})'
         f' or "{new.claim.value}" ({day_of(new.info, zone)})?{_weights(pair)}'
     )
-    refs = (old.info.id, new.info.id)
     return ReviewItem(
-        pair.key, KIND, " ".join(text.split()), refs, _CHOICES, subject=old.claim.value
+        pair.key,
+        KIND,
+        " ".join(text.split()),
+        (old.info.id, new.info.id),
+        _CHOICES,
+        subject=old.claim.value,
+        quotes=tuple(_quote(pair, side) for side in (old, new)),
     )
+
+
+def _quote(pair: Contradiction, side: Statement) -> Quote:
+    """Return one of the two statements of a contradiction, with who else says the same."""
+    claim = side.claim
+    infos = _agreeing(pair, side) or [side.info]
+    return Quote(
+        claim.name,
+        claim.value,
+        line=0 if claim.stop else claim.line,
+        start=claim.start,
+        stop=claim.stop,
+        notes=len({info.id for info in infos}),
+        writers=len({author(info.provenance) for info in infos}),
+    )
+
+
+def _agreeing(pair: Contradiction, side: Statement) -> list[NoteInfo]:
+    """Return the notes that say the same as one of the two statements."""
+    return [
+        statement.info for statement in pair.statements if not differ(statement.claim, side.claim)
+    ]
 
 
 def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
@@ -186,7 +213,15 @@ def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
     day = day_of(pair.info, memory.settings.zone)
     text = f'{pair.first.name} "{pair.first.value}" ({day}) or "{pair.second.value}" ({day})?'
     return ReviewItem(
-        pair.key, KIND, " ".join(text.split()), pair.refs, _CHOICES, subject=pair.first.value
+        pair.key,
+        KIND,
+        " ".join(text.split()),
+        pair.refs,
+        _CHOICES,
+        subject=pair.first.value,
+        quotes=tuple(
+            Quote(line.name, line.value, line.number) for line in (pair.first, pair.second)
+        ),
     )
 
 
@@ -198,11 +233,7 @@ def _weights(pair: Contradiction) -> str:
     counts = []
     descriptions = []
     for side in (pair.old, pair.new):
-        infos = [
-            statement.info
-            for statement in pair.statements
-            if not differ(statement.claim, side.claim)
-        ]
+        infos = _agreeing(pair, side)
         counts.append(len({info.id for info in infos}))
         descriptions.append(_count_of_sources(counts[-1], infos))
     if counts == [1, 1]:
@@ -283,5 +314,5 @@ def _today(memory: MemorySession) -> str:
     return f"{memory.clock():%Y-%m-%d}"
 
 
-CONTRADICTIONS = ReviewSource(_ask, _apply)
+CONTRADICTIONS = ReviewSource(_ask, _apply, shared=(SharedAnswer("b", "both are true, each time"),))
 """The questions about statements of which only one can be true (docs/jobs.md)."""

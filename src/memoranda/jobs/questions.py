@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from memoranda.engine.contents import contents
-from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
+from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource, SharedAnswer
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
 from memoranda.jobs.classify import FALLBACK, Classifier, one_line_of
@@ -272,7 +272,7 @@ def _merge(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     return _carry_out(memory, action)
 
 
-MERGES = ReviewSource(_merges, _merge)
+MERGES = ReviewSource(_merges, _merge, shared=(SharedAnswer("n", "keep both of each"),))
 CATEGORIES = ReviewSource(
     _categories,
     _categorize,

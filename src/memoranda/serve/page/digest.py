@@ -15,7 +15,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from memoranda.clock import parse_stamp
+from memoranda.clock import EPOCH, parse_stamp
 from memoranda.documents import differences
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
@@ -29,14 +29,9 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.query import Query
 from memoranda.serve.page.calendar import SNOOZES, reminder_rows
-from memoranda.serve.page.change_rows import (
-    CHANGED,
-    FORGOT,
-    LEARNED,
-    RowWriter,
-    is_machinery,
-    word_of,
-)
+from memoranda.serve.page.change_rows import RowWriter, is_machinery, word_of
+from memoranda.serve.page.day_summary import Summary, deeds_in, summary_since
+from memoranda.serve.page.outside_rows import outside_rows
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import is_upkeep, program_of
 
@@ -49,8 +44,6 @@ _WEEKS = {"this": (0, "This week"), "last": (1, "Last week")}
 _DAYS_OF_WEEK = 7
 # Rows of a session that are shown above "more".
 _ROWS_SHOWN = 5
-# Changes of today that are counted for the summary.
-_MAX_COUNTED_CHANGES = 2_000
 # Rows of the page's short lists, such as the notes that agents used.
 _LISTED = 5
 # Some of the notes that agents used are gone, so more are looked up than are listed.
@@ -62,6 +55,7 @@ class Group:
     """The changes of one agent in one session on one day, the latest first.
 
     program: the program or interface that it used, in words to translate.
+    is_outside: whether these are edits outside of memoranda, of which nobody knows who made them.
     """
 
     agent: str | None
@@ -69,6 +63,7 @@ class Group:
     session: str
     time: str
     rows: list[Document] = field(default_factory=list)
+    is_outside: bool = False
 
     @property
     def shown(self) -> list[Document]:
@@ -126,25 +121,6 @@ class Day:
     tidied: Tidied | None = None
 
 
-@dataclass
-class Summary:
-    """How many notes were learned, changed and forgotten since a moment.
-
-    since: the moment.
-    is_week: whether the moment is seven days ago, because nothing happened today.
-    by_agents: how many of them agents learned, changed and forgot, by that word.
-    agents: the agents that did so, by the same words.
-    """
-
-    since: datetime
-    is_week: bool = False
-    learned: int = 0
-    changed: int = 0
-    forgot: int = 0
-    by_agents: Counter[str] = field(default_factory=Counter)
-    agents: dict[str, list[str]] = field(default_factory=dict)
-
-
 def show(visit: Visit) -> Response:
     """Show the newest changes.
 
@@ -161,10 +137,15 @@ def show(visit: Visit) -> Response:
         return first_run.show(visit, since)
     visit.begin_page()
     days = _days(visit, runs)
+    if not visit.text("agent") and not _is_of_owner(visit):
+        begin, end = _shown_time(visit, runs, span, is_whole)
+        _add_outside_edits(visit, days, runs, begin, end)
+    summary = _summary(visit, span)
     return visit.html(
         "today.html",
         days=days,
-        summary=_summary(memory, span),
+        summary=summary,
+        deeds=deeds_in(visit.language, summary),
         span=span,
         suspicious=len(suspicious_notes(memory)),
         due=[row for row in reminder_rows(memory) if row.state in ("overdue", "due")],
@@ -239,7 +220,7 @@ def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
         before=before,
     )
     runs_shown = [run for run in runs if visit.text("all") or not is_machinery(run)]
-    if visit.text("agent") == "" and visit.text("who") == "owner":
+    if _is_of_owner(visit):
         runs_shown = [run for run in runs_shown if run[0].agent is None and not is_upkeep(run)]
     return runs_shown, len(runs) < CHANGES
 
@@ -322,48 +303,91 @@ def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
     session = (latest.by or {}).get("session") or ""
     group = day.groups[-1] if day.groups else None
     if group is None or (group.agent, group.session) != (latest.agent, session):
-        group = Group(latest.agent, program_of(latest), session, latest.time)
+        group = Group(latest.agent, _program(latest), session, latest.time)
         day.groups.append(group)
     group.rows += [writer.row(change) for change in run]
 
 
-def _summary(memory: MemorySession, span: Span | None) -> Summary:
-    """Summarize the chosen days, or today. If nothing happened today, summarize seven days."""
+def _shown_time(
+    visit: Visit, runs: Sequence[Sequence[Change]], span: Span | None, is_whole: bool
+) -> tuple[datetime, datetime | None]:
+    """Return the beginning and the end of the time of which this page shows the changes.
+
+    The end is None if it shows the latest changes.
+
+    is_whole: whether no page with earlier changes follows.
+    """
+    end = None if span is None else span.end
+    before = visit.memory.change_numbered(visit.number("before", 0))
+    if before is not None:
+        end = parse_stamp(before.time)
+    begin = EPOCH if span is None else span.begin
+    if runs and not is_whole:
+        begin = parse_stamp(runs[-1][-1].time)
+    return begin, end
+
+
+def _add_outside_edits(
+    visit: Visit,
+    days: list[Day],
+    runs: Sequence[Sequence[Change]],
+    begin: datetime,
+    end: datetime | None,
+) -> None:
+    """Add the edits outside of memoranda from a time to the days, in the order of time."""
+    memory = visit.memory
+    zone = memory.settings.reading_zone
+    for row in outside_rows(memory, list(chain.from_iterable(runs)), begin, end):
+        time = row["time"]
+        group = Group(None, "", "", time, [row], is_outside=True)
+        local_day = parse_stamp(time).astimezone(zone).date()
+        # The days and their groups have the latest first.
+        later_days = [
+            day for day in days if parse_stamp(day.time).astimezone(zone).date() > local_day
+        ]
+        position = len(later_days)
+        is_new_day = position == len(days) or (
+            parse_stamp(days[position].time).astimezone(zone).date() != local_day
+        )
+        if is_new_day:
+            days.insert(position, Day(time))
+        groups = days[position].groups
+        groups.insert(sum(1 for other in groups if other.time >= time), group)
+
+
+def _program(change: Change) -> str:
+    """Return the program of a change beside its agent's name: `3.0` for cursor in `cursor 3.0`."""
+    program = program_of(change)
+    beginning = f"{change.agent} "
+    if change.agent and program.startswith(beginning):
+        return program.removeprefix(beginning)
+    return "" if program == change.agent else program
+
+
+def _summary(visit: Visit, span: Span | None) -> Summary:
+    """Summarize the chosen days, or today. If nothing happened today, summarize seven days.
+
+    Only changes of the chosen agent, or of the owner, count.
+    """
+    memory = visit.memory
+    agent = visit.text("agent")
+    is_owner = _is_of_owner(visit)
     if span is not None:
-        return _summary_since(memory, span.begin, first_number_since(memory, span.end))
+        end = first_number_since(memory, span.end)
+        return summary_since(memory, span.begin, end, agent=agent, is_owner=is_owner)
     midnight = _midnight(memory, _today(memory))
-    today = _summary_since(memory, midnight)
+    today = summary_since(memory, midnight, agent=agent, is_owner=is_owner)
     if today.learned or today.changed or today.forgot:
         return today
-    week = _summary_since(memory, midnight - timedelta(days=_DAYS - 1))
+    begin = midnight - timedelta(days=_DAYS - 1)
+    week = summary_since(memory, begin, agent=agent, is_owner=is_owner)
     week.is_week = True
     return week
 
 
-def _summary_since(memory: MemorySession, since: datetime, before: int | None = None) -> Summary:
-    """Count the changes since a moment, without upkeep, machinery and undos.
-
-    before: only changes with lower numbers. None means all.
-    """
-    summary = Summary(since)
-    note_counts = Counter[str]()
-    for change in memory.log(limit=_MAX_COUNTED_CHANGES, since=since, before=before):
-        if is_machinery([change]) or is_upkeep([change]) or change.undoes is not None:
-            continue
-        word = word_of(change)
-        # A change without texts, such as a move, counts as one note.
-        note_count = max(1, sum(1 for _ in change.texts()))
-        note_counts[word] += note_count
-        if not change.agent:
-            continue
-        summary.by_agents[word] += note_count
-        agents = summary.agents.setdefault(word, [])
-        if change.agent not in agents:
-            agents.append(change.agent)
-    summary.learned = note_counts[LEARNED]
-    summary.changed = note_counts[CHANGED]
-    summary.forgot = note_counts[FORGOT]
-    return summary
+def _is_of_owner(visit: Visit) -> bool:
+    """Whether only what the owner did is shown."""
+    return visit.text("agent") == "" and visit.text("who") == "owner"
 
 
 def _today(memory: MemorySession) -> date:

@@ -225,18 +225,29 @@ def with_secret(visit: Visit, info: NoteInfo, refused: SecretRefused) -> Respons
 def gone(visit: Visit, place: tuple[str, str]) -> Response:
     """Offer the typed text as a new note, because the note was deleted while the form was open.
 
+    A header that cannot be read stays in the text.
+
     place: the project and path of the deleted note.
     """
     project, path = place
-    text = typed(visit)
-    header, body = differences.split(text)
-    title = str(header.get("title") or path.rpartition("/")[2].removesuffix(".md"))
+    name_of_file = path.rpartition("/")[2].removesuffix(".md")
+    # The title and the tags of the form are no part of a header that cannot be read.
+    text = typed(visit) if _MINE in visit.fields else _as_typed(visit)
+    if _has_readable_header(text):
+        header, body = differences.split(typed(visit))
+        title = str(header.get("title") or name_of_file)
+        tags = ", ".join(united(listed_texts(header.get("tags"))))
+    else:
+        header = {}
+        body = text
+        title = visit.text("title") or name_of_file
+        tags = visit.text("tags")
     fields = {
         "title": "" if header.get("category") else title,
         "text": body,
         "project": project,
         "category": str(header.get("category") or ""),
-        "tags": ", ".join(united(listed_texts(header.get("tags")))),
+        "tags": tags,
     }
     return visit.html(
         "new.html",
@@ -244,6 +255,18 @@ def gone(visit: Visit, place: tuple[str, str]) -> Response:
         **create.choices(visit) | {"fields": fields},
         warning="The note was deleted meanwhile. Your text is below: save it as a new note, or leave it.",
     )
+
+
+def _has_readable_header(text: str) -> bool:
+    """Whether the header of a text can be read. A text without a header is readable, too."""
+    yaml = frontmatter.split(text).yaml
+    if yaml is None:
+        return True
+    try:
+        frontmatter.parse(yaml)
+    except ValueError:
+        return False
+    return True
 
 
 def as_in_file(text: str, file: str) -> str:

@@ -6,7 +6,7 @@ removes its question from the cache. Any other change of the ledger causes a new
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
@@ -34,50 +34,57 @@ class FoundQuestions:
     moment: datetime
 
 
-def open_questions(visit: Visit) -> Sequence[ReviewItem]:
-    """Return the open questions, at most MOST. Simultaneous requests share one search."""
+def open_questions(visit: Visit, kind: str = "") -> Sequence[ReviewItem]:
+    """Return the open questions, at most MOST. Simultaneous requests share one search.
+
+    kind: only questions of this kind, each by itself. "" for all kinds, of which some are combined.
+    """
     with _SEARCHING:
         stamp = visit.memory.journal_stamp()
-        cached = _cached_questions(visit)
+        cache = _cache_of(visit)
+        cached = cache.get(kind)
         if cached is not None and cached.stamp == stamp:
             is_fresh = visit.now - cached.moment < _CACHE_LASTS
             if is_fresh:
                 return cached.items
-        items = tuple(visit.memory.review(limit=MOST))
-        _cache(visit, FoundQuestions(items, stamp, visit.now))
+        items = tuple(visit.memory.review(limit=MOST, kind=kind or None))
+        cache[kind] = FoundQuestions(items, stamp, visit.now)
         return items
 
 
-def take_out(visit: Visit, key: str, before: str) -> None:
-    """Remove a question that was just answered from the cache.
+def take_out(visit: Visit, keys: Collection[str], before: str) -> None:
+    """Remove questions that were just answered from the cache.
 
     An answer may close other questions, too. They leave the cache when the rail counts again.
 
-    key: the key of the question.
+    keys: the keys of the questions.
     before: the stamp of the ledger before the answer.
     """
     with _SEARCHING:
-        cached = _cached_questions(visit)
+        cache = _cache_of(visit)
+        cached = cache.get("")
+        cache.clear()
         if cached is None or cached.stamp != before:
             return
-        items = tuple(item for item in cached.items if item.key != key)
-        _cache(visit, FoundQuestions(items, visit.memory.journal_stamp(), cached.moment))
+        items = tuple(item for item in cached.items if item.key not in keys)
+        # A question that combines one of these is another question now.
+        has_all = len(cached.items) - len(items) == len(keys)
+        if has_all:
+            cache[""] = FoundQuestions(items, visit.memory.journal_stamp(), cached.moment)
 
 
 def look_again(visit: Visit) -> Sequence[ReviewItem]:
     """Search for the open questions again, whatever the cache has."""
     # The lock waits for a search that is under way. Its result would be cached after this.
     with _SEARCHING:
-        visit.request.app.state.questions = None
+        _cache_of(visit).clear()
     return open_questions(visit)
 
 
-def _cached_questions(visit: Visit) -> FoundQuestions | None:
-    """Return the cached questions. None if no questions are cached."""
-    cached = getattr(visit.request.app.state, "questions", None)
-    return cached if isinstance(cached, FoundQuestions) else None
-
-
-def _cache(visit: Visit, questions: FoundQuestions) -> None:
-    """Put questions into the cache."""
-    visit.request.app.state.questions = questions
+def _cache_of(visit: Visit) -> dict[str, FoundQuestions]:
+    """Return the cached questions by their kind. The key "" has all kinds together."""
+    state = visit.request.app.state
+    if not hasattr(state, "questions"):
+        state.questions = {}
+    cache: dict[str, FoundQuestions] = state.questions
+    return cache

@@ -17,22 +17,32 @@ from starlette.responses import Response
 
 from memoranda import documents
 from memoranda.documents.differences import Line, sides
-from memoranda.engine.review import DELETE, ReviewItem
+from memoranda.engine.review import DELETE, Quote, ReviewItem, SharedAnswer, shared_answers
 from memoranda.engine.suspicion import KEEP
+from memoranda.engine.suspicious_words import WordsElsewhere, suspicious_words
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.jobs.dedup import has_same_content
 from memoranda.note.model import CATEGORIES, INBOX, Note
+from memoranda.query import Query
+from memoranda.serve.page.grounds import grounds_of
 from memoranda.serve.page.questions import open_questions, take_out
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.serve.page.wording import translated
 from memoranda.serve.page.writers import writer_of
+from memoranda.text.narrowing import Span
 from memoranda.text.word_diff import SAME, Part
 
 REVIEW = f"{HOME}/review"
 # Questions in one answer of `/api`, unless it asks for another number.
 _API_ITEMS = 20
-# Characters of a note that are shown beside a question.
+# Characters of a note that are shown beside a question, and of those before the first marked words
+# if these are not at its beginning.
 _MAX_PANE_CHARACTERS = 4000
+_CHARACTERS_BEFORE = 400
+# Notes of a burst that are named.
+_MAX_NAMED_NOTES = 20
+MARK = "!"
+"""The kind of a part of a line that the question is about."""
 # The seconds that a person needs for a question, for the estimate at the top.
 _SECONDS_PER_QUESTION = 8
 TITLES = {
@@ -50,11 +60,22 @@ TITLES = {
 """The question of each kind, for the list."""
 _SUSPICIOUS = "suspicious"
 _MERGE = "merge"
+_BURST = "burst"
+# Keys of the keyboard that are not the letter of the answer. KEEP is `k`, but the keys `j` and `k`
+# move between the questions.
+_KEYS = {KEEP: "y"}
 # The answer that keeps both notes.
 _APART = "n"
 # Kinds of questions of which no answer is recommended: it would delete a note, end a statement,
 # archive a note or open a folder, and whether that is right is only a guess.
 _WITHOUT_MAIN_ANSWER = frozenset((_SUSPICIOUS, "contradiction", "archive", "project"))
+# The label of the words of a suspicious note that are not in its text, by their place.
+_PLACES = {
+    "title": "In its title",
+    "header": "In its properties",
+    "name": "In the name of its file",
+    "file": "Where its properties end",
+}
 # Characters of the subject of a question in the list.
 _MAX_SUBJECT_CHARACTERS = 100
 
@@ -63,9 +84,10 @@ _MAX_SUBJECT_CHARACTERS = 100
 class Pane:
     """A note that a question is about.
 
-    lines: the lines of its text, with the differences from the other note marked.
+    lines: the lines of its text, with the differences from the other note marked, or the words that
+        the question is about.
     author: who wrote it.
-    is_cut: whether only the beginning of the text is shown.
+    is_cut: whether only a part of the text is shown.
     """
 
     note: Note
@@ -93,17 +115,36 @@ class Choice:
 
 
 @dataclass
+class Elsewhere:
+    """Marked words that are not in the text of a note.
+
+    label: says where they are, in English.
+    key: the key in the header. "" for another place.
+    """
+
+    label: str
+    key: str
+    line: Line
+
+
+@dataclass
 class Question:
     """An open question with the notes that it is about and the possible answers.
 
     reasons: why a suspicious note is held back.
+    elsewhere: suspicious words that are not in its text.
+    grounds: the sentences that say why the question is asked.
     is_of_two_things: whether the two notes of a merge differ in a word that counts.
+    titles: the notes of a burst, by their titles.
     """
 
     item: ReviewItem
     title: str
     reasons: list[str] = field(default_factory=list)
+    elsewhere: list[Elsewhere] = field(default_factory=list)
+    grounds: list[str] = field(default_factory=list)
     is_of_two_things: bool = False
+    titles: list[str] = field(default_factory=list)
     panes: list[Pane] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
 
@@ -122,9 +163,11 @@ def show(visit: Visit) -> Response | dict[str, Any]:
         return visit.html("review.html", items=None, kinds=TITLES)
     items = _in_order(open_questions(visit))
     counts = Counter(item.kind for item in items)
-    if visit.text("kind"):
-        items = [item for item in items if item.kind == visit.text("kind")]
+    kind = visit.text("kind")
+    if kind:
+        items = _of_kind(visit, items, kind)
     values = _triage(visit, items) | {"counts": counts}
+    values["shared"] = _shared_choices(kind) if kind and len(items) > 1 else []
     return visit.part_or_page("review_part.html", "review.html", **values)
 
 
@@ -151,6 +194,28 @@ def _in_order(items: Sequence[ReviewItem]) -> list[ReviewItem]:
     return sorted(items, key=lambda item: item.kind != _SUSPICIOUS)
 
 
+def _of_kind(visit: Visit, items: Sequence[ReviewItem], kind: str) -> list[ReviewItem]:
+    """Return the questions of one kind, each by itself.
+
+    items: the questions of all kinds, of which some are combined.
+    """
+    own_items = [item for item in items if item.kind == kind]
+    is_combined = any(len(item.lines) > 1 for item in own_items)
+    return list(open_questions(visit, kind)) if is_combined else own_items
+
+
+def _shared_choices(kind: str) -> list[Choice]:
+    """Return the answers that can be given to many questions of a kind at once."""
+    if kind not in TITLES:
+        return []
+    return [_shared_choice(answer) for answer in shared_answers(kind)]
+
+
+def _shared_choice(answer: SharedAnswer) -> Choice:
+    key = _KEYS.get(answer.letter, answer.letter)
+    return Choice(answer.letter, answer.label, key, is_dangerous=answer.letter == DELETE)
+
+
 def _position(items: Sequence[ReviewItem], key: str) -> int:
     """Return the index of the question with this key. 0 if no question has it."""
     return next((number for number, item in enumerate(items) if item.key == key), 0)
@@ -167,6 +232,9 @@ def _address(visit: Visit, item: ReviewItem) -> str:
 
 def _short(item: ReviewItem) -> str:
     """Return the subject of a question: the text that it quotes, or else its beginning."""
+    if item.quotes:
+        values = " / ".join(quote.value for quote in item.quotes)
+        return f"{item.quotes[0].name}: {values}"[:_MAX_SUBJECT_CHARACTERS]
     return item.subject or item.text[:_MAX_SUBJECT_CHARACTERS]
 
 
@@ -185,18 +253,96 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
     # A question of several lines quotes its notes itself.
     notes: list[Note] = []
     if len(item.lines) < 2:
-        for ref in item.refs[:2]:
+        # The two lines of a contradiction may be of one note.
+        names = dict.fromkeys(ref.partition(":")[0] for ref in item.refs[:2])
+        for name in names:
             with suppress(NotFound, Ambiguous):
-                notes.append(visit.memory.read(ref.partition(":")[0], count=False))
+                notes.append(visit.memory.read(name, count=False))
     is_of_two_things = item.kind == _MERGE and not say_the_same(notes)
-    return Question(
+    question = Question(
         item,
         TITLES[item.kind],
         _reasons(visit, item, notes),
-        is_of_two_things,
-        panes_of(notes),
-        _choices(item, is_of_two_things),
+        grounds=grounds_of(visit, item, notes),
+        is_of_two_things=is_of_two_things,
+        panes=panes_of(notes),
+        choices=_choices(item, is_of_two_things),
     )
+    if item.kind == _SUSPICIOUS and notes:
+        words = suspicious_words(visit.memory.rules_for_reading(), notes[0])
+        question.panes = [_marked_pane(notes[0], words.spans)]
+        question.elsewhere = [_elsewhere(words_elsewhere) for words_elsewhere in words.elsewhere]
+    elif item.quotes:
+        question.panes = [_marked_pane(note, _spans_of_quotes(item, note)) for note in notes]
+    elif item.kind == _BURST:
+        question.panes = []
+        question.titles = _titles(visit, item.refs[:_MAX_NAMED_NOTES])
+    return question
+
+
+def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
+    """Return the titles of the notes with these ids, as far as they exist."""
+    infos, _ = visit.memory.list(Query(ids=tuple(ids)), limit=0)
+    return [info.title for info in infos]
+
+
+def _elsewhere(words: WordsElsewhere) -> Elsewhere:
+    return Elsewhere(_PLACES[words.place], words.key, _with_marks(words.text, words.spans))
+
+
+def _spans_of_quotes(item: ReviewItem, note: Note) -> list[Span]:
+    """Return the places in a note's text of the statements that a question compares."""
+    texts = [
+        _text_of_quote(note, quote)
+        for ref, quote in zip(item.refs, item.quotes, strict=True)
+        if ref.partition(":")[0] == note.id
+    ]
+    spans = []
+    for text in filter(None, texts):
+        start = note.content.find(text)
+        if start >= 0:
+            spans.append(Span(start, start + len(text)))
+    return sorted(spans)
+
+
+def _text_of_quote(note: Note, quote: Quote) -> str:
+    """Return the sentence or line of a statement. "" if the note has no such line."""
+    if quote.stop:
+        return note.body[quote.start : quote.stop].strip()
+    lines = note.text.split("\n")[quote.line - 1 : quote.line]
+    return "".join(lines).strip()
+
+
+def _marked_pane(note: Note, spans: Sequence[Span]) -> Pane:
+    """Return the pane of a note with some places marked. A long text is cut around the first."""
+    start = 0
+    if spans and spans[0].stop > _MAX_PANE_CHARACTERS:
+        start = max(spans[0].start - _CHARACTERS_BEFORE, 0)
+    stop = start + _MAX_PANE_CHARACTERS
+    shown_spans = [
+        Span(span.start - start, min(span.stop, stop) - start)
+        for span in spans
+        if start <= span.start < stop
+    ]
+    lines = _by_lines(_with_marks(note.content[start:stop], shown_spans))
+    while len(lines) > 1 and not lines[0]:
+        lines.pop(0)
+    while len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    is_cut = start > 0 or stop < len(note.content)
+    return Pane(note, lines, writer_of(note), is_cut)
+
+
+def _with_marks(text: str, spans: Sequence[Span]) -> Line:
+    """Return a text as parts of which those at `spans`, in their order, are marked."""
+    parts = []
+    position = 0
+    for span in spans:
+        parts.append(Part(SAME, text[position : span.start]))
+        parts.append(Part(MARK, text[span.start : span.stop]))
+        position = span.stop
+    parts.append(Part(SAME, text[position:]))
+    return _without_empty(parts)
 
 
 def say_the_same(notes: Sequence[Note]) -> bool:
@@ -255,9 +401,7 @@ def _choices(item: ReviewItem, is_of_two_things: bool) -> list[Choice]:
 
     For a suspicious note, deleting it comes first. For two notes that differ, keeping both does.
     """
-    # KEEP is `k`, but the keys `j` and `k` move between the questions.
-    keys = {KEEP: "y"}
-    choices = [Choice(letter, label, keys.get(letter, letter)) for letter, label in item.choices]
+    choices = [Choice(letter, label, _KEYS.get(letter, letter)) for letter, label in item.choices]
     if item.kind == _SUSPICIOUS:
         choices.sort(key=lambda choice: choice.letter == KEEP)
     if is_of_two_things:
@@ -269,12 +413,19 @@ def _choices(item: ReviewItem, is_of_two_things: bool) -> list[Choice]:
 
 
 def _answer(visit: Visit) -> Response | dict[str, Any]:
-    """Answer a question as the form says."""
+    """Answer a question as the form says. The field `ref` has the keys of many questions instead."""
     before = visit.memory.journal_stamp()
-    item = visit.memory.decide(visit.fields.get("key", ""), visit.fields.get("choice", ""))
-    take_out(visit, item.key, before)
+    choice = visit.fields.get("choice", "")
+    keys = visit.text("ref").splitlines()
+    if keys:
+        items = visit.memory.decide_all(keys, choice)
+    else:
+        items = [visit.memory.decide(visit.fields.get("key", ""), choice)]
+    take_out(visit, {item.key for item in items}, before)
     if visit.is_api:
-        return {"change": visit.memory.changed or None, "item": documents.question(item)}
+        shown_items = [documents.question(item) for item in items]
+        many = {"items": shown_items} if keys else {"item": shown_items[0]}
+        return {"change": visit.memory.changed or None, **many}
     return visit.back(visit.text("next") or REVIEW)
 
 

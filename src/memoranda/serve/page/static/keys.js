@@ -15,11 +15,13 @@ function walk(by) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-// Presses what has this key: in the card one is at, else outside of all cards.
+// Presses what has this key: in the card one is at, else outside of all cards, unless it is hidden
+// there. A closed menu is not hidden.
 function press(key) {
   const selector = `[data-key="${CSS.escape(key)}"]`;
   const inside = here()?.querySelector(selector);
-  const outside = [...document.querySelectorAll(selector)].find((found) => !found.closest("[data-card]"));
+  const isOutside = (found) => !found.closest("[data-card]") && (found.closest("details") || found.checkVisibility());
+  const outside = [...document.querySelectorAll(selector)].find(isOutside);
   const found = inside ?? outside;
   found?.click();
   return Boolean(found);

@@ -45,7 +45,7 @@ document.addEventListener("click", walkInside);
 document.addEventListener("submit", submitted);
 document.addEventListener("change", ({ target }) => {
   if (target.matches("[data-submit]")) target.form.requestSubmit();
-  if (target.matches("[data-all]")) for (const box of target.form.querySelectorAll("[name=ref]")) box.checked = target.checked;
+  if (target.matches("[data-all]")) for (const box of target.form.elements) if (box.name === "ref") box.checked = target.checked;
 });
 document.addEventListener("toggle", (event) => fill(event.target), true);
 for (const type of ["click", "submit"]) document.addEventListener(type, closeMenus);

@@ -1,0 +1,116 @@
+"""Today: the sentence at the top, reminders that are due, and edits outside of memory."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from memoranda import Draft
+from memoranda.note.edit import FindReplace
+from memoranda.serve.page.addresses import note_url
+from serve.test_page import memory, plain
+
+pytestmark = pytest.mark.anyio
+
+
+def sentence(shown):
+    """The sentence at the top."""
+    return plain(re.search(r'<p class="sub">(.*?)</p>', shown, re.S)[1]).strip()
+
+
+async def test_the_sentence_counts_only_what_the_filter_shows(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    tea = claude.write(Draft("Green.", project="notes", title="Tea"))
+    web.later(minutes=1)
+    claude.write(Draft("Plum.", project="notes", title="Cake"))
+    web.memory.edit(tea, FindReplace("Green", "Black"))
+    assert sentence(await page.see("/page")) == "Today claude learned 2 things."
+    assert sentence(await page.see("/page?agent=claude")) == "Today claude learned 2 things."
+    assert sentence(await page.see("/page?agent=codex")) == "Nothing of codex this week."
+    assert sentence(await page.see("/page?who=owner")) == "Today you changed one note."
+    assert sentence(await page.see("/page?who=owner&week=this")) == "You changed one note."
+    assert sentence(await page.see("/page?agent=claude&week=last")) == "Nothing of claude then."
+    assert sentence(await page.see("/page?week=last")) == "Nothing happened then."
+    web.later(days=1)
+    shown = await page.see("/page?agent=claude")
+    assert sentence(shown) == "Nothing of claude today. This week claude learned 2 things."
+
+
+async def test_the_name_of_an_agent_is_not_repeated_by_its_program(web, page):
+    cursor = web.memory.as_caller("cursor", "mcp", client="cursor 3.0")
+    cursor.write(Draft("Green.", project="notes", title="Tea"))
+    shown = plain(await page.see("/page"))
+    assert "cursor 3.0" in shown
+    assert "cursor cursor" not in shown
+
+
+async def test_a_due_reminder_has_one_line_with_both_its_buttons(web, page):
+    memory(web, "Water the plants", category="reminders", metadata={"due_at": "2020-01-01"})
+    shown = await page.see("/page")
+    (row,) = re.findall(r'<li class="due">.*?</li>', shown, re.S)
+    assert re.findall(r'aria-label="([^"]*)"', row)[:2] == ["Done", "Put off"]
+
+
+def edit_outside(web, title, old, new):
+    """Replace words of a note as an editor does, at the time of the tests' clock."""
+    file = web.memory.home / "notes" / f"{title}.md"
+    file.write_text(file.read_text().replace(old, new))
+    moment = web.memory.clock().timestamp()
+    os.utime(file, (moment, moment))
+
+
+def outside_rows(shown):
+    """The rows of edits outside, as plain text."""
+    return [plain(row) for row in re.findall(r'<li class="row" id="o\d+".*?</li>', shown, re.S)]
+
+
+async def test_an_edit_outside_is_on_today_with_its_words_and_can_be_taken_back(web, page):
+    web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    web.memory.write(Draft("Other.", project="notes", title="Other"))
+    web.later(minutes=5)
+    edit_outside(web, "Meeting", "five", "six")
+    web.later(minutes=5)
+    shown = await page.see("/page")
+    (row,) = outside_rows(shown)
+    assert "Meeting" in row
+    assert re.search("Meet at five six", row)
+    assert shown.index("Outside of memory") < shown.index("learned")
+    for filtered in ("/page?agent=claude", "/page?who=owner"):
+        assert "Outside of memory" not in await page.see(filtered)
+    after = re.search(r'name="after" value="(\d+)"', shown)[1]
+    await page.send(note_url("notes", "Meeting.md"), do="restore_outside", after=after)
+    assert "Meet at five." in web.memory.read("notes/Meeting.md").text
+
+
+async def test_an_edit_outside_that_a_later_change_found_is_on_today_before_that_change(web, page):
+    note = web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    web.later(minutes=5)
+    edit_outside(web, "Meeting", "five", "six")
+    web.later(minutes=5)
+    web.memory.edit(note, FindReplace("six", "seven"))
+    shown = await page.see("/page")
+    assert len(outside_rows(shown)) == 1
+    words = plain(shown)
+    assert re.search("Meet at six seven.*Outside of memory.*Meet at five six", words)
+
+
+async def test_changes_of_memory_itself_are_no_edits_outside(web, page):
+    note = web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    web.memory.edit(note, FindReplace("five", "six"))
+    web.memory.undo()
+    memory(web, "Anna drinks tea", category="people")
+    assert outside_rows(await page.see("/page")) == []
+
+
+async def test_an_edit_outside_is_on_the_page_of_its_day_only(web, page):
+    web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    web.later(days=1)
+    edit_outside(web, "Meeting", "five", "six")
+    day = web.memory.clock().astimezone(web.memory.settings.reading_zone).date().isoformat()
+    web.later(days=1)
+    assert len(outside_rows(await page.see("/page"))) == 1
+    assert len(outside_rows(await page.see(f"/page?day={day}"))) == 1
+    today = web.memory.clock().astimezone(web.memory.settings.reading_zone).date().isoformat()
+    assert outside_rows(await page.see(f"/page?day={today}")) == []

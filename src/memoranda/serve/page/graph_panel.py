@@ -62,8 +62,11 @@ def show(visit: Visit) -> Response:
     return visit.html("graph_panel.html", **values)
 
 
-def related_notes(edges: Iterable[Edge]) -> list[RelatedNotes]:
-    """Return the links by relation and direction, the relations with a name and few notes first."""
+def related_notes(edges: Iterable[Edge], most_named: int = _NAMED) -> list[RelatedNotes]:
+    """Return the links by relation and direction, the relations with a name and few notes first.
+
+    most_named: how many notes of a relation are named. The others are counted.
+    """
     relations: dict[tuple[bool, str], RelatedNotes] = {}
     rows: dict[tuple[bool, str], set[int]] = {}
     for edge in edges:
@@ -76,7 +79,7 @@ def related_notes(edges: Iterable[Edge]) -> list[RelatedNotes]:
         if edge.note.row in rows_of_relation:
             continue
         rows_of_relation.add(edge.note.row)
-        if len(related.notes) < _NAMED:
+        if len(related.notes) < most_named:
             related.notes.append(edge.note)
         else:
             related.more += 1

@@ -12,7 +12,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.names import Looseness
 from memoranda.serve.page.addresses import noted
 from memoranda.serve.page.note_names import nearest
-from memoranda.serve.page.people import notes_called
+from memoranda.serve.page.person import notes_called
 from memoranda.serve.page.review import panes_of, say_the_same
 from memoranda.serve.page.visit import Visit
 

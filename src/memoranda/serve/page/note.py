@@ -33,7 +33,7 @@ from memoranda.serve.page import editing, erasing, merge_pages, note_actions, no
 from memoranda.serve.page.addresses import note_ref, note_url, place_at, place_of_id
 from memoranda.serve.page.calendar import SNOOZES, reminder_row
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
-from memoranda.serve.page.people import found_of
+from memoranda.serve.page.person import found_of
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.visit import HOME, Visit
 

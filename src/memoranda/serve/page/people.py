@@ -1,14 +1,12 @@
-"""Shows people and projects by name, everything about one name, and the facts about the owner.
+"""Shows people and projects by name, and the facts about the owner.
 
 A note is a person or a project by its type, or because it is in a folder such as `people`. Notes of
-one name in several projects are one name here, and one page tells all of them.
+one name in several projects are one name here. person.py shows everything about one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -20,9 +18,8 @@ from memoranda.engine.contents import folders_named, places_passing
 from memoranda.engine.link_walk import count_incoming
 from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
-from memoranda.errors import Ambiguous, InvalidInput, MemorandaError
-from memoranda.index.rows import Edge, Hit, NoteInfo, NotePlace
-from memoranda.note.model import REMINDERS, Observation
+from memoranda.errors import InvalidInput
+from memoranda.index.rows import NoteInfo, NotePlace
 from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.visit import HOME, Visit
@@ -30,18 +27,22 @@ from memoranda.text.folding import fold
 
 
 class _Kind(NamedTuple):
-    """The types of the notes of one kind, and the names of the folders they may be in."""
+    """The types of the notes of one kind, the names of the folders they may be in, and the category
+    of memories about them.
+    """
 
     types: tuple[str, ...]
     folders: tuple[str, ...]
+    category: str
 
 
 _KINDS: Mapping[str, _Kind] = {
     "people": _Kind(
         ("person", "human", "user", "contact"),
         ("people", "People", "persons", "contacts", "Contacts", "人物", "联系人"),
+        "people",
     ),
-    "projects": _Kind(("project",), ("projects", "Projects", "项目")),
+    "projects": _Kind(("project",), ("projects", "Projects", "项目"), "project"),
 }
 # Names of one kind on the page of both kinds.
 _FIRST = 24
@@ -49,58 +50,18 @@ _FIRST = 24
 _OF_ONE_KIND = 120
 # Memories about people that are listed.
 _MAX_MEMORIES = 20
-_MAX_HITS = 60
-# Links of a name that are counted, and that its page lists.
+# Links of a name that are counted.
 _MAX_LINKS = 100
-# Notes of one name that its page tells, and facts of each that it shows.
-_MAX_NAMESAKES = 20
-_MAX_FACTS_OF_NAME = 60
+# The newest notes that are searched for what was learned last about the names: of the category of
+# their kind, and of all.
+_MAX_NEWEST_OF_CATEGORY = 200
+_MAX_NEWEST = 100
+# The categories of facts that say who somebody is, or what a project is.
+_ROLES = ("role", "job", "position", "title", "what", "goal", "purpose", "角色", "职位")
 # Facts of the owner's profile.
 _MAX_FACTS = 200
 WHOLE_LINES = "preference lines"
 """The reason why a note is in the profile if only some of its lines are about the owner."""
-
-
-@dataclass
-class Part:
-    """Everything that one of the notes of a name says.
-
-    place: the project and folder of the note, such as `notes/people`.
-    facts: the facts in the note.
-    incoming, outgoing: the links of the note.
-    """
-
-    info: NoteInfo
-    place: str
-    facts: list[Observation]
-    incoming: list[Edge]
-    outgoing: list[Edge]
-
-
-@dataclass
-class About:
-    """Everything about one name.
-
-    parts: the notes of that name, in all projects.
-    incoming, outgoing: the links of these notes.
-    telling: the passages of other notes with the name, by kind: `memories`, `notes`, `reminders`.
-    total: how many passages have the name.
-    """
-
-    name: str
-    parts: list[Part] = field(default_factory=list)
-    telling: dict[str, list[Hit]] = field(default_factory=dict)
-    total: int = 0
-
-    @property
-    def incoming(self) -> list[Edge]:
-        """The links to the notes of the name."""
-        return [edge for part in self.parts for edge in part.incoming]
-
-    @property
-    def outgoing(self) -> list[Edge]:
-        """The links of the notes of the name to others."""
-        return [edge for part in self.parts for edge in part.outgoing]
 
 
 def count_people(memory: MemorySession) -> int:
@@ -113,9 +74,9 @@ def _named(memory: MemorySession, kind: str) -> list[list[NotePlace]]:
 
     Names that differ only in case are one name.
     """
-    types, folders = _KINDS[kind]
-    queries = [Query(types=types, archived=False)]
-    for project, folder in folders_named(memory, folders):
+    chosen = _KINDS[kind]
+    queries = [Query(types=chosen.types, archived=False)]
+    for project, folder in folders_named(memory, chosen.folders):
         queries.append(Query(projects=(project,), folder=folder))
     # Only memories have a phase. A memory is a sentence about a person, so its title is not a name.
     places = [place for place in places_passing(memory, *queries) if place.phase is None]
@@ -127,7 +88,7 @@ def _named(memory: MemorySession, kind: str) -> list[list[NotePlace]]:
 
 
 def show(visit: Visit) -> Response:
-    """Show the names of people and projects, each with the number of notes that link to it.
+    """Show the names of people and projects, each with what was learned last about it.
 
     The field `kind` asks for one kind, and `name` for names that contain its text.
     """
@@ -156,7 +117,10 @@ def show(visit: Visit) -> Response:
 
 
 def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names: int) -> Listed:
-    """Return a part of the names of one kind, each with the number of its links.
+    """Return a part of the names of one kind.
+
+    Each has what it is (`role`, "" if no fact says so), the newest note that names it (`learned`,
+    None if it is not among the newest notes), and how often it is linked (`links`).
 
     words: a text that the names contain. "": all names.
     offset: how many names are before this part.
@@ -169,91 +133,53 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
     ids = tuple(place.id for places in names_shown for place in places)
     infos, _ = memory.list(Query(ids=ids), limit=0)
     links = count_incoming(memory, infos, _MAX_LINKS)
-    row_by_id = {info.id: info.row for info in infos}
+    info_by_id = {info.id: info for info in infos}
+    newest = _newest(memory, _KINDS[kind].category)
     rows = []
     for places in names_shown:
-        note_rows = [row_by_id[place.id] for place in places if place.id in row_by_id]
+        own_infos = [info_by_id[place.id] for place in places if place.id in info_by_id]
         rows.append(
             {
                 "title": places[0].title,
                 "projects": list(dict.fromkeys(place.project for place in places)),
-                "links": min(_MAX_LINKS, sum(links[row] for row in note_rows)),
+                "role": _role(memory, own_infos),
+                "learned": _learned_last(places[0].title, newest),
+                "links": min(_MAX_LINKS, sum(links[info.row] for info in own_infos)),
             }
         )
     return Listed.part(rows, len(names), offset)
 
 
-def about(visit: Visit) -> Response:
-    """Show everything about the name in the field `name`."""
-    name = visit.text("name")
-    if not name:
-        raise InvalidInput("Say a name.")
-    return visit.html("about.html", about=_about(visit.memory, name), most_facts=_MAX_FACTS_OF_NAME)
+def _newest(memory: MemorySession, category: str) -> list[tuple[str, NoteInfo]]:
+    """Return the newest notes, the newest first, each with its folded title.
+
+    Notes that seem to hold instructions are left out. A memory's title is its first sentence, so
+    titles say enough, and no text must be read.
+    """
+    holding = Query(archived=False, valid_at=memory.clock(), order="created")
+    of_category, _ = memory.list(holding.replace(category=category), limit=_MAX_NEWEST_OF_CATEGORY)
+    of_all, _ = memory.list(holding, limit=_MAX_NEWEST)
+    infos = {info.row: info for info in (*of_category, *of_all)}
+    in_order = sorted(infos.values(), key=lambda info: info.created, reverse=True)
+    return [(fold(info.title), info) for info in in_order if not memory.is_held_back(info)]
 
 
-def notes_called(memory: MemorySession, name: str) -> list[NoteInfo]:
-    """Return the notes of a name in all projects, at most _MAX_NAMESAKES."""
-    infos: dict[int, NoteInfo] = {}
-    for project in memory.projects:
-        for info in _called_in(memory, name, project.name):
-            infos.setdefault(info.row, info)
-    return list(infos.values())[:_MAX_NAMESAKES]
+def _learned_last(name: str, newest: Sequence[tuple[str, NoteInfo]]) -> NoteInfo | None:
+    """Return the first of the newest notes whose title has a name, and says more than that."""
+    folded_name = fold(name)
+    for title, info in newest:
+        if folded_name in title and title != folded_name:
+            return info
+    return None
 
 
-def _called_in(memory: MemorySession, name: str, project: str) -> list[NoteInfo]:
-    """Return the notes of a name in one project."""
-    try:
-        return [memory.find(name, project, looseness=Looseness.CASE)]
-    except Ambiguous as error:
-        return found_of(memory, error.candidates[:_MAX_NAMESAKES])
-    except MemorandaError:
-        # Passages may have a name that no note has.
-        return []
-
-
-def found_of(memory: MemorySession, refs: Sequence[str]) -> list[NoteInfo]:
-    """Return the notes that some references name, without those that are gone."""
-    infos = []
-    for ref in refs:
-        with suppress(MemorandaError):
-            infos.append(memory.find(ref))
-    return infos
-
-
-def _part(memory: MemorySession, info: NoteInfo) -> Part:
-    """Collect everything that one note of a name says."""
-    return Part(
-        info,
-        f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0],
-        list(memory.observations(info)),
-        memory.incoming(info, _MAX_LINKS),
-        [edge for edge in memory.outgoing(info) if edge.note][:_MAX_LINKS],
-    )
-
-
-def _about(memory: MemorySession, name: str) -> About:
-    """Collect everything about a name."""
-    page = About(name)
-    page.parts = [_part(memory, info) for info in notes_called(memory, name)]
-    own_rows = {part.info.row for part in page.parts}
-    # A name is searched as a phrase, so that its words must be together.
-    phrase = name.replace('"', " ")
-    hits = memory.search(Query(text=f'"{phrase}"', archived=False), limit=_MAX_HITS)
-    page.total = hits.total
-    for hit in hits:
-        if hit.note.row in own_rows:
-            continue
-        page.telling.setdefault(_kind(hit.note), []).append(hit)
-    return page
-
-
-def _kind(info: NoteInfo) -> str:
-    """Return the heading for a note among the passages."""
-    if info.category == REMINDERS:
-        return "reminders"
-    if info.category:
-        return "memories"
-    return "notes"
+def _role(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
+    """Return the fact that says who or what a name is, from the notes of that name. "" without one."""
+    facts = [fact for info in infos for fact in memory.observations(info)]
+    for fact in facts:
+        if (fact.category or "").casefold() in _ROLES:
+            return fact.content
+    return ""
 
 
 def me(visit: Visit) -> Response:

@@ -429,3 +429,12 @@ def test_transcripts_speak_by_the_built_in_rules_where_the_owners_cannot_be_read
         assert "pnpm test" in told(reader, command="npm test")
         assert len(reader.review(kind="lesson", limit=0)) == 2
         assert Transcripts(reader).search("UTC")
+
+
+@pytest.mark.parametrize("rule", against_rules(), ids=lambda rule: rule.pattern.pattern[:40])
+@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+@given(data=strategies.data())
+def test_what_a_rule_matches_has_one_of_its_signs(rule, data):
+    pattern = re.compile(rule.pattern.pattern, re.IGNORECASE | re.ASCII)
+    sentence = data.draw(strategies.from_regex(pattern))
+    assert any(sign in sentence.lower() for sign in rule.signs)

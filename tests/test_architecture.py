@@ -185,6 +185,7 @@ BELOW = {
     "": {"api", "errors", "note", "query", "faces"},
 }
 VALUES = {
+    "memoranda.__version__",
     "memoranda.index.rows",
     "memoranda.index.told_notes",
     "memoranda.ledger.change",

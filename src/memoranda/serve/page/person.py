@@ -1,4 +1,4 @@
-"""Shows everything about one name: of a person, a project, or of anything that notes mention.
+"""Shows everything about one name: a person, a project, or anything that notes mention.
 
 The notes of the name tell their facts and links. Memories and passages of other notes that have the
 name come newest first. What does not hold any more is below what replaced it.

@@ -172,7 +172,7 @@ def _telling(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Learn
 def _over(
     memory: MemorySession, infos: Sequence[NoteInfo], telling: Mapping[str, Sequence[Learned]]
 ) -> list[Learned]:
-    """Return those of some notes that do not hold any more, without those that may be planted.
+    """Return the notes among `infos` that do not hold any more and do not look planted.
 
     telling: the notes that hold. What they replaced is told below them and left out.
     """

@@ -104,28 +104,34 @@ def project_title(name: str) -> str:
 
 
 def near(word: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """Those of `names` that `word` may be a misspelling of, nearest first."""
-    # 4 ms, for errors only
+    """Return up to `most` names that are similar to a misspelled word, the most similar first."""
+    # Imported late: it takes 4 ms, and only errors need it.
     from difflib import get_close_matches
 
     names_by_lower = {name.lower(): name for name in names}
-    return [
-        names_by_lower[get_close_match]
-        for get_close_match in get_close_matches(word.lower(), list(names_by_lower), most)
-    ]
+    matches = get_close_matches(word.lower(), list(names_by_lower), most)
+    return [names_by_lower[match] for match in matches]
 
 
 def choices(word: str, names: Iterable[str], opening: str = "One of") -> str:
-    """The hint for a value that is not one of `names`: the nearest, then all of them."""
+    """Return the hint for a value that is not one of `names`: the most similar, and all names.
+
+    For example, `Did you mean notes? One of: notes, work.`
+
+    opening: the words before the names.
+    """
     names = list(names)
-    guess = near(word, names, 1)
-    return (f"Did you mean {guess[0]}? " if guess else "") + (
-        f"{opening}: {', '.join(names)}." if names else ""
-    )
+    hint = ""
+    guesses = near(word, names, 1)
+    if guesses:
+        hint += f"Did you mean {guesses[0]}? "
+    if names:
+        hint += f"{opening}: {', '.join(names)}."
+    return hint
 
 
 def internal_sentence(error: Exception) -> str:
-    """One sentence for an unexpected error, with the place in our code."""
+    """Return one sentence about an unexpected error, with the line of our code that raised it."""
     trace = error.__traceback__
     place = "?"
     while trace is not None:

@@ -1,5 +1,5 @@
-"""`serve`: the daemon (contract 001, 13), and `page`: the page it serves, opened in a browser
-(docs/page.md).
+"""The commands `serve`, which runs the daemon (contract 001, 13), and `page`, which opens the memory
+in a browser (docs/page.md).
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ _SECONDS_TO_OPEN = 10.0
     help="The https address HTTP is reached at from outside; turns OAuth on.",
 )
 @option(
-    "--allow-host", metavar="LIST", help="Further names HTTP is called by, separated by commas."
+    "--allow-host",
+    metavar="LIST",
+    help="Further names HTTP is called by, separated by commas.",
 )
 @option(
     "--allow-origin",
@@ -126,26 +128,22 @@ def serve(
         }
         _print_unit(call, print_unit, options)
         return None
-    if http is not None:
-        place = _checked_place(http, is_open, public_url, allow_host, allow_origin)
-    elif is_open or public_url or allow_host or allow_origin:
-        raise Usage("--no-token, --public-url, --allow-host and --allow-origin need --http")
-    else:
-        place = None
+    place = _checked_place(http, is_open, public_url, allow_host, allow_origin)
     _log_to(log)
     from memoranda.faces import DEFAULT_TOOLSETS, expand, registry
     from memoranda.faces.tool import Hooks
 
-    chosen = tuple(split_list(tools))
-    offered = list(expand(chosen or DEFAULT_TOOLSETS))
+    toolsets = tuple(split_list(tools))
+    offered_over_http = list(expand(toolsets or DEFAULT_TOOLSETS))
     if once:
         return _serve(call, settings, Service(span, is_once=True))
-    names = chosen or (("agent", *DEFAULT_TOOLSETS) if place else ("agent",))
+    if not toolsets:
+        toolsets = ("agent", *DEFAULT_TOOLSETS) if place else ("agent",)
     service = Service(
         span,
-        registry(names, settings, Hooks.configured()),
+        registry(toolsets, settings, Hooks.configured()),
         place,
-        offered,
+        offered_over_http,
         has_socket=not no_socket,
         ends_after=ends_after,
     )
@@ -153,13 +151,21 @@ def serve(
 
 
 def _checked_place(
-    address: str, is_open: bool, public_url: Text, hosts: Text, origins: Text
-) -> Place:
-    """Return the place at which HTTP is served, and its allowed callers. Raises InvalidInput.
+    address: Text, is_open: bool, public_url: Text, hosts: Text, origins: Text
+) -> Place | None:
+    """Return the place at which HTTP is served, with its allowed callers. None if HTTP is not served.
 
+    address: the host and port, such as `127.0.0.1:8377`. None if HTTP is not served.
     is_open: whether callers need no token.
+    public_url: the address from outside; None if there is only `address`.
     hosts, origins: allowed values of the headers Host and Origin, separated by commas.
+
+    Raises InvalidInput, and Usage for an option that needs an address.
     """
+    if address is None:
+        if is_open or public_url or hosts or origins:
+            raise Usage("--no-token, --public-url, --allow-host and --allow-origin need --http")
+        return None
     from memoranda.serve.http import Place, place_of
 
     public = public_url.rstrip("/") if public_url else None
@@ -185,7 +191,7 @@ def _span(option: str, text: str) -> timedelta:
 
 
 def _stop(call: Invocation, settings: Settings) -> None:
-    """End the daemon of the home."""
+    """End the daemon of the home, and tell the person. Raises Failure if it does not end in time."""
     from memoranda.engine import daemon_client
     from memoranda.sources.layout import Layout
 
@@ -269,16 +275,19 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
 
 
 def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool | None]) -> None:
-    """Print the unit file that starts the daemon with these options. Raises Usage."""
+    """Print a unit file with which the system starts the daemon at login.
+
+    system: `systemd` or `launchd`.
+    options: the options of `memory serve`, by name. Options that are False, None or "" are left out.
+
+    Raises Usage for another system.
+    """
     from memoranda.serve.daemon import UNITS, unit_file
 
     if system not in UNITS:
         raise Usage(f'invalid value "{system}" for --print-unit: use {" or ".join(UNITS)}')
     program = shutil.which("memory")
-    if program:
-        arguments = [program]
-    else:
-        arguments = [sys.executable, "-m", "memoranda"]
+    arguments = [program] if program else [sys.executable, "-m", "memoranda"]
     arguments += ["--home", call.settings.address, *call.options, "serve"]
     for name, value in options.items():
         if value:
@@ -290,7 +299,7 @@ def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool 
 
 
 def _span_text(span: timedelta) -> str:
-    """A time span as the command takes it: `1h0m0s`, `5m0s`, `30s`."""
+    """Return a time span as the options take it: `1h0m0s`, `5m0s`, `30s`."""
     minutes, seconds = divmod(int(span.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -25,6 +25,7 @@ from memoranda.note.entry import DEFAULT_NAMESPACE, ENTRY_KEYS
 from memoranda.query import split_list
 
 if TYPE_CHECKING:
+    from memoranda.config import Settings
     from memoranda.engine import MemorySession
     from memoranda.engine.entries import Entries
     from memoranda.engine.graph import Graph
@@ -91,6 +92,7 @@ def mcp(
     settings = call.settings
     if chosen.default_project is not None:
         settings = replace(settings, default_project=chosen.default_project)
+    # The knowledge graph's file, if the graph is served and is in a file.
     file = None
     if "graph" in chosen.tools or "all" in chosen.tools:
         file = presets.graph_file(settings.graph_file, graph_file, chosen.like)
@@ -100,23 +102,15 @@ def mcp(
     # A daemon does not know these settings, so this process serves them.
     is_special = any((projects, file, folder, chosen.manners, chosen.default_project))
     if not (is_special or settings.bank_debug or no_daemon):
-        from memoranda.serve.pump import pass_on
-
-        arguments = {
-            "tools": chosen.tools,
-            "like": chosen.like,
-            "name": chosen.name,
-            "agent": call.caller,
-            "plain_schemas": plain_schemas,
-        }
-        pass_on(settings, arguments)
+        # If a daemon serves this client, this does not return.
+        _pass_to_daemon(call, settings, chosen, plain_schemas=plain_schemas)
     from memoranda.faces.tool import Hooks
     from memoranda.serve.stdio import run_stdio
 
     if settings.bank_debug:
         _log_everything()
 
-    def opened() -> MemorySession:
+    def open_memory() -> MemorySession:
         from memoranda.engine import open_session
 
         return open_session(
@@ -136,7 +130,7 @@ def mcp(
         if plain_schemas:
             served = served.with_plain_schemas()
         return run_stdio(
-            opened,
+            open_memory,
             served,
             name=chosen.name,
             version=__version__,
@@ -145,8 +139,24 @@ def mcp(
         )
 
 
+def _pass_to_daemon(
+    call: Invocation, settings: Settings, chosen: presets.Preset, *, plain_schemas: bool
+) -> None:
+    """Let the daemon of the home serve this client. Returns only if no daemon can."""
+    from memoranda.serve.pump import pass_on
+
+    arguments = {
+        "tools": chosen.tools,
+        "like": chosen.like,
+        "name": chosen.name,
+        "agent": call.caller,
+        "plain_schemas": plain_schemas,
+    }
+    pass_on(settings, arguments)
+
+
 def _chosen_preset(name: Text, project: Text, toolsets: Sequence[str]) -> presets.Preset:
-    """The tools to serve: a preset with more toolsets, or toolsets alone.
+    """Return the tools to serve: a preset with further toolsets, or only toolsets.
 
     project: the only project that a preset's calls are about.
     """
@@ -171,7 +181,7 @@ def _log_everything() -> None:
 
 
 def _graphs(file: Path | None) -> Callable[[MemorySession, str], Graph] | None:
-    """The function that opens graphs if project `graph` is kept in a file. None without a file."""
+    """Return the function that opens the graph in `file`. None without a file."""
     if file is None:
         return None
     from memoranda.engine.graphs import opener
@@ -180,7 +190,7 @@ def _graphs(file: Path | None) -> Callable[[MemorySession, str], Graph] | None:
 
 
 def _tool_names(context: click.Context) -> list[str]:
-    """Tool names for the shell to offer."""
+    """Return the names of tools for completion in a shell."""
     from memoranda.faces import TOOLSETS, expand, tool_names
 
     with suppress(InvalidInput):
@@ -197,7 +207,7 @@ def _tool_names(context: click.Context) -> list[str]:
     example=_CALL,
 )
 @option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
-def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
+def call(run: Invocation, tool: str, json_text: str = "{}", *, tools: Text) -> int:
     """Run one tool of any toolset with JSON arguments and print its reply.
 
     JSON is an object; `-` reads it from stdin.
@@ -210,7 +220,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     file = presets.graph_file(settings.graph_file) if toolset == "graph" else None
     folder = presets.json_folder() if toolset == "kv" else None
     try:
-        arguments = json.loads(text_from((given,)))
+        arguments = json.loads(text_from((json_text,)))
     except (ValueError, RecursionError) as error:
         raise Failure(f"parse arguments: {error}") from None
     with (
@@ -232,9 +242,11 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
 
 
 def _toolset_of(tool: str, toolsets: Sequence[str]) -> str:
-    """The toolset that has a tool, of these or of all.
+    """Return the toolset that has a tool.
 
-    Raises Failure if none or several have it.
+    toolsets: the toolsets to look in; empty for all.
+
+    Raises Failure if no toolset has the tool, or if several have it.
     """
     from memoranda.faces import TOOLSETS, expand, tool_names, toolsets_having
 
@@ -305,7 +317,7 @@ def agent(
 
 
 def _batch(prompt: str | None, file: str | None) -> Batch:
-    """The calls and the prompt.
+    """Read the calls and the prompt.
 
     prompt: the prompt. `-` reads it from stdin: an object that contains one, or a plain text.
     file: the file with the calls; by default stdin.
@@ -354,7 +366,7 @@ _namespace_option = option(
 
 @contextmanager
 def _entries(call: Invocation) -> Iterator[Entries]:
-    """The entries that the kv tools use."""
+    """Yield the entries that the kv tools use."""
     from memoranda.engine.entries import NoteEntries
 
     with call.memory() as memory, presets.json_entries(presets.json_folder()) as in_files:
@@ -432,17 +444,17 @@ def kv_del(call: Invocation, *names: str, namespace: str) -> None:
 @command("list", "[TEXT]", keys=("namespace", "entries"), example="memory kv list")
 @_namespace_option
 @option(
-    "--all", "every", is_flag=True, help="The entries of all namespaces, each as NAMESPACE/KEY."
+    "--all", "of_all", is_flag=True, help="The entries of all namespaces, each as NAMESPACE/KEY."
 )
-def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) -> None:
+def kv_list(call: Invocation, text: str = "", *, namespace: str, of_all: bool) -> None:
     """Print the keys, one a line; with TEXT those that hold it in key or value."""
     from memoranda import documents
 
     with _entries(call) as entries:
-        matching_entries, _ = entries.search(text, None if every else namespace, _ALL_ENTRIES, 0)
+        matching_entries, _ = entries.search(text, None if of_all else namespace, _ALL_ENTRIES, 0)
         matching_entries = sorted(matching_entries, key=lambda entry: (entry.namespace, entry.key))
         names = [
-            f"{entry.namespace}/{entry.key}" if every else entry.key for entry in matching_entries
+            f"{entry.namespace}/{entry.key}" if of_all else entry.key for entry in matching_entries
         ]
         if call.on_terminal and matching_entries:
             cells = [
@@ -453,4 +465,4 @@ def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) ->
         # A script reads names, and there are not any
         if not matching_entries and not call.json:
             return output.notice("No entries.")
-        call.answer("\n".join(names), namespace=None if every else namespace, entries=rows)
+        call.answer("\n".join(names), namespace=None if of_all else namespace, entries=rows)

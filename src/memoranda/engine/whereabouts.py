@@ -1,6 +1,6 @@
-"""Finding where a note is now that was once at another place, and where it was before.
+"""Find out where a note is now that was once at another place, and where it was before.
 
-It may have been moved, sorted into a category, archived or merged since.
+Between, the note may have been moved, sorted into a category, archived, or merged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memoranda.sources.step import StepKind
 
 # File names of memories end in the first eight digits of their id.
 _ID_IN_NAME = re.compile(r"-([0-9a-f]{8})\.md$")
-# Places a note is followed through: a circle of moves ends there.
+# A note is followed through this many places at most, because moves may go round in a circle.
 _MOST_MOVES = 20
 
 Place = tuple[str, str]
@@ -77,12 +77,13 @@ def _changes_back(memory: HistoryVerbs, place: Place, limit: int) -> Iterator[Pl
 def where_now(
     memory: HistoryVerbs, project: str, path: str, *, only_same: bool = False
 ) -> NoteInfo | None:
-    """The note that is, or once was, at `path` of `project`. None if nothing is left of it.
+    """Return the note that is at a place now or, if no note is there, the note that once was.
 
-    A note that is there now counts first. If the note was merged into another, that note is
-    returned.
+    If the note was merged into another one, that one is returned. None if nothing of the note is
+    left.
 
-    only_same: return the note itself only, not one that took its place or its links.
+    project, path: the place.
+    only_same: whether to return only the note itself, and not a note into which it was merged.
     """
     place = (project, path)
     met: set[Place] = set()
@@ -100,9 +101,11 @@ def where_now(
 
 @verb
 def last_place_of_memory(memory: HistoryVerbs, id_start: str) -> Place | None:
-    """Return where the memory whose id begins with some digits is, or was last. None if unknown.
+    """Return where a memory is, or where it was last. None if it is unknown.
 
-    A memory into which it was merged is another one.
+    If the memory was merged into another one, this is where it was before.
+
+    id_start: the first digits of the id of the memory.
     """
     location = memory.place_by_id(id_start)
     if location is None:
@@ -124,17 +127,18 @@ def note_of_text(memory: HistoryVerbs, digest_start: str) -> NoteInfo | None:
 
 
 def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
-    """The note at a place now. None if no note is there."""
+    """Return the note that is at a place now. None if no note is there."""
     with suppress(MemorandaError):
         return memory.find(place)
     return None
 
 
 def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteInfo | None:
-    """The memory whose id is in the file name of `place`, wherever the memory is.
+    """Return the memory whose id is in the file name of `place`, wherever the memory is now.
 
-    `…/tea-1a2b3c4d.md` names the memory whose id begins with `1a2b3c4d`, or, unless `only_same`,
-    the memory that it was merged into. None if there is no such memory.
+    `…/tea-1a2b3c4d.md` names the memory whose id begins with `1a2b3c4d`. If that was merged into
+    another memory, return the other one, or None with `only_same`. None if the memory does not
+    exist, too.
     """
     match = _ID_IN_NAME.search(place[1])
     if match is None or place[0] not in MEMORY_PROJECTS:
@@ -147,9 +151,10 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteI
 
 
 def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | None:
-    """The place to which the last change took the note of `place`.
+    """Return the place to which the last change took the note of `place`.
 
-    None if no change took the note away, or if `only_same` and it left another note there.
+    None if no change took the note away. With `only_same`, None also if the note at the new place is
+    another one, into which the note was merged.
     """
     with suppress(MemorandaError):
         for change in memory.log("/".join(place), limit=0):
@@ -164,27 +169,25 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
 
 
 def _moved_by(change: Change, place: Place) -> Place | None:
-    """The place to which one change moved the file of `place`. None if it did not move it."""
+    """Return the place to which a change moved the file of `place`. None if it did not move it."""
     for touched in change.files:
         old_place = (touched.project, touched.path)
         if touched.do == StepKind.MOVE and old_place == place:
             return touched.project, touched.to
-        # A folder that was moved with all its notes
-        if (
-            touched.do == StepKind.MOVE
-            and place[1].startswith(f"{touched.path}/")
-            and touched.old is None
-        ):
+        # The step may have moved a folder above the note.
+        is_folder = touched.do == StepKind.MOVE and touched.old is None
+        if is_folder and place[1].startswith(f"{touched.path}/"):
             return touched.project, touched.to + place[1][len(touched.path) :]
     return None
 
 
 def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | None:
-    """The place from which one change took the note that it left at `place`.
+    """Return the place from which a change took the note that was at `place` afterwards.
 
-    None if the note was at `place` before.
+    None if the note was at `place` before, too.
     """
-    removed = []
+    removed: list[Place] = []
+    # Whether the change wrote a file at `place` where no file was.
     is_new = False
     for touched in change.files:
         if touched.do == StepKind.MOVE:
@@ -201,9 +204,9 @@ def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | No
 
 
 def _before_move(touched: Touched, place: Place) -> Place | None:
-    """The place from which a move took a note to `place`, alone or with its folder.
+    """Return the place from which a step moved a note to `place`, alone or with its folder.
 
-    None if it did not take one there.
+    None if the step did not move a note there.
     """
     project, path = place
     if touched.project != project:
@@ -217,7 +220,7 @@ def _before_move(touched: Touched, place: Place) -> Place | None:
 
 
 def _is_same_note(memory: HistoryVerbs, change: Change, old: Place, new: Place) -> bool:
-    """Whether a change removed a note at `old` to write the same note at `new`."""
+    """Whether the note that a change removed at `old` is the one that it wrote at `new`."""
     old_id = _ID_IN_NAME.search(old[1])
     new_id = _ID_IN_NAME.search(new[1])
     if old_id and new_id:
@@ -225,23 +228,23 @@ def _is_same_note(memory: HistoryVerbs, change: Change, old: Place, new: Place) 
     before, after = _texts_of(memory, change, old, new)
     if before is None or after is None:
         return False
-    # A note of a project gets new keys of its header in the archive.
+    # In the archive, the header of a note gets further keys. So it is enough if the bodies are equal.
     return _is_same_text(before, after) or _body_of(before) == _body_of(after)
 
 
 def _body_of(text: str) -> str:
-    """The text of a note below its header."""
+    """Return the text of a note below its header, without blanks around it."""
     return text[frontmatter.split(text).body_at :].strip()
 
 
 def _left_by(change: Change, place: Place) -> Place | None:
     """Return the place at which a change wrote a note while it removed the note of `place`.
 
-    The written note is the same note, a note into which it was merged, or a note from which a link
-    to it was taken out. None if the change did not remove the note, or did not write exactly one
-    note.
+    The written note may be the same note, a note into which it was merged, or a note that lost its
+    link to it. None if the change did not remove the note of `place`, or if it did not write exactly
+    one note.
     """
-    written = []
+    written: list[Place] = []
     is_removed = False
     for touched in change.files:
         if touched.do == StepKind.PUT:
@@ -262,9 +265,9 @@ def _is_same(memory: HistoryVerbs, change: Change, place: Place, following: Plac
 def _texts_of(
     memory: HistoryVerbs, change: Change, removed: Place, written: Place
 ) -> tuple[str | None, str | None]:
-    """The text that a change removed at one place, and the text that it wrote at another.
+    """Return the text that a change removed at one place, and the text that it wrote at another.
 
-    None for a text that the history does not keep.
+    A text is None if the history does not have it.
     """
     before: str | None = None
     after: str | None = None
@@ -278,13 +281,13 @@ def _texts_of(
 
 
 def _is_same_text(before: str, after: str) -> bool:
-    """Whether two texts are of the same note: they are alike, or have the same id."""
+    """Whether two texts belong to the same note, because they are equal or have the same id."""
     identifier = _id_in(before)
     return before == after or (identifier is not None and identifier == _id_in(after))
 
 
 def _id_in(text: str) -> str | None:
-    """The id in the header of a note's text, or None."""
+    """Return the id in the header of a note. None if the header has no id."""
     yaml_text = frontmatter.split(text).yaml
     with suppress(ValueError):
         identifier = frontmatter.parse(yaml_text or "").get("id")

@@ -7,10 +7,12 @@
 Makes a home of so many notes, and calls every tool of every toolset for each argument with 1, 100
 and 10,000 characters or elements and with the largest it may have, in several forms: one long word,
 many words, many lines, signs of search expressions, brackets, lists, objects. Then a server of the
-same home is asked at every address of `/api`, and for every prompt, resource and completion. Printed
-are the calls that take more processor time than SECONDS, and those that keep others waiting for more than WAIT: a second caller asks for a note
-all the while, and what counts is the processor time the process spent meanwhile. With --all every
-call is printed. Ends with 1 where one is above a limit.
+same home is asked at every address of `/api`, and for every prompt, resource and completion.
+
+Printed are the calls that take more processor time than SECONDS, and those that keep others waiting
+for more than WAIT: a second caller asks for a note all the while, and what counts is the processor
+time the process spent meanwhile. With --all every call is printed. Ends with 1 where one is above a
+limit.
 """
 
 from __future__ import annotations

@@ -2,15 +2,17 @@
 """What arguments of every size cost: every tool with each of its arguments, every address of `/api`.
 
     python tools/try_sizes.py [--notes 10000] [--seconds 2] [--wait 0.5] [--large 1000000]
-                              [--only TOOL | --only /api/PATH] [--all]
+                              [--only TOOL | --only /api/PATH | --only /mcp] [--all]
 
 Makes a home of `--notes` notes, and calls every tool of every toolset for each argument with 1, 100
 and 10,000 characters or elements and with the largest it may have, in several forms: one long word,
 many words, many lines, signs of search expressions, brackets, lists, objects. Then a server of the
-same home is asked at every address of `/api`. Printed are the calls that take more processor time
-than SECONDS, and those that keep others waiting for more than WAIT: a second caller asks for a note
-all the while, and what counts is the processor time the process spent meanwhile. With --all every
-call is printed. Ends with 1 where one is above a limit.
+same home is asked at every address of `/api`, and for every prompt, resource and completion.
+
+Printed are the calls that take more processor time than SECONDS, and those that keep others waiting
+for more than WAIT: a second caller asks for a note all the while, and what counts is the processor
+time the process spent meanwhile. With --all every call is printed. Ends with 1 where one is above a
+limit.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -61,6 +64,12 @@ API_BODIES: dict[str, dict[str, str]] = {
     "/api/review": {"key": "a", "choice": "b"},
     "/api/reminder": {"ref": "notes/note-7", "do": "done"},
 }
+PROMPTS = {
+    "memory_guide": (),
+    "continue_conversation": ("topic", "timeframe"),
+    "search_knowledge_base": ("query", "timeframe"),
+}
+TEMPLATE = "memory://{project}/{+path}"
 LONGEST_ADDRESS = 60_000
 """Characters of an address that a server reads."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -226,6 +235,7 @@ def calls(registry: Registry, sizes: dict[str, Any]) -> Iterator[tuple[str, str,
     for tool in registry.tools.values():
         properties = tool.schema.get("properties", {})
         required = {key: PLAIN.get(key, "a") for key in tool.schema.get("required", ())}
+        yield f"{tool.name}: plain", tool.name, required
         variants: list[dict[str, Any]] = [{}]
         if "command" in properties:
             command_arguments = {"file_text": "a", "old_str": "a", "new_str": "b", "insert_line": 0}
@@ -299,8 +309,32 @@ def api_calls() -> Iterator[tuple[str, str, str, str]]:
                 yield f"{path} POST {field}: {kind}", "POST", path, body
 
 
+def mcp_calls() -> Iterator[tuple[str, str, str, str]]:
+    """Name, method, address and body of every request of MCP that is no call of a tool."""
+    for kind, text in (("nothing", ""), *texts(LARGE)):
+        requests: list[tuple[str, dict[str, Any]]] = [
+            ("resources/read", {"uri": f"memory://notes/{quote(text)}"}),
+            ("resources/read", {"uri": f"memory://{quote(text)}"}),
+        ]
+        for prompt, names in PROMPTS.items():
+            for name in names:
+                arguments = dict.fromkeys(names, "amber") | {name: text}
+                requests.append(("prompts/get", {"name": prompt, "arguments": arguments}))
+        for variable in ("project", "path"):
+            completion = {
+                "ref": {"type": "ref/resource", "uri": TEMPLATE},
+                "argument": {"name": variable, "value": text},
+                "context": {"arguments": {"project": "notes"}},
+            }
+            requests.append(("completion/complete", completion))
+        for method, params in requests:
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            name = params.get("name", "")
+            yield f"/mcp {method} {name}: {kind}", "POST", "/mcp", json.dumps(body)
+
+
 def measure_api(home: Path, *, only: str = "") -> Iterator[Cost]:
-    """What every call of `/api` costs the server."""
+    """What every call of `/api` costs the server, and every request of MCP beside the tools."""
     with serving(home) as (process, port, token):
         stat = Path(f"/proc/{process.pid}/stat")
 
@@ -310,7 +344,11 @@ def measure_api(home: Path, *, only: str = "") -> Iterator[Cost]:
 
         def ask(method: str, address: str, body: str = "") -> str:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+            headers = {
+                "Authorization": f"Bearer {token}",
+                "Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream",
+            }
             try:
                 connection.request(method, address, body.encode(), headers)
                 answer = connection.getresponse()
@@ -323,7 +361,7 @@ def measure_api(home: Path, *, only: str = "") -> Iterator[Cost]:
         address_of_note = f"/api/note?ref={quote('notes/note-3')}"
         ask("GET", address_of_note)
         other_caller = Caller(lambda: ask("GET", address_of_note), processor_time)
-        for name, method, address, body in api_calls():
+        for name, method, address, body in chain(api_calls(), mcp_calls()):
             if only and not name.startswith(only):
                 continue
             other_caller.longest()

@@ -5,6 +5,8 @@ home (10,000 notes: run the tool).
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,9 @@ from typing import Any
 import pytest
 
 from memoranda.engine import open_session
+from memoranda.faces import ALL, registry
+from memoranda.faces.texts import text_file
+from memoranda.serve.page.routes import API
 
 TOOL = Path(__file__).parents[2] / "tools/try_sizes.py"
 NOTES = 60
@@ -31,6 +36,30 @@ def try_sizes(monkeypatch: pytest.MonkeyPatch) -> Any:
     # The largest values alone, which cost most
     monkeypatch.setattr(module, "SIZES", ())
     return module
+
+
+def test_every_tool_address_prompt_and_template_is_tried(tmp_path: Path, try_sizes: Any) -> None:
+    sizes = json.loads(text_file("sizes.json"))
+    with open_session(tmp_path / "home", watch=False) as memory:
+        for toolset in ("all", "agent"):
+            served = registry([toolset], memory.settings)
+            tried = {tool for _, tool, _ in try_sizes.calls(served, sizes)}
+            assert tried == served.tools.keys()
+        served = registry(ALL, memory.settings)
+        prompts = {
+            prompt.name: tuple(name for name, _, _ in prompt.arguments)
+            for prompt in served.prompts.values()
+        }
+        assert prompts == try_sizes.PROMPTS
+        assert [template.uri for template in served.templates] == [try_sizes.TEMPLATE]
+    addresses = {
+        re.sub(r"/\d+$", "/{change}", path.removeprefix("/api"))
+        for path in try_sizes.API_PARAMETERS.keys() | try_sizes.API_BODIES.keys()
+    }
+    assert addresses == API.keys()
+    assert {f"/api{path}" for path, (methods, _) in API.items() if "POST" in methods} == {
+        *try_sizes.API_BODIES
+    }
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 RESOURCE_NOT_FOUND = -32602
+LONG = "a" * 10_001
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
@@ -203,6 +204,28 @@ def test_a_prompt_that_cannot_be_rendered_is_refused_in_words(mini, params, word
     error = mini.ask("prompts/get", params)["error"]
     assert error["code"] == INVALID_PARAMS
     assert words in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "name"),
+    [
+        ("prompts/get", {"name": "greet", "arguments": {"name": LONG}}, "name"),
+        ("resources/read", {"uri": f"memory://notes/{LONG}"}, "uri"),
+        (
+            "completion/complete",
+            {
+                "ref": {"type": "ref/resource", "uri": "memory://{project}/{+path}"},
+                "argument": {"name": "path", "value": LONG},
+            },
+            "path",
+        ),
+    ],
+)
+def test_arguments_that_are_no_tools_have_the_sizes_of_tools(mini, method, params, name):
+    error = mini.ask(method, params)["error"]
+    assert error["code"] == INVALID_PARAMS
+    assert f"Parameter `{name}` may have 10,000 characters" in error["message"]
+    assert len(str(error)) < 10_000
 
 
 @pytest.mark.parametrize(

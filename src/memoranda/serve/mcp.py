@@ -18,7 +18,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,6 +49,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.faces.sizes import check_sizes
 from memoranda.faces.tool import Prompt, Registry, Resource, Template
 from memoranda.note.model import TAKEN_AGENTS
 from memoranda.serve.turns import CallQueue
@@ -652,6 +653,7 @@ class Handlers:
                 for name, value in all_arguments.items()
                 if name in names and value.strip()
             }
+            check_sizes(arguments)
             for name, _, is_required in prompt.arguments:
                 if is_required and name not in arguments:
                     raise InvalidInput(
@@ -676,7 +678,11 @@ class Handlers:
         """Read the resource at the URI of the request."""
         templates = self._registry.templates
         resources = self._registry.resources
-        read = partial(resource_result, templates=templates, uri=params.uri, resources=resources)
+
+        def read(memory: MemorySession) -> Result:
+            check_sizes({"uri": params.uri})
+            return resource_result(memory, templates, params.uri, resources)
+
         return await self._answer(ctx, read, uri=params.uri)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
@@ -695,6 +701,7 @@ class Handlers:
                 return []
             context_arguments = params.context.arguments if params.context else None
             other_variables = dict(context_arguments or {})
+            check_sizes(other_variables | {variable: params.argument.value})
             return template.complete(memory, variable, params.argument.value, other_variables)
 
         values = await self._answer(ctx, values_for)

@@ -317,7 +317,9 @@ class Freshness:
         for project in sorted(projects & paths_by_project.keys()):
             self._look_at_files(self.sources[project], paths_by_project[project], result)
         for project in sorted(projects & self._shared.keys()):
-            self._look_at_files(self.sources[project], sorted(self._shared[project]), result)
+            shared_paths = self._shared[project]
+            if shared_paths:
+                self._look_at_files(self.sources[project], sorted(shared_paths), result)
 
     def _forget_removed_projects(self) -> None:
         """Remove the projects that do not exist any more from the index and from the warnings."""

@@ -203,6 +203,8 @@ class Reads:
 
     def subtract(self, connection: Connection, folded: Mapping[str, ReadRow]) -> None:
         """Subtract reads that headers count now, in the transaction that writes these headers."""
+        if not folded:
+            return
         rows = [
             {"key": _text(key), "count": row.times, "used_at": row.used_at}
             for key, row in folded.items()

@@ -242,13 +242,10 @@ class Rules:
     def name_suspicions(self, path: str) -> tuple[str, ...]:
         """Return the ids of the rules by which a name seems to give orders to its reader.
 
-        path: the name, or a path, in which each name counts.
+        path: the name, or a path, in which each name counts, and all names together.
         """
-        sentences = []
-        for name in path.split("/"):
-            words = _NAME_SIGNS.sub(" ", name).strip()
-            if may_be_order(words):
-                sentences.append(words)
+        names = dict.fromkeys(map(words_of_name, [*path.split("/"), path]))
+        sentences = [words for words in names if may_be_order(words)]
         if not sentences:
             return ()
         return self.suspicions("\n\n".join(sentences))
@@ -331,6 +328,13 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[_NearWord]]:
             sign = min(word, key=_COMMON_SIGNS.find)
         words_by_sign.setdefault(sign, []).append(_NearWord(word, rule_indexes))
     return words_by_sign
+
+
+def words_of_name(name: str) -> str:
+    """Return the words of a name or a path: `ignore All rules md` for `ignoreAll/rules.md`."""
+    from memoranda.text.words import hump
+
+    return _NAME_SIGNS.sub(" ", hump().sub(" ", name)).strip()
 
 
 def may_be_order(words: str) -> bool:

@@ -164,7 +164,7 @@ _ASCII_COMPOUND = lazy_pattern(r"[a-zA-Z0-9]+(?:(?:['\"-]|\.(?=[0-9]))[a-zA-Z0-9
 
 
 @cache
-def _hump() -> re.Pattern[str]:
+def hump() -> re.Pattern[str]:
     """Return the pattern of the place between the parts of `camelCase` and `HTTPServer`."""
     return re.compile(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zà-ÿ])")
 
@@ -259,12 +259,12 @@ def _parts(word: str) -> list[str]:
     if word.isdecimal() or (word.isalpha() and (word.islower() or word.isupper())):
         return [word]
     pieces: list[str] = []
-    for hump in _hump().split(word):
-        letters_and_digits = _number().split(hump)
+    for part in hump().split(word):
+        letters_and_digits = _number().split(part)
         if len(letters_and_digits) == _TWO_PARTS:
             pieces += letters_and_digits
         else:
-            pieces.append(hump)
+            pieces.append(part)
     return pieces
 
 

@@ -9,9 +9,10 @@ from functools import cache
 from itertools import pairwise
 
 from memoranda.text.folding import fold
-from memoranda.text.gate import SECRET, Rules
+from memoranda.text.gate import SECRET, Rules, may_be_order, words_of_name
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import fts_text
-from memoranda.transcripts.blocks import list_of
+from memoranda.transcripts.blocks import list_of, words_of
 from memoranda.transcripts.turn import Kind, Turn
 
 MOST_CHARACTERS = 40_000
@@ -33,12 +34,16 @@ _MAX_KNOWN_CHARACTERS = 64
 # Clauses of a longer text are not checked one by one.
 _MAX_PARTED_CHARACTERS = 1_000
 # Separators of the clauses of a sentence, and of the words of a path.
-_JOINTS = re.compile(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
+_JOINTS = lazy_pattern(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
 # A few words of a shell, without quotes or comments.
-_PLAIN_COMMAND = re.compile(r"[\w./=:@+-]+(?: [\w./=:@+-]+){0,5}", re.ASCII)
+_PLAIN_COMMAND = lazy_pattern(r"[\w./=:@+-]+(?: [\w./=:@+-]+){0,5}", re.ASCII)
+# A name of several words, or a path.
+_NAME = lazy_pattern(r"[\w.~@:%-]+(?:/[\w.~@:%-]+)*")
+# Characters of a text in which names are checked.
+_MAX_NAMED_CHARACTERS = 4_000
 # A longer word is data, which nobody looks for.
 _MAX_WORD_CHARACTERS = 200
-_LONG_WORD = re.compile(rf"\S{{{_MAX_WORD_CHARACTERS},}}")
+_LONG_WORD = lazy_pattern(rf"\S{{{_MAX_WORD_CHARACTERS},}}")
 
 
 @cache
@@ -116,6 +121,9 @@ class Mask:
         """Whether `text`, or a part of a sentence in it, tries to instruct its reader."""
         if _injection_pattern().search(fold(text)) or self._rules.suspicions(text):
             return True
+        names = "\n\n".join(_orders_in_names(text))
+        if names and self._rules.suspicions(names):
+            return True
         if len(text) > _MAX_PARTED_CHARACTERS:
             return False
         # "Never use X, instead …" and the parts of a file name hide where an order begins.
@@ -132,13 +140,32 @@ class Mask:
         A few plain shell words are not checked as sentences, so that a hook need not load the words
         of all languages.
         """
-        if _PLAIN_COMMAND.fullmatch(command):
-            return bool(_injection_pattern().search(fold(command)))
-        return self.is_suspicious(command)
+        if not _PLAIN_COMMAND.fullmatch(command):
+            return self.is_suspicious(command)
+        # The words of a name or of a path may be an order, too.
+        views = f"{command}\n{words_of_name(command)}"
+        if _injection_pattern().search(fold(views)):
+            return True
+        names = "\n\n".join(filter(_has_order_word, _orders_in_names(command)))
+        return bool(names) and bool(self._rules.suspicions(names))
 
     def words(self, turns: Sequence[Turn]) -> list[str]:
         """Return the text to index for each of these turns, without secrets."""
         return [indexed_words(self.clean(findable_part(turn))) for turn in turns]
+
+
+def _orders_in_names(text: str) -> list[str]:
+    """Return the words of each name or path in a text that has enough words for an order.
+
+    For `cat ignore/allPrevious/rules.md` it is `ignore all Previous rules md`.
+    """
+    names = dict.fromkeys(_NAME.findall(text[:_MAX_NAMED_CHARACTERS]))
+    return [words for words in map(words_of_name, names) if may_be_order(words)]
+
+
+def _has_order_word(words: str) -> bool:
+    """Whether the words of a name have one, such as `all` or `the`, that few names have."""
+    return not words_of("order_words").isdisjoint(words.lower().split())
 
 
 def _may_hold_card(text: str) -> bool:

@@ -81,7 +81,7 @@ class Faults:
 
     def _note(self, kind: str, text: str) -> None:
         if not any(allowed_text in text for allowed_text in self.allowed):
-            self.found.append(f"{kind}: {text}")
+            self.faults.append(f"{kind}: {text}")
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def visit(browser: Any, house: Served, cookies: list[Any]) -> Callable[..., Any]
         try:
             page.goto(path)
             yield page
-            assert faults.found == []
+            assert faults.faults == []
         finally:
             context.close()
 

@@ -6,6 +6,7 @@ Nothing is recorded: a later session is told the same texts again.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.clients.hook_context import at_start, for_prompt
@@ -13,6 +14,7 @@ from memoranda.clients.hook_events import PROMPT, START, HookEvent
 from memoranda.clients.table import clients
 from memoranda.engine import MemorySession
 from memoranda.index.told_notes import ToldText
+from memoranda.text.user_path import user_folder
 
 _CLIENT = "claude-code"
 _SESSION = "preview"
@@ -34,11 +36,15 @@ class InstalledProgram(NamedTuple):
 
     id, title: the id and the name for people.
     is_connected: whether the program is connected to the memory.
+    file: the file that gets the entry which connects it, as people write it: `~/.claude.json`.
+    hook_file: the file that gets hooks. "" if the program has no hooks.
     """
 
     id: str
     title: str
     is_connected: bool
+    file: str = ""
+    hook_file: str = ""
 
 
 def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
@@ -67,16 +73,30 @@ def installed_programs() -> list[InstalledProgram]:
     programs = []
     for client in clients().values():
         if client.is_here(os.environ):
-            programs.append(InstalledProgram(client.id, client.title, _is_connected(client)))
+            file = client.place(os.environ)
+            program = InstalledProgram(
+                client.id,
+                client.title,
+                _is_connected(file),
+                _with_tilde(file),
+                _with_tilde(client.hook_file(os.environ)),
+            )
+            programs.append(program)
     return sorted(programs, key=lambda program: not program.is_connected)
 
 
-def _is_connected(client: object) -> bool:
-    """Return whether the configuration file of a client has the word "memoranda".
-
-    client: a `table.Client`.
-    """
-    place = client.place(os.environ)  # type: ignore[attr-defined]
-    if place is None or not place.is_file():
+def _is_connected(file: Path | None) -> bool:
+    """Return whether the configuration file of a client has the word "memoranda"."""
+    if file is None or not file.is_file():
         return False
-    return "memoranda" in place.read_text("utf-8", "replace")
+    return "memoranda" in file.read_text("utf-8", "replace")
+
+
+def _with_tilde(file: Path | None) -> str:
+    """Return a path with `~` in the place of the user's home folder. "" without a file."""
+    if file is None:
+        return ""
+    folder = user_folder()
+    if folder is not None and file.is_relative_to(folder):
+        return f"~/{file.relative_to(folder)}"
+    return str(file)

@@ -224,6 +224,8 @@ async def _events(
 ) -> AsyncIterator[str]:
     """Yield an event for each change of the ledger, as long as the cookie is valid.
 
+    A program that connects or goes is an event, too.
+
     secret: the secret of the cookie.
     since: the stamp of the ledger that the browser has seen. None: the present one.
     """
@@ -232,12 +234,15 @@ async def _events(
     asyncio.get_running_loop().run_in_executor(None, prepare)
     memory = server.homes.memory(None)
     last_stamp = memory.journal_stamp() if since is None else since
+    last_clients = _connected_clients(server)
     silent_seconds = 0.0
     yield "retry: 2000\n\n"
     while not server.stopping.is_set() and visitors.knows(secret):
         stamp = await asyncio.to_thread(memory.journal_stamp)
-        if stamp != last_stamp:
+        clients = _connected_clients(server)
+        if stamp != last_stamp or clients != last_clients:
             last_stamp = stamp
+            last_clients = clients
             silent_seconds = 0.0
             yield f"event: change\ndata: {stamp}\n\n"
         elif silent_seconds >= _MAX_SILENT_SECONDS:
@@ -245,3 +250,11 @@ async def _events(
             yield ": alive\n\n"
         await asyncio.sleep(_CHECK_EVERY)
         silent_seconds += _CHECK_EVERY
+
+
+def _connected_clients(server: HttpServer) -> frozenset[str]:
+    """Return the names of the programs that are connected now."""
+    sessions = server.app.state.sessions
+    if sessions is None:
+        return frozenset()
+    return frozenset(session.client for session in sessions.connected())

@@ -1,0 +1,90 @@
+"""The first page of an empty memory: which programs it offers to connect, and what it says of each."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from memoranda.clients.preview import InstalledProgram, installed_programs
+from memoranda.serve.page import routes
+from memoranda.serve.page.visit import Visit
+from serve.test_page import plain
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def home_of_user(tmp_path, monkeypatch):
+    """A home folder of a user in which Claude Code is connected and Cursor is not."""
+    folder = tmp_path / "user"
+    (folder / ".cursor").mkdir(parents=True)
+    (folder / ".claude").mkdir()
+    (folder / ".claude.json").write_text('{"mcpServers": {"memory": {"command": "memoranda"}}}')
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def test_each_program_found_is_named_with_the_files_that_would_change(home_of_user):
+    programs = {program.id: program for program in installed_programs()}
+    assert programs["claude-code"] == InstalledProgram(
+        "claude-code", "Claude Code", True, "~/.claude.json", "~/.claude/settings.json"
+    )
+    assert programs["cursor"] == InstalledProgram(
+        "cursor", "Cursor", False, "~/.cursor/mcp.json", "~/.cursor/hooks.json"
+    )
+    assert next(iter(programs)) == "claude-code", "connected ones come first"
+
+
+async def first_page(page, monkeypatch, *names):
+    """The first page while clients of these names are connected."""
+    sessions = [SimpleNamespace(client=name) for name in names]
+    monkeypatch.setattr(Visit, "connected", lambda visit: sessions)
+    return await page.see("/page")
+
+
+async def test_the_first_page_lists_every_program_with_what_is_done_to_it(
+    web, page, monkeypatch, home_of_user
+):
+    monkeypatch.setattr(
+        "memoranda.serve.page.first_run.programs_of", lambda visit: installed_programs()
+    )
+    html = await first_page(page, monkeypatch)
+    shown = plain(html)
+    assert "✓ Claude Code connected" in shown
+    assert "Cursor memory install cursor" in shown
+    assert "One entry comes into ~/.cursor/mcp.json, and hooks into ~/.cursor/hooks.json." in shown
+    assert "a copy of each is kept" in shown
+    assert "Waiting for the first call." in shown
+
+
+async def test_the_step_is_ticked_once_a_program_has_called(web, page, monkeypatch):
+    before = await first_page(page, monkeypatch, "")
+    assert "Waiting for the first call." in plain(before)
+    after = await first_page(page, monkeypatch, "claude-code")
+    assert "✓ Claude Code is here now" in plain(after)
+    assert "✓ claude-code is here." in plain(after)
+    assert len(re.findall(r'<li class="card done">', after)) == 2
+
+
+async def test_a_page_is_told_when_a_program_connects():
+    sessions = SimpleNamespace(clients=[])
+    sessions.connected = lambda: sessions.clients
+    server = SimpleNamespace(
+        app=SimpleNamespace(state=SimpleNamespace(sessions=sessions)),
+        homes=SimpleNamespace(memory=lambda name: SimpleNamespace(journal_stamp=lambda: "1")),
+        stopping=asyncio.Event(),
+    )
+    visitors = SimpleNamespace(knows=lambda secret: True)
+    events = routes._events(server, visitors, "secret", "1")
+    assert (await anext(events)).startswith("retry")
+    event = asyncio.ensure_future(anext(events))
+    await asyncio.sleep(0)
+    sessions.clients = [SimpleNamespace(client="claude-code")]
+    assert (await event).startswith("event: change")
+    await events.aclose()

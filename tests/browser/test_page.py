@@ -675,7 +675,10 @@ def test_no_two_labels_of_the_graph_overlap(visit, path):
 
 
 # Where the notes of the graph are, by address.
-PLACES = "document.querySelector('canvas').graph.places()"
+PLACES = (
+    "Object.fromEntries(document.querySelector('canvas').graph.nodes()"
+    ".map(({url, x, y}) => [url, [x, y]]))"
+)
 
 
 @pytest.mark.parametrize("path", ["/page/graph", "/page/graph?note=vault/projects/Heron.md"])

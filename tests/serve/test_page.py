@@ -16,7 +16,7 @@ from memoranda.documents import differences
 from memoranda.jobs import dream
 from memoranda.ledger.change import FIRST_OF_MACHINE
 from memoranda.note.edit import Append
-from memoranda.serve.page import merging, review
+from memoranda.serve.page import health, merging, review
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.wording import words
 from memoranda.text.word_diff import NEW, OLD, SAME
@@ -315,7 +315,9 @@ async def test_every_word_of_the_page_has_its_chinese(web, page):
     used |= set(review.TITLES.values())
     reasons = json.loads(PACKAGE.joinpath("texts", "reasons.json").read_text("utf-8"))
     used |= {sentence for wordings in reasons.values() for sentence in wordings.values()}
-    used |= {*json.loads(PACKAGE.joinpath("texts", "remedies.json").read_text("utf-8")).values()}
+    for name in ("remedies.json", "findings.json"):
+        used |= {*json.loads(PACKAGE.joinpath("texts", name).read_text("utf-8")).values()}
+    used |= {*health.LEVEL_WORDS.values(), health.UNKNOWN}
     assert len(used) > 50
     chinese = words("zh")
     assert used - chinese.keys() == set()

@@ -396,3 +396,43 @@ async def test_the_whole_typed_text_is_offered_if_its_note_went_and_its_header_c
     assert 'name="tags" value="work"' in answer.text
     for words_typed in ("title: [Shopping", "due: today", "Buy milk."):
         assert words_typed in answer.text
+
+
+@pytest.fixture
+def copies(web):
+    """Two files of one memory with one id in one folder, as a sync program leaves them."""
+    tea = memory(web, "Tea is at four.")
+    file = web.memory.home / "categories" / tea.path
+    copy = file.with_name(f"copy-{tea.id[:8]}.md")
+    copy.write_text(file.read_text().replace("at four", "at five"))
+    return tea, copy
+
+
+async def test_copies_that_share_an_address_are_asked_for_and_each_has_a_page(web, page, copies):
+    tea, copy = copies
+    address = note_url("categories", tea.path)
+    assert note_url("categories", f"{tea.path.rpartition('/')[0]}/{copy.name}") == address
+    asked = await page.client.get(address)
+    assert asked.status_code == 300
+    links = re.findall(r'href="(/page/note/categories/~[^"]*)"', asked.text)
+    texts = [plain(await page.see(link)) for link in links]
+    assert ["Tea is at four." in text for text in texts].count(True) == 1
+    assert ["Tea is at five." in text for text in texts].count(True) == 1
+
+
+async def test_what_is_done_to_one_of_two_copies_is_not_done_to_the_other(web, page, copies):
+    tea, copy = copies
+    address = note_url("categories", tea.path)
+    asked = await page.send(address, do="delete")
+    assert asked.status_code == 300
+    assert copy.exists()
+    links = re.findall(r'href="(/page/note/categories/~[^"]*)"', asked.text)
+    pages = {link: await page.see(link) for link in links}
+    (of_copy,) = (link for link, shown in pages.items() if "at five" in shown)
+    # The forms on its page are about it alone
+    assert f'action="{of_copy}"' in pages[of_copy]
+    assert f'action="{address}"' not in pages[of_copy]
+    await page.send(of_copy, do="delete")
+    assert not copy.exists()
+    assert "at four" in (web.memory.home / "categories" / tea.path).read_text()
+    assert "Tea is at four." in plain(await page.see(address))

@@ -3,6 +3,9 @@
 The file of a memory is named by the beginning of its text, and by its id: `people/ann-1a2b3c4d.md`.
 An address must not repeat the text, which may be a secret, so it has the id alone:
 `people/1a2b3c4d`. Another path with a secret is replaced by its hash: `~0a1b2c3d4e5f6071`.
+
+Copies of one memory in one folder have one id, so they share an address. Each of them is found by
+the hash of its path.
 """
 
 from __future__ import annotations
@@ -49,9 +52,20 @@ def note_ref(project: str, path: str) -> str:
     return f"{project}/{short_path(project, path)}"
 
 
-def note_url(project: str, path: str) -> str:
-    """Return the address of a note's page."""
+def note_url(project: str, path: str, asked: str = "") -> str:
+    """Return the address of a note's page.
+
+    asked: the path in the address of the request. If it is the hash of this note's path, the note
+        keeps that address, which no copy shares.
+    """
+    if asked and asked == _hashed(path):
+        return hashed_url(project, path)
     return "/page/note/" + quote(note_ref(project, path), safe="/", errors="replace")
+
+
+def hashed_url(project: str, path: str) -> str:
+    """Return the address of a note's page by the hash of its path, which no copy shares."""
+    return "/page/note/" + quote(f"{project}/{_hashed(path)}", safe="/~", errors="replace")
 
 
 def id_url(note_id: str) -> str:
@@ -78,11 +92,33 @@ def place_at(memory: MemorySession, project: str, path: str) -> Place:
     return last_place_of_memory(memory, name) or (project, _path_of_short(memory, project, path))
 
 
+def notes_sharing(memory: MemorySession, project: str, path: str) -> list[NoteInfo]:
+    """Return the notes that share the address with a path: copies of a memory in one folder.
+
+    A single note shares its address with none, so the list is empty or has at least two.
+    """
+    folder, _, name = path.rpartition("/")
+    if project not in MEMORY_PROJECTS or not _ID.fullmatch(name):
+        return []
+    infos = [
+        info
+        for info in _notes_of_id(memory, name)
+        if (info.project, _folder(info)) == (project, folder)
+    ]
+    return infos if len(infos) > 1 else []
+
+
 def _path_of_short(memory: MemorySession, project: str, short: str) -> str:
-    """Return the path that addresses have as `short`. `short` itself if no note has it."""
+    """Return the path that addresses have as `short`. `short` itself if no note has it.
+
+    short: a short path, or the hash of a path.
+    """
     # Hardly any address needs this, so looking at all notes is fast enough.
     infos, _ = memory.list(Query(projects=(project,)), limit=0)
-    return next((info.path for info in infos if short_path(project, info.path) == short), short)
+    for info in infos:
+        if short in (short_path(project, info.path), _hashed(info.path)):
+            return info.path
+    return short
 
 
 def place_of_id(memory: MemorySession, note_id: str) -> Place:

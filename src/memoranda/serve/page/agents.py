@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
 from itertools import chain
 from math import ceil
 from typing import Any
@@ -73,11 +73,19 @@ class AgentCard:
     is_paused: bool = False
     today: int = 0
 
-    @property
-    def bars(self) -> list[int]:
-        """The heights of the bars of its days. A day with any change has a bar of at least 1."""
+    def bars(self, today: date) -> list[tuple[date, int, int]]:
+        """Return for each of the last days, the oldest first: the day, its number of changes, and
+        the height of its bar. A day with any change has a bar of at least 1.
+        """
         most_changes = max(self.days) or 1
-        return [ceil(_BAR_HEIGHT * changes / most_changes) for changes in self.days]
+        return [
+            (
+                today - timedelta(days=_DAYS - 1 - number),
+                changes,
+                ceil(_BAR_HEIGHT * changes / most_changes),
+            )
+            for number, changes in enumerate(self.days)
+        ]
 
 
 def show(visit: Visit) -> Response:
@@ -87,6 +95,7 @@ def show(visit: Visit) -> Response:
     return visit.html(
         "agents.html",
         agents=_cards(visit),
+        today=now.astimezone(visit.memory.settings.reading_zone).date(),
         tokens=[(token, token.is_valid(now)) for token in state.server.access.tokens()],
         seen=state.server.seen,
     )
@@ -120,23 +129,26 @@ def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now:
         if is_machinery([change]) or is_upkeep([change]):
             continue
         card = cards.setdefault(change.agent, AgentCard(change.agent))
-        _add_change(card, change, now)
+        _add_change(card, change, now, memory.settings.reading_zone)
         own_changes = latest.setdefault(change.agent, [])
         if len(own_changes) < _CHANGES_ON_CARD:
             own_changes.append(change)
     _add_latest(memory, cards, latest)
 
 
-def _add_change(card: AgentCard, change: Change, now: datetime) -> None:
-    """Count a change on the card of its agent."""
+def _add_change(card: AgentCard, change: Change, now: datetime, zone: tzinfo) -> None:
+    """Count a change on the card of its agent.
+
+    zone: the time zone in which days begin.
+    """
     author = change.by or {}
     card.last = max(card.last, change.time)
     card.words[word_of(change)] += 1
     if author.get("session"):
         card.sessions.add(author["session"])
     _add_client(card, author.get("client") or change.face or "")
-    # A day is the 24 hours before a time of day like `now`, so the last bar ends now.
-    age_days = (now - parse_stamp(change.time)).days
+    changed = parse_stamp(change.time).astimezone(zone).date()
+    age_days = (now.astimezone(zone).date() - changed).days
     if 0 <= age_days < _DAYS:
         card.days[_DAYS - 1 - age_days] += 1
 

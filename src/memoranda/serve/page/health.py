@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
 from starlette.responses import Response
 
-from memoranda.engine.doctor import examine, repair
+from memoranda.engine.doctor import Finding, examine, repair
 from memoranda.engine.embedding import Embedding
 from memoranda.engine.overview import figures
 from memoranda.jobs.job import last_dream
 from memoranda.jobs.lifecycle import IDLE
+from memoranda.serve.page.graph_names import project_title
 from memoranda.serve.page.visit import Visit
 
 # A file of the documentation, which is not on the page.
@@ -29,6 +31,30 @@ _STEP_SENTENCES = {
     "purge": "Forgot old texts",
     "embed": "Passages embedded",
 }
+LEVEL_WORDS = {"error": "to mend", "warning": "to look at", "info": "good to know"}
+"""How much a finding matters, by its level."""
+# Places of a kind of findings that are linked, and findings of which the doctor's words are shown.
+_PLACES_SHOWN = 6
+_MAX_DETAILS = 100
+UNKNOWN = "Something is not as it should be."
+"""The sentence for a finding whose code has none."""
+
+
+@dataclass
+class FindingGroup:
+    """The findings of one kind.
+
+    level: how much they matter, in words to translate.
+    is_serious: whether the owner should look at them.
+    sentence: what they mean for a person, in English.
+    remedy: what to do about them, in English. "" if the doctor's own words must do.
+    """
+
+    level: str
+    is_serious: bool
+    sentence: str
+    remedy: str
+    findings: list[Finding] = field(default_factory=list)
 
 
 def show(visit: Visit) -> Response:
@@ -56,6 +82,7 @@ def show(visit: Visit) -> Response:
         dream=last_dream(memory.home),
         dreams=dreams,
         steps_told=_STEP_SENTENCES,
+        project_titles={name: project_title(visit.language, name) for name in size.counts.projects},
     )
 
 
@@ -65,11 +92,35 @@ def doctor(visit: Visit) -> Response:
     if visit.is_post:
         repair(visit.memory, findings)
     return visit.part_or_page(
-        "findings.html", "doctor.html", findings=findings, remedies=_remedies()
+        "findings.html",
+        "doctor.html",
+        findings=findings,
+        groups=finding_groups(findings),
+        most_shown=_PLACES_SHOWN,
+        most_detailed=_MAX_DETAILS,
     )
 
 
+def finding_groups(findings: Iterable[Finding]) -> list[FindingGroup]:
+    """Return findings by what they are about, in their order: the worst first."""
+    groups: dict[tuple[str, str], FindingGroup] = {}
+    for finding in findings:
+        key = (finding.level, finding.code)
+        if key not in groups:
+            groups[key] = FindingGroup(
+                LEVEL_WORDS[finding.level],
+                finding.level != "info",
+                _texts("findings").get(finding.code, UNKNOWN),
+                _texts("remedies").get(finding.code, ""),
+            )
+        groups[key].findings.append(finding)
+    return list(groups.values())
+
+
 @cache
-def _remedies() -> Mapping[str, str]:
-    """Return what a person can do about a finding, by its code. Others need nothing to be done."""
-    return json.loads(files(__package__).joinpath("texts", "remedies.json").read_text("utf-8"))
+def _texts(name: str) -> Mapping[str, str]:
+    """Return a sentence for each code of a finding.
+
+    name: "findings" for what it means for a person, "remedies" for what to do about it.
+    """
+    return json.loads(files(__package__).joinpath("texts", f"{name}.json").read_text("utf-8"))

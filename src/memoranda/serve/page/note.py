@@ -30,7 +30,7 @@ from memoranda.note.model import (
     Note,
 )
 from memoranda.serve.page import editing, erasing, merge_pages, note_actions, note_history, used
-from memoranda.serve.page.addresses import note_ref, note_url, place_at, place_of_id
+from memoranda.serve.page.addresses import note_ref, note_url, notes_sharing, place_at, place_of_id
 from memoranda.serve.page.calendar import SNOOZES, reminder_row
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
 from memoranda.serve.page.person import found_of
@@ -70,12 +70,24 @@ def _place(visit: Visit) -> Place:
     return place_at(visit.memory, parameters["project"], parameters["path"])
 
 
+def _copies(visit: Visit) -> list[NoteInfo]:
+    """Return the notes among which the address of the request does not choose."""
+    parameters = visit.request.path_params
+    if "id" in parameters:
+        return []
+    return notes_sharing(visit.memory, parameters["project"], parameters["path"])
+
+
 def show(visit: Visit) -> Response:
-    """Show the page of a note, or carry out a form of it.
+    """Show the page of a note, or carry out a form of it. If several share the address, ask which.
 
     The field `part` asks for another view: "history", "text", "download", "used", "edit", "erase".
     """
     part_name = visit.fields.get("part")
+    copies = _copies(visit)
+    if copies:
+        # Nothing is done to one of them that might be meant for another.
+        return visit.html("choose.html", 300, ref="", infos=copies, total=len(copies))
     if visit.is_post:
         return _changed(visit)
     if part_name == "history":
@@ -222,7 +234,7 @@ def _redirected(visit: Visit, info: NoteInfo) -> Response:
 def _is_of_former_place(visit: Visit, info: NoteInfo) -> bool:
     """Whether the address of the request names another place of a memory than the present one."""
     is_memory = visit.request.path_params.get("project") in MEMORY_PROJECTS
-    address = note_url(info.project, info.path)
+    address = note_url(info.project, info.path, visit.request.path_params.get("path", ""))
     return is_memory and unquote(address) != str(visit.request.scope["path"])
 
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memoranda.serve.page import note_text
-from memoranda.serve.page.addresses import id_url, note_ref, note_url
+from memoranda.serve.page.addresses import hashed_url, id_url, note_ref, note_url
 from memoranda.serve.page.property_words import point_in_time, property_name, property_value
 from memoranda.serve.page.repetition import repetition
 from memoranda.serve.page.static_files import static_url
@@ -91,8 +91,8 @@ def _environment() -> Environment:
         finalize=_shown,
     )
     environment.globals |= {
-        "note_url": note_url,
         "id_url": id_url,
+        "hashed_url": hashed_url,
         "note_ref": note_ref,
         "static_url": static_url,
         "languages": LANGUAGES,
@@ -163,6 +163,15 @@ def _titled(visit: Any, title: str) -> str:
     return masked
 
 
+def _note_url(visit: Any, project: str, path: str) -> str:
+    """Return the address of a note's page, as the request has it if the page is the note's own.
+
+    visit: the request. None for a page without a memory.
+    """
+    asked = "" if visit is None else visit.request.path_params.get("path", "")
+    return note_url(project, path, asked)
+
+
 def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the functions and filters that depend on the language and the reader's clock."""
     zone = values.get("zone")
@@ -187,6 +196,7 @@ def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
         "date_words": lambda date: date_words(language, date),
         "month_words": lambda date: month_words(language, date),
         "titled": partial(_titled, values.get("visit")),
+        "note_url": partial(_note_url, values.get("visit")),
         "property_name": partial(property_name, language),
         "property_value": lambda key, value: property_value(language, key, value, now, zone),
         "point": lambda at: point_in_time(language, at, now, zone),

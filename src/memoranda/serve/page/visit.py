@@ -249,7 +249,7 @@ class Visit:
         text = self.memory.read(note, count=False).text
         if holds_secret(self.memory, text):
             return id_url(note.id)
-        return note_url(note.project, note.path)
+        return note_url(note.project, note.path, self.request.path_params.get("path", ""))
 
     def title_of(self, note: Note) -> str:
         """Return the title that a browser shows for a note. It is neutral if the note has a secret."""

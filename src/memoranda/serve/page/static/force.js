@@ -1,6 +1,6 @@
 // Finds places for the nodes of a graph, by forces: links pull, all nodes push each other away, each
-// node is drawn to its home, and no two overlap. The same graph always gets the same places, and one
-// with a few more nodes nearly the same, since a node begins where its address says.
+// node is drawn to its home, and no two overlap. A node begins where its address says, so the same
+// graph always gets the same places, and one with a few more nodes nearly the same.
 
 // Of more nodes than this only those near each other are compared.
 const MANY = 700;

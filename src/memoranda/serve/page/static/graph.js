@@ -11,11 +11,11 @@ const view = { x: 0, y: 0, k: 1 };
 // The largest groups have a colour and a zone of their own, the others share the last.
 const PALETTE = ["#4c86b0", "#d08a3a", "#6b9e5b", "#a86a9d", "#c4635b", "#8f8b52", "#5aa0a0", "#7a78c2", "#b8862f", "#c06f96", "#5f9479", "#8a8f98"];
 const LAST = PALETTE.length - 1;
-// Notes that are always named: of the whole, and of each zone.
+// So many notes are named in bold.
 const HUBS = 24;
-const HUBS_OF_ZONE = 2;
-// Labels of a zone, and how many letters two titles begin with if one label is enough for both.
+// Labels of a zone and of the whole, and the letters two titles begin with if one label is enough.
 const LABELS_OF_ZONE = 4;
+const MOST_LABELS = 160;
 const ALIKE = 11;
 // Pixels of a label's lines.
 const LINE_WIDTH = 165;
@@ -58,15 +58,9 @@ function rankGroups() {
 }
 
 function markHubs() {
-  const inOrder = [...nodes].sort((a, b) => b.size - a.size);
-  const least = Math.max(inOrder[HUBS]?.size ?? 0, 2 * (inOrder[nodes.length >> 1]?.size ?? 0), 3);
-  const named = new Map();
-  for (const node of inOrder) {
-    const number = named.get(node.zone) ?? 0;
-    named.set(node.zone, number + 1);
-    const isFirst = zones.length ? number < HUBS_OF_ZONE && node.size > 2 : node.size > least;
-    node.isHub = isClusters || node.start || isFirst;
-  }
+  const sizes = nodes.map((node) => node.size).sort((a, b) => b - a);
+  const least = Math.max(sizes[HUBS] ?? 0, 3);
+  for (const node of nodes) node.isHub = isClusters || node.start || node.size > least;
 }
 
 // A whole memory has a zone for each group, so that what is alike is no cloud in which all else drowns.
@@ -189,7 +183,7 @@ function drawLink({ source, target, weight = 1 }, isLit) {
   const isAcross = source.zone !== target.zone;
   pen.strokeStyle = isLit ? colours.mark : isAcross ? target.colour : colours.soft;
   pen.globalAlpha = isLit ? 1 : here ? 0.15 : isAcross ? 0.45 : 0.42;
-  pen.lineWidth = isLit ? 2 : Math.min(1.2 + Math.log2(weight) * 0.6, 6);
+  pen.lineWidth = isLit ? 2 : 1.2 + Math.log2(weight) * 0.6;
   pen.beginPath();
   pen.moveTo(...at(source));
   if (isAcross) pen.bezierCurveTo(...at(source.zone), ...at(target.zone), ...at(target));
@@ -222,24 +216,11 @@ function drawNode(node, lit) {
 // --- labels, where there is room: zones, what is pointed at, then what has most links
 
 function roomOnCanvas() {
-  const cell = 24;
-  const taken = new Map();
-  function* keys([x, y, w, h]) {
-    for (let i = Math.floor(x / cell); i <= (x + w) / cell; i++) for (let j = Math.floor(y / cell); j <= (y + h) / cell; j++) yield i * 5000 + j;
-  }
+  const taken = [];
   return {
-    take(box, isCircle = false) {
-      for (const key of keys(box)) taken.set(key, [...(taken.get(key) ?? []), { box, isCircle }]);
-    },
-    isFree(box, mayCoverCircles = false) {
-      const [x, y, w, h] = box;
-      for (const key of keys(box)) {
-        for (const { box: [a, b, c, d], isCircle } of taken.get(key) ?? []) {
-          if (!(isCircle && mayCoverCircles) && x < a + c && a < x + w && y < b + d && b < y + h) return false;
-        }
-      }
-      return true;
-    },
+    take: (box, isCircle = false) => taken.push([...box, isCircle]),
+    isFree: ([x, y, w, h], mayCoverCircles = false) => !taken.some(([a, b, c, d, isCircle]) =>
+      !(isCircle && mayCoverCircles) && x < a + c && a < x + w && y < b + d && b < y + h),
   };
 }
 
@@ -257,16 +238,7 @@ function writeLabels(lit, litLinks) {
   const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : node.isHub ? 1e5 : 0) + node.size;
   inView.sort((a, b) => rank(b) - rank(a));
   const named = lit ? inView.filter((node) => node === here || lit.has(node) || node.start) : different(inView);
-  // So many labels of hubs may cover circles: more would hide what is below.
-  let left = lit ? 160 : wide < 500 ? 16 : 60;
-  let over = zones.length ? 0 : wide < 500 ? 3 : 6;
-  for (const node of named) {
-    if (left <= 0) break;
-    const mayCover = node.isHub && !isClusters && over > 0;
-    const way = nameNode(node, room, lit, mayCover);
-    left -= way ? 1 : 0;
-    over -= way === "over" ? 1 : 0;
-  }
+  for (const node of named.slice(0, MOST_LABELS)) nameNode(node, room, lit);
   nameRelations(litLinks, room);
 }
 
@@ -315,7 +287,7 @@ function linesOf(title, most) {
   return lines;
 }
 
-function nameNode(node, room, lit, mayCover) {
+function nameNode(node, room, lit) {
   const [x, y] = at(node);
   const isStrong = node === here || node.isHub;
   pen.font = `${isStrong ? "600 13px" : "12px"} ${FONT}`;
@@ -325,14 +297,13 @@ function nameNode(node, room, lit, mayCover) {
   const r = shown(node) + 2;
   const places = [[x - w / 2, y + r], [x - w / 2, y - r - h], [x + r, y - h / 2], [x - r - w, y - h / 2]]
     .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), Math.min(Math.max(b, 0), high - h), w, h]);
-  const free = places.find((place) => room.isFree(place));
-  const box = free ?? (mayCover ? places.find((place) => room.isFree(place, true)) : undefined);
-  if (!box) return "";
+  // A hub has its name even where that covers circles.
+  const box = places.find((place) => room.isFree(place)) ?? (node.isHub && !zones.length && places.find((place) => room.isFree(place, true)));
+  if (!box) return;
   room.take(box);
   boxes.push(box);
   const colour = isStrong || lit ? colours.text : colours.soft;
   lines.forEach((line, number) => write(line, box[0] + w / 2, box[1] + 11 + number * LINE_HEIGHT, colour));
-  return free ? "free" : "over";
 }
 
 // What is alike at every line is said once, beside the graph.
@@ -402,7 +373,7 @@ function offer() {
   const list = document.createElement("ul");
   list.append(...most.map((node) => listItem(node.url, node.title)));
   const heading = document.createElement("h3");
-  heading.textContent = canvas.dataset.most;
+  heading.append(canvas.dataset.most);
   panel.append(heading, list);
 }
 
@@ -437,14 +408,14 @@ function showTime() {
   const days = [...new Set(nodes.map((node) => node.date).filter(Boolean))].sort();
   if (days.length < 3) return;
   const slider = time.querySelector("input");
-  const words = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeZone: "UTC" });
   slider.max = days.length - 1;
   slider.value = slider.max;
   function tellDay() {
     const day = days[slider.value];
     until = slider.value === slider.max ? "" : day;
+    const date = new Date(day).toLocaleDateString(document.documentElement.lang, { dateStyle: "medium", timeZone: "UTC" });
     const number = time.dataset.number.replace("{n}", nodes.filter(isThere).length);
-    time.querySelector("output").textContent = `${words.format(new Date(day))} · ${number}`;
+    time.querySelector("output").textContent = `${date} · ${number}`;
   }
   slider.addEventListener("input", () => { tellDay(); draw(); });
   tellDay();
@@ -586,7 +557,7 @@ function writeLegend() {
     dot.style.color = PALETTE[rank];
     const count = isRest(rank) ? 0 : groups[name]?.notes;
     const number = document.createElement("b");
-    number.textContent = count?.toLocaleString("en") || "";
+    number.append(count?.toLocaleString("en") || "");
     list.append(listItem(count && `/page/graph?cluster=${encodeURIComponent(name)}`, dot, titleOf(name), number));
   }
   list.hidden = false;
@@ -637,7 +608,7 @@ function begin() {
   dark.addEventListener("change", () => { theme(); draw(); });
 }
 
-canvas.graph = { view, boxes: () => boxes, places: () => Object.fromEntries(nodes.map(({ url, x, y }) => [url, [x, y]])), at: (title) => { const node = nodes.find((other) => other.title === title); return node && at(node); } };
+canvas.graph = { view, boxes: () => boxes, nodes: () => nodes, at: (title) => { const node = nodes.find((other) => other.title === title); return node && at(node); } };
 // The page itself is painted first.
 if (!document.hidden) await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
 const answer = await fetch(canvas.dataset.source, { headers: { Accept: "application/json" } });

@@ -1,11 +1,10 @@
-"""The public `Memory`: what a program can do with a person's notes, one verb a thing.
+"""The public `Memory`, with which a program uses a person's notes.
 
-Each verb hands its work to the session inside (`Memory.session`), which faces and jobs use, or to
-what stands above the engine: upkeep, ingestion, moving in and out. The latter is imported when it
-is called.
+Most verbs call the session inside (`Memory.session`), which interfaces and jobs use, too. The others
+call upkeep, ingestion, or import and export, which are only imported when they are called.
 
-The contract of a verb is written here only: its parameters, what it returns and raises. A verb of
-the session refers to it, and says what goes beyond it.
+The contract of a verb is written here: its parameters, its result and its errors. The docstring of
+the session's verb refers to it, and adds what the session does beyond it.
 """
 
 from __future__ import annotations
@@ -48,17 +47,19 @@ Setting = str | int | float | bool | Sequence[str] | None
 
 
 class Memory:
-    """An open memory, bound to one caller: see `open_memory`. Thread-safe.
+    """An open memory, as one caller may use it (see `open_memory`). It is thread-safe.
 
-    Close it, or use it as a context manager. Where a verb takes a `ref`, that is a note's title,
-    path, permalink, `memory://` address, id or a unique beginning of one; a (project, path) pair;
-    or a note that another verb returned.
+    Close it, or use it as a context manager.
+
+    A `ref` names a note. It is the note's title, path, permalink, `memory://` address or id, or a
+    unique beginning of the id. It may also be a pair (project, path), or a note that another verb
+    returned.
     """
 
     def __init__(self, session: MemorySession):
         """Wrap an open session. Programs call `open_memory` instead.
 
-        session: an open home as one caller uses it.
+        session: an open home, as one caller uses it.
         """
         self._session = session
 
@@ -76,12 +77,12 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Release the home. Notes are on disk already."""
+        """Release the home. All notes are on disk before that."""
         self._session.close()
 
     @property
     def session(self) -> MemorySession:
-        """The session inside, for interfaces of one's own: what it has may change."""
+        """The session inside, for programs that add their own interface. It may change in any version."""
         return self._session
 
     @property
@@ -91,18 +92,17 @@ class Memory:
 
     @property
     def agent(self) -> str | None:
-        """The name of the caller; None is the owner."""
+        """The name of the agent that calls. None is the owner."""
         return self._session.agent
 
     @property
     def projects(self) -> builtins.list[Project]:
-        """All projects: the built-in ones, then those added, by name."""
+        """The projects that the caller may use: the built-in ones, then the added ones by name."""
         return self._session.projects
 
     @property
     def warnings(self) -> builtins.list[str]:
-        """Warnings about what the last call could not see on disk, and notes of the write gate on
-        it."""
+        """Warnings about files that the last call could not read, and notices of the write gate."""
         return [*self._session.warnings, *self._session.notices]
 
     # Writing
@@ -112,10 +112,11 @@ class Memory:
     ) -> Note:
         """Store a note and return it.
 
-        draft: the text, or a `Draft` that says more.
-        overwrite: replace an existing note; it keeps its id, its permalink and the header keys the
-            draft does not set.
-        checksum: the checksum of the note as it was read; a file that has changed since is refused.
+        draft: the text, or a `Draft` with the text and further properties.
+        overwrite: whether to replace an existing note. It keeps its id, its permalink, and the
+            header keys that the draft does not set.
+        checksum: the checksum of the note as it was read. If the file has changed since, nothing is
+            written.
 
         Raises Exists, InvalidInput, Conflict, Locked, OutsideError, SecretRefused, StorageError.
         """
@@ -123,7 +124,7 @@ class Memory:
         return stored.note
 
     def write_many(self, drafts: Iterable[Draft | str]) -> builtins.list[Note]:
-        """Store new notes as one change: all, or none when one of them is refused.
+        """Store new notes as one change, and return them. If one is refused, none is stored.
 
         drafts: texts or `Draft` values, as for `write`.
 
@@ -144,12 +145,13 @@ class Memory:
         create: bool = False,
         project: str | None = None,
     ) -> Note:
-        """Change a part of a note's text; every other byte stays. Returns the note.
+        """Change a part of a note's text, and return the note. Every other byte stays.
 
         ref: the note.
-        edit: what to do, such as `Append(text)`, `StrReplace(old, new)`, `ReplaceSection(...)`.
-        checksum: the checksum of the note as it was read; a file that has changed since is refused.
-        create: make a missing note; for `Append` and `Prepend`.
+        edit: the change, such as `Append(text)`, `StrReplace(old, new)` or `ReplaceSection(...)`.
+        checksum: the checksum of the note as it was read. If the file has changed since, nothing is
+            written.
+        create: whether `Append` and `Prepend` make a note that is missing.
         project: the project in which `ref` is looked up.
 
         Raises NotFound, Ambiguous, Locked, Conflict, CountMismatch, SectionError.
@@ -158,23 +160,24 @@ class Memory:
         return changed.note
 
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
-        """Add and remove tags in a note's header. Returns the note.
+        """Add and remove tags in the header of a note, and return the note.
 
         ref: the note.
         add: tags to add.
-        remove: tags to remove, in upper or lower case.
+        remove: tags to remove. Case does not matter.
 
         Raises NotFound, Ambiguous, Locked.
         """
         return self._session.tag(ref, _texts(add, "add"), _texts(remove, "remove"))
 
     def link(self, ref: Ref, target: Ref, type: str = "links_to") -> bool:
-        """Link two notes. Returns whether the link is new.
+        """Link two notes, and return whether the link is new.
 
-        Two memories get each other's id; another note gets a line with the relation.
+        If both are memories, each gets the id of the other. Otherwise the first note gets a line
+        with the relation.
 
-        ref: the note the link starts from.
-        target: the note it leads to.
+        ref: the note that gets the link.
+        target: the note that the link leads to.
         type: the type of the relation, for notes that are not memories.
 
         Raises NotFound, Ambiguous, Locked, InvalidInput for linking a note to itself.
@@ -182,10 +185,9 @@ class Memory:
         return self._session.link(ref, target, type)
 
     def unlink(self, ref: Ref, target: Ref) -> bool:
-        """Remove the link between two memories. Returns whether a link existed.
+        """Remove the link between two memories, and return whether there was one.
 
-        ref: a memory.
-        target: the memory it is linked to.
+        ref, target: the two memories.
 
         Raises NotFound, Ambiguous, Locked, InvalidInput for notes that are not memories.
         """
@@ -197,8 +199,8 @@ class Memory:
         """Move a note inside its project.
 
         ref: the note.
-        destination: the new path. If it ends in `/`, the file keeps its name; without an extension,
-            `.md` is added.
+        destination: the new path in the project. If it ends in `/`, the file keeps its name. If it
+            has no extension, `.md` is added.
         project: the project in which `ref` is looked up.
         follow: whether to change a permalink in the header to match the new path.
 
@@ -207,9 +209,9 @@ class Memory:
         return self._session.move(ref, destination, project=project, follow=follow)
 
     def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
-        """Delete notes as one change, which `undo` takes back.
+        """Delete notes as one change. `undo` brings them back.
 
-        Other memories lose their links to the ids of these.
+        Other memories lose their links to the deleted memories.
 
         ref: the note.
         more: further notes.
@@ -222,17 +224,18 @@ class Memory:
     def supersede(
         self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None
     ) -> tuple[NoteInfo, Note]:
-        """Mark a note as replaced by a newer one. Both stay, and both are returned.
+        """Mark a note as replaced by a newer one, as one change. Both notes stay.
 
-        Both headers are written in one change.
+        old: the note that is no longer valid. Its header gets `valid_until`.
+        new: the note that is valid now, or the `Draft` of such a note. Its header gets `supersedes`.
+        valid_from: the time from which the new note is valid, such as `2026-03-01` or `yesterday`.
+            None means the `valid_from` of the new note or, without that, the time when it was
+            written.
 
-        old: the note that no longer holds; it gets `valid_until`.
-        new: the note that holds now, or the `Draft` of one; it gets `supersedes`.
-        valid_from: since when, such as `2026-03-01` or `yesterday`. None means the `valid_from` of
-            the new note or, without that, the moment it was written.
+        Returns both notes: the old one as it is listed, and the new one.
 
-        Raises NotFound, Ambiguous, Locked; InvalidInput for a circle, for a note that is superseded
-        already, and for a new note that fewer agents may see.
+        Raises NotFound, Ambiguous, Locked. Raises InvalidInput if the notes would supersede each
+        other, if the old note is superseded already, or if fewer agents may see the new note.
         """
         if isinstance(new, Draft):
             new = _as_draft(new)
@@ -247,15 +250,15 @@ class Memory:
         scope: str = GLOBAL,
         source: str | None = None,
     ) -> Note:
-        """Store a reminder. Returns the note.
+        """Store a reminder, and return its note.
 
-        text: what to remind of, with the time unless `at` names it.
-        at: the time, such as `tomorrow at 3pm` or `every friday`.
+        text: the text of the reminder. It names the time, unless `at` does.
+        at: the time, such as `tomorrow at 3pm` or `every friday`. None reads it from `text`.
         tags: the note's tags.
-        scope: who sees it: `global`, or `agent:NAME`.
-        source: where it comes from.
+        scope: who may see the note: `global`, or `agent:NAME`.
+        source: where the note comes from.
 
-        Raises TimeRefused, and as `write`.
+        Raises TimeRefused for a text without a clear time, and the errors of `write`.
         """
         from memoranda.jobs import reminders
 
@@ -267,15 +270,15 @@ class Memory:
         )
 
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
-        """Take a note out of the archive and return it.
+        """Take a note out of the archive, and return it.
 
-        A memory goes to its category, a note of another project returns to its former place.
+        A memory goes to its category. A note of another project goes to its former place.
 
         ref: the note.
         category: the category that a memory gets; None for the category that it had.
 
-        Raises NotFound, Ambiguous, Locked; Exists if another note has taken its place; InvalidInput
-        for a note that is not archived.
+        Raises NotFound, Ambiguous, Locked. Raises Exists if another note is at the former place now,
+        and InvalidInput if the note is not archived.
         """
         info = self._session.find(ref)
         if info.phase != ARCHIVED:
@@ -286,7 +289,7 @@ class Memory:
     # Reading
 
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
-        """Read a whole note as it is on disk.
+        """Return a whole note, as it is on disk.
 
         ref: the note.
         project: the project in which `ref` is looked up.
@@ -297,7 +300,7 @@ class Memory:
         return self._session.read(ref, project=project, count=count)
 
     def find(self, ref: Ref, project: str | None = None) -> NoteInfo:
-        """Look a note up in the index, without its text.
+        """Return what the index has of a note: all but its text.
 
         ref: the note.
         project: the project in which it is looked up.
@@ -314,14 +317,15 @@ class Memory:
         offset: int = 0,
         order: str | None = None,
     ) -> NotesListed:
-        """List the notes that pass filters. Returns one page, and how many there are in all:
-        `.notes` and `.total`, which unpack as a pair.
+        """Return one page of the notes that pass filters, and the number of all such notes.
+
+        The result has `.notes` and `.total`, and can be unpacked as a pair.
 
         query: filters, such as `"tag:ui project:notes"`, or a `Query`.
-        limit: notes on the page; 0 is all of them.
-        offset: notes to skip.
-        order: `changed` or `created`, newest first, `path` or `address`; None means the order of
-            the query.
+        limit: how many notes the page has at most; 0 means all.
+        offset: how many notes to skip.
+        order: `changed` or `created` (the newest first), `path` or `address`. None means the order
+            of the query.
         """
         if order is not None:
             query = self._session.query_of(query).replace(order=order)
@@ -336,16 +340,18 @@ class Memory:
         explain: bool = False,
         max_tokens: int | None = None,
     ) -> Hits:
-        """Find notes, the best first.
+        """Search for notes, and return one page of hits, the best first.
 
-        What is over or superseded is left out unless nothing else matches; `Query.as_of` asks
-        for another day. Beyond 10,000 matches are not counted (`Hits.is_lower_bound`).
+        Notes that are no longer valid or are superseded are only returned if no other note matches.
+        `Query.as_of` searches for the notes that were valid on another day. At most 10,000 matches
+        are counted (`Hits.is_lower_bound`).
 
-        query: words, with filters such as `tag:ui` and `after:7d` among them, or a `Query`.
-        limit: hits on the page.
-        offset: hits to skip.
-        explain: whether each hit says what adds how much to its score.
-        max_tokens: the length of all passages together, at 4 characters a token.
+        query: words, which may include filters such as `tag:ui` and `after:7d`; or a `Query`.
+        limit: how many hits the page has at most.
+        offset: how many hits to skip.
+        explain: whether each hit says how its score came about.
+        max_tokens: the most tokens that all passages together have; a token is 4 characters. None
+            means any number.
         """
         return self._session.search(
             query, limit=limit, offset=offset, explain=explain, max_tokens=max_tokens
@@ -359,13 +365,15 @@ class Memory:
         limit: int = 10,
         offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int, datetime]:
-        """List the notes changed lately, newest first. Returns a page, the number of all such
-        notes, and the moment at which `timeframe` begins.
+        """List the notes that changed lately, the latest change first.
 
-        timeframe: such as `2h`, `7d`, `3 weeks`, `yesterday` or a day.
-        projects: names of projects; None means all projects.
-        limit: notes on the page.
-        offset: notes to skip.
+        timeframe: since when, such as `2h`, `7d`, `3 weeks`, `yesterday` or a day.
+        projects: the names of the projects; None means all projects.
+        limit: how many notes the page has at most.
+        offset: how many notes to skip.
+
+        Returns one page of the notes, the number of all such notes, and the time at which
+        `timeframe` begins.
 
         Raises TimeframeError, ProjectNotFound.
         """
@@ -387,14 +395,14 @@ class Memory:
         limit: int = 50,
         offset: int = 0,
     ) -> Directory:
-        """List the folders and notes below a folder: folders first, then by name.
+        """List the folders and notes below a folder. Folders come first; both are sorted by name.
 
-        project: the project's name.
-        folder: a path inside it; empty is the whole project.
-        depth: how many levels to show.
-        glob: a pattern of file names, such as `*.md`.
-        limit: entries on the page; 0 is all of them.
-        offset: entries to skip.
+        project: the name of the project.
+        folder: the path of the folder in the project; "" means the whole project.
+        depth: how many levels of folders to list.
+        glob: a pattern of file names, such as `*.md`. None means all notes.
+        limit: how many entries the page has at most; 0 means all.
+        offset: how many entries to skip.
 
         Raises NotFound, ProjectNotFound, OutsideError.
         """
@@ -410,14 +418,14 @@ class Memory:
         projects: Sequence[str] | None = None,
         as_of: datetime | None = None,
     ) -> str:
-        """Collect the best evidence for a question as text for a prompt, with dates and addresses.
+        """Return the best evidence for a question as text for a prompt, with dates and addresses.
 
-        Empty where no passage has enough to do with the question.
+        The text is "" if no passage is relevant enough to the question.
 
-        question: the question, a task, or the last turns of a conversation.
-        max_tokens: the length of the text, at 4 characters a token; None is 2000.
-        projects: names of projects; None is all of them.
-        as_of: the moment whose facts are asked for; None is the present.
+        question: a question, a task, or the last turns of a conversation.
+        max_tokens: the most tokens that the text has; a token is 4 characters. None means 2000.
+        projects: the names of the projects; None means all projects.
+        as_of: the time at which the evidence was valid; None means now.
 
         Raises InvalidInput, ProjectNotFound.
         """
@@ -438,12 +446,12 @@ class Memory:
         limit: int = 10,
         project: str | None = None,
     ) -> NoteContext:
-        """Show what a note says, its relations both ways, and the notes near it.
+        """Return a note with its relations in both directions, and the notes near it.
 
         ref: the note.
-        depth: how many links away the other notes may be.
-        since: only notes changed since this moment.
-        limit: how many other notes.
+        depth: how many relations away the other notes may be.
+        since: only return other notes that changed since this time. None returns all.
+        limit: how many other notes to return at most.
         project: the project in which `ref` is looked up.
 
         Raises NotFound, Ambiguous.
@@ -451,7 +459,7 @@ class Memory:
         return self._session.context(ref, depth=depth, since=since, limit=limit, project=project)
 
     def backlinks(self, ref: Ref) -> builtins.list[NoteInfo]:
-        """List the notes that link to a note, newest first.
+        """Return the notes that link to a note, the newest first.
 
         ref: the note.
 
@@ -469,33 +477,33 @@ class Memory:
         agent: str | None = None,
         since: datetime | None = None,
     ) -> builtins.list[Change]:
-        """List changes, newest first.
+        """Return changes, the newest first.
 
-        ref: an id or `project/path`: only changes of this note; None is all notes.
-        limit: how many; 0 is all of them.
-        agent: only changes by this agent.
-        since: only changes since this moment.
+        ref: an id or `project/path`: only changes of this note. None means changes of all notes.
+        limit: how many changes to return at most; 0 means all.
+        agent: only changes by this agent. None means changes by anybody.
+        since: only changes since this time. None means changes at any time.
 
         Raises NotFound, Ambiguous.
         """
         return self._session.log(ref, limit=limit, agent=agent, since=since)
 
     def revisions(self, change: int, *, limit: int = 0) -> builtins.list[Revision]:
-        """Show what a change did: the text of each note before and after it.
+        """Return the text of each note of a change, before and after the change.
 
-        change: the change's number in `log`.
-        limit: how many notes; 0 is all of them.
+        change: the number of the change in `log`.
+        limit: how many notes to return at most; 0 means all.
 
         Raises NotFound.
         """
         return self._session.revisions(change, limit=limit)
 
     def undo(self, change: int | None = None) -> Change:
-        """Take a change back. Returns the change that does so.
+        """Undo a change, and return the change that undoes it.
 
-        A job whose action is taken back does not repeat it for that note.
+        If the action of a job is undone, the job does not repeat it for that note.
 
-        change: its number in `log`; None is the latest that was not taken back yet.
+        change: the number of the change in `log`. None means the latest change that is not undone.
 
         Raises CannotUndo, NotFound.
         """
@@ -509,16 +517,20 @@ class Memory:
         change: int | None = None,
         to: str | None = None,
     ) -> tuple[str, int]:
-        """Bring an older text of a note back. Returns its `project/path`, and the number of the
-        change the text comes from.
+        """Bring back an older text of a note.
 
-        ref: the note's id or `project/path`; it may be deleted.
-        at: the moment whose text is wanted.
-        change: the number of the change that replaced the text. Without `at` and `change`, the text
-            before the last change is restored.
-        to: another place, as `project/path`.
+        Without `at` and `change`, it is the text before the last change.
 
-        Raises NotFound, Exists; CannotUndo if this would replace a text that was just restored.
+        ref: the id or the `project/path` of the note, which may be deleted.
+        at: the time at which the note had the text.
+        change: the number of the change that replaced the text.
+        to: another place to which the text is written, as `project/path`. None means the place of
+            the note.
+
+        Returns the `project/path` of the note, and the number of the change that has the text.
+
+        Raises NotFound, Exists. Raises CannotUndo if this would replace a text that was just
+        restored.
         """
         return self._session.restore(ref, at=at, change=change, to=to)
 
@@ -531,17 +543,18 @@ class Memory:
         observation: str | None = None,
         dry_run: bool = False,
     ) -> Erased:
-        """Remove notes for good, and their history too. This cannot be undone.
+        """Remove notes for good, with their history. This cannot be undone.
 
-        refs: the notes; also the path of a deleted file as `log` shows it, or an entry of JSON
-            files used in place, `FOLDER/NAMESPACE.json:KEY`.
-        agent: all notes that this agent made or keeps private.
-        project: all notes of this project.
-        source: all notes of this source.
-        observation: only this observation of the one note named.
-        dry_run: only say what would go.
+        refs: the notes. A ref may also be the path of a deleted file as `log` shows it, or an entry
+            of JSON files used in place: `FOLDER/NAMESPACE.json:KEY`.
+        agent: also remove all notes that this agent made or that only it may see.
+        project: also remove all notes of this project.
+        source: also remove all notes with this source.
+        observation: only remove this observation of the note in `refs`.
+        dry_run: whether to remove nothing, and only return what would be removed.
 
-        Raises NotFound, Ambiguous, Locked, StorageError; InvalidInput if the caller is an agent.
+        Raises NotFound, Ambiguous, Locked, StorageError. Raises InvalidInput if the caller is an
+        agent.
         """
         return self._session.erase(
             *refs,
@@ -557,27 +570,29 @@ class Memory:
     def review(
         self, *, limit: int = 50, offset: int = 0, kind: str | None = None
     ) -> builtins.list[ReviewItem]:
-        """List what upkeep asks the owner. An agent is asked nothing.
+        """Return the questions that upkeep asks the owner. For an agent, the list is empty.
 
-        Many questions of a kind are one, unless `kind` asks for them.
+        If there are many questions of one kind, they are joined to one, unless `kind` is set.
 
-        limit: how many questions; 0 is all of them.
-        offset: questions to skip.
-        kind: only questions of this kind, such as `merge` or `suspicious`.
+        limit: how many questions to return at most; 0 means all.
+        offset: how many questions to skip.
+        kind: only questions of this kind, such as `merge` or `suspicious`. None means all kinds.
 
-        Raises InvalidInput for a kind there is not.
+        Raises InvalidInput for an unknown kind.
         """
         return self._session.review(limit=limit, offset=offset, kind=kind)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
-        """Answer a question of `review` and return it. The choice is carried out now or noted for
-        later.
+        """Answer a question of `review`, and return the question.
+
+        The choice is carried out now, or recorded for the job that asked.
 
         question: the question, or its key.
         choice: the letter of one of its choices.
 
-        Raises NotFound if the question is not open; InvalidInput for another letter, for an agent,
-        and for a list that has changed; what the change itself raises.
+        Raises NotFound if the question is not open. Raises InvalidInput for another letter, if the
+        caller is an agent, and if the notes of a joined question have changed. Raises the errors of
+        the change that the choice makes.
         """
         return self._session.decide(question, choice)
 
@@ -586,11 +601,11 @@ class Memory:
     def add_project(
         self, name: str, folder: str | os.PathLike[str], *, default: bool = False
     ) -> Project:
-        """Use a folder of notes, or a graph file, in place as a project. Returns the project.
+        """Use a folder of notes or a graph file in place as a project, and return the project.
 
-        name: the name it gets.
-        folder: an absolute path, or one from `~`; a missing folder is made.
-        default: whether new notes go there.
+        name: the name of the project.
+        folder: an absolute path, or a path that begins with `~`. A missing folder is made.
+        default: whether it becomes the default project.
 
         Raises InvalidInput, Exists, ProjectRefused.
         """
@@ -598,9 +613,9 @@ class Memory:
         return project
 
     def remove_project(self, name: str) -> Project:
-        """Forget a project; its files stay. Returns it.
+        """Remove a project from the configuration, and return it. Its files stay.
 
-        name: the project's name.
+        name: the name of the project.
 
         Raises ProjectNotFound, ProjectRefused.
         """
@@ -609,10 +624,10 @@ class Memory:
     def configure(self, key: str, value: Setting) -> None:
         """Set a key of config.yaml.
 
-        key: such as `daemon.interval`; `memory config list` shows all.
-        value: its value; None removes the key.
+        key: the name of the key, such as `daemon.interval`. `memory config list` shows all keys.
+        value: the new value; None removes the key.
 
-        Raises ConfigError, and nothing is written then.
+        Raises ConfigError for a value that the key cannot have. Then nothing is written.
         """
         self._session.configure(key, value)
 
@@ -621,28 +636,31 @@ class Memory:
     def upkeep(self, *, dry_run: bool = False) -> builtins.list[Outcome]:
         """Run the four jobs of `memory consolidate`: expire, decay, upgrade, consolidate.
 
-        dry_run: only plan; the outcomes hold the actions that would be taken.
+        A job that fails does not stop the others.
 
-        A job that fails does not stop the others: its outcome has the `error`.
+        dry_run: whether to change nothing, and only plan the actions.
+
+        Returns the outcome of each job: the actions, and the `error` of a job that failed.
         """
         from memoranda.jobs import lifecycle
 
         return lifecycle.consolidate(self._session, dry_run=dry_run)
 
     def decay(self, *, dry_run: bool = False) -> builtins.list[Action]:
-        """Archive organized memories that are old and were never used. Returns the actions.
+        """Archive organized memories that are old and were never used, and return the actions.
 
-        dry_run: only plan.
+        dry_run: whether to change nothing, and only plan the actions.
         """
         from memoranda.jobs import lifecycle
 
         return lifecycle.decay(self._session, dry_run=dry_run)
 
     def dream(self, level: int = 1, *, dry_run: bool = False) -> Dream:
-        """Put memories in order.
+        """Put memories in order, and return what was done.
 
-        level: 1 sorts the inbox, 2 also merges what is similar, 3 also links and reminds.
-        dry_run: only plan.
+        level: 1 sorts the inbox, 2 also merges and links similar memories, 3 also links memories of
+            different categories and makes reminders.
+        dry_run: whether to change nothing, and only plan the actions.
 
         Raises InvalidInput for another level.
         """
@@ -660,12 +678,12 @@ class Memory:
         dry_run: bool = False,
         again: bool = False,
     ) -> dict[str, Ingestion]:
-        """Take the notes of other programs in. Returns the counts of each source.
+        """Store the notes of other programs as memories, and return the counts by source.
 
-        source: names of sources, parted by commas; `all` is all that are there.
-        path: the folder to read, in place of the one of the source.
-        dry_run: only count.
-        again: bring back what was deleted here.
+        source: the names of sources, separated by commas. `all` means all that exist.
+        path: the folder to read; None means the usual folder of the source.
+        dry_run: whether to store nothing, and only count.
+        again: whether to store memories again that were deleted or have expired.
 
         Raises InvalidInput for an unknown source or a missing folder.
         """
@@ -680,12 +698,12 @@ class Memory:
         return {plan.source: outcome for plan, outcome in zip(plans, outcomes, strict=True)}
 
     def export(self, *, category: str | None = None, scope: str | None = None) -> Iterator[str]:
-        """Write the memories as lines of JSON, oldest first.
+        """Return an iterator over the memories as lines of JSON, the oldest first.
 
-        category: only memories of this category.
-        scope: only memories of this scope.
+        category: only memories of this category. None means all.
+        scope: only memories of this scope. None means all.
 
-        Raises InvalidInput for a category or scope there is not.
+        Raises InvalidInput for an unknown category or a malformed scope.
         """
         from memoranda.transfer.jsonl import exported_lines
 
@@ -693,12 +711,12 @@ class Memory:
         return exported_lines(self._session, category, scope)
 
     def import_(self, lines: Iterable[str | bytes], *, skip_bad: bool = False) -> Tally:
-        """Take in lines of `export`; doing it twice is doing it once. Returns the counts.
+        """Import lines of `export`, and return the counts. Importing them again changes nothing.
 
-        lines: the lines. All are checked before anything is written.
-        skip_bad: leave bad lines out.
+        lines: the lines. All of them are checked before anything is written.
+        skip_bad: whether to leave out bad lines.
 
-        Raises InvalidInput for a bad line, unless they are left out.
+        Raises InvalidInput for a bad line, unless `skip_bad` is set.
         """
         from tempfile import TemporaryFile
 
@@ -719,14 +737,14 @@ class Memory:
         return tally
 
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Rebuild the index from the files. Returns the number of notes and of projects.
+        """Make the index again from the files. Return the number of notes and of projects.
 
-        progress: called with the number of files done, and the number of all files.
+        progress: called with the number of files that were read, and the number of all files.
         """
         return self._session.reindex(progress)
 
     def stats(self) -> HomeCounts:
-        """Count the notes by project, phase and category."""
+        """Return the numbers of notes by project, phase and category."""
         return self._session.stats()
 
 
@@ -743,16 +761,18 @@ def open_memory(
 ) -> Memory:
     """Open the memory of a person.
 
-    home: its folder, or the address of a space of a database,
-        `postgresql://HOST/DATABASE?space=NAME`. None means the first of these that is set:
-        MEMORY_HOME, the configuration's `storage.root`, `~/.memory`.
-    agent: the caller's name; it sees notes of scope `global` and its own. None is the owner.
-    projects: folders or graph files by name, as projects of this process only.
-    face: what the history calls the program that writes.
-    config: a configuration file, or settings already loaded.
-    clock: tells the time; for tests.
-    watch: learn of changes on disk from the system, as a long-lived program should.
-    only: names of projects; if given, only these exist in this process.
+    home: the folder of the memory, or the address of a space in a database:
+        `postgresql://HOST/DATABASE?space=NAME`. None means the first of these that is set: the
+        environment variable MEMORY_HOME, `storage.root` in the configuration, `~/.memory`.
+    agent: the name of the agent that calls. It sees notes of scope `global` and of its own scope.
+        None is the owner, who sees all notes.
+    projects: further projects of this process: folders or graph files, by name.
+    face: the name under which the history records the calling program.
+    config: a configuration file, or the settings.
+    clock: returns the present time; for tests.
+    watch: whether the system reports changes on disk, as a program should that runs for long. If
+        not, each call lists the files.
+    only: the names of the only projects that this process uses. Empty means all projects.
 
     Raises ConfigError, StorageError.
     """
@@ -762,7 +782,7 @@ def open_memory(
     return Memory(session)
 
 
-# Characters of a `repr`.
+# The most characters of the path in a `repr`.
 _REPR_LENGTH = 60
 
 
@@ -789,7 +809,10 @@ def _as_draft(value: Draft | str) -> Draft:
 
 
 def _texts(values: Sequence[str], name: str) -> Sequence[str]:
-    """Several texts. Raises InvalidInput for one text, whose letters nobody means."""
+    """Return a list of texts. Raises InvalidInput for a single text, which is a list of letters.
+
+    name: the name of the parameter, for the error.
+    """
     if isinstance(values, str):
         raise InvalidInput(f"`{name}` is a list of texts; got one text.", f'Use ["{values}"].')
     return values

@@ -51,23 +51,23 @@ _SECONDS_TO_OPEN = 10.0
 @option(
     "--interval", metavar="TIME", help="Time between two rounds of upkeep, e.g. 30s or 5m [60s]."
 )
-@flag("--once", "One round of upkeep, without socket, then exit.")
-@flag("--no-socket", "Upkeep alone.")
+@flag("--once", "Run one round of upkeep, without a socket, and exit.")
+@flag("--no-socket", "Serve no tools on the home's socket.")
 @option("--idle", metavar="TIME", help="End this long after the last client, e.g. 30m [never].")
 @flag("--stop", "End the daemon of this home.")
 @option("--http", metavar="HOST:PORT", help="Serve MCP over HTTP too, e.g. on 127.0.0.1:8377.")
 @flag(
-    "--no-token", "Let every program of this machine call over HTTP; only on 127.0.0.1.", "is_open"
+    "--no-token", "Let every program on this machine call over HTTP; only on 127.0.0.1.", "is_open"
 )
 @option(
     "--public-url",
     metavar="URL",
-    help="The https address HTTP is reached at from outside; turns OAuth on.",
+    help="The https address of the server from outside; turns OAuth on.",
 )
 @option(
     "--allow-host",
     metavar="LIST",
-    help="Further names HTTP is called by, separated by commas.",
+    help="Further names of the server in calls over HTTP, separated by commas.",
 )
 @option(
     "--allow-origin",
@@ -104,8 +104,8 @@ def serve(
 ) -> int | None:
     """Run upkeep on an interval and serve tools on the home's Unix socket, until stopped.
 
-    With --http also over HTTP, to callers with a token: memory token add NAME (docs/http.md).
-    Clients start a daemon by themselves where none runs (docs/clients.md).
+    With --http, it also serves them over HTTP, to callers with a token: memory token add NAME
+    (docs/http.md). If no daemon runs, clients start one (docs/clients.md).
     """
     settings = call.settings
     if stop:
@@ -219,8 +219,8 @@ def _stop(call: Invocation, settings: Settings) -> None:
 def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     """Open the memory in the browser: what happened, questions, notes, people, graph, calendar.
 
-    The address is good once, for five minutes. Where no `memory serve --http` runs, this serves the
-    home until stopped.
+    The address can be used once, within five minutes. If no `memory serve --http` runs, this command
+    serves the home until it is stopped.
     """
     from memoranda.faces import DEFAULT_TOOLSETS, registry
     from memoranda.serve.auth import Access, PageVisitors

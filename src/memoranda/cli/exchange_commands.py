@@ -54,7 +54,7 @@ _KINDS = (
     *_STORES,
 )
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
-_MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
+_MOVE = f"Import the store of another program: {', '.join(_KINDS)}."
 # A file is read in blocks of this many bytes.
 _BLOCK_BYTES = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
@@ -66,11 +66,11 @@ _LOOKS_BEFORE_COMPARING = 60
 
 
 @command("export", keys=("exported", "file"), example="memory export --output notes.jsonl")
-@option("--output", "file", metavar="FILE", help="Where to write; `-` or nothing is stdout.")
+@option("--output", "file", metavar="FILE", help="The file to write; `-` is stdout [stdout].")
 @project_option
 @category_option("Only memories of this category.")
 @option("--scope", help="Only this scope: global or agent:NAME.")
-@flag("--redact", "Put [redacted: rule] in the place of what looks like a secret.")
+@flag("--redact", "Replace what looks like a secret by [redacted: rule].")
 @option(
     "--to",
     "form",
@@ -89,8 +89,8 @@ def export(
 ) -> None:
     """Write all notes as JSON Lines: memories, oldest first, then notes of other projects.
 
-    `memory import` reads them back. A note of another project than categories has its `project` and
-    `path`. Traces are left out. With --json and no FILE the lines themselves are printed.
+    `memory import` reads the lines again. A note of a project other than categories has its `project`
+    and `path`. Traces are left out. With --json and no FILE, the lines themselves are printed.
     """
     check_memory(category, scope=scope)
     if file in ("", "-"):
@@ -252,7 +252,7 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
     "--input",
     "file",
     metavar="FILE",
-    help="The same as FILE; `-` is stdin.",
+    help="The file to read, as FILE; `-` is stdin.",
 )
 @option(
     "--from",
@@ -268,7 +268,7 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
     help="With --from basic-memory, okf, chatgpt or claude: the project the notes go to.",
 )
 @flag("--dry-run", "Only say what would be imported.")
-@flag("--skip-bad", "Leave out what cannot be read, import the rest.")
+@flag("--skip-bad", "Leave out what cannot be read, and import the rest.")
 def import_(
     call: Invocation,
     file_argument: Text = None,
@@ -281,10 +281,10 @@ def import_(
 ) -> None:
     """Import notes from FILE; nothing of them is lost. Repeating it changes nothing.
 
-    FILE holds the lines of `memory export`; without one they are read from stdin.
+    FILE has the lines of `memory export`. Without FILE, they are read from stdin.
 
-    Everything is checked before anything is written. If a memory exists already, the newer text
-    stays and the other goes into the history.
+    Everything is checked before anything is written. If a memory exists already, its newer text
+    stays, and the older one goes into the history.
     """
     if file_argument is not None and file is not None:
         raise Usage("FILE and --input exclude each other")
@@ -548,7 +548,7 @@ def graph_show(call: Invocation, *words: str) -> None:
 def graph_export(call: Invocation, file: str | None = None) -> None:
     """Write the graph to FILE, one entity or relation a line; without FILE, print it.
 
-    With --json and no FILE the lines are in the document. It is the graph that the graph tools use.
+    It is the graph that the graph tools use. With --json and no FILE, the document has the lines.
     """
     with call.memory() as memory:
         from memoranda.engine.graph import graph_lines
@@ -577,10 +577,10 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
     example="memory graph import graph.jsonl",
 )
 def graph_import(call: Invocation, file: str) -> None:
-    """Take in the entities and relations of FILE: JSON Lines, or one JSON value. `-` reads stdin.
+    """Import the entities and relations of FILE: JSON Lines, or one JSON value. `-` reads stdin.
 
-    Existing entities get the observations they lack. Running it twice changes nothing. They go into
-    the graph that the graph tools use or, if that is FILE itself, into the notes.
+    They are added to the graph that the graph tools use or, if that is FILE itself, to the notes.
+    Existing entities get the observations that they lack. Running it twice changes nothing.
     """
     lines = _read_graph(file)
     with call.memory() as memory:
@@ -637,7 +637,7 @@ def _graph(memory: MemorySession, taken_in: str = "-") -> NoteGraph | FileGraph:
 
 
 _ALL = "all"
-_SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, obsidian."
+_SOURCES = "Sources, separated by commas: claude, car-agent, fingersaver, logseq, obsidian."
 
 
 @command(
@@ -652,14 +652,16 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
     type=Names("list", lambda _: (_ALL, *SOURCES)),
     help=_SOURCES,
 )
-@option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
+@option(
+    "--path", metavar="DIR", help="The folder to read instead of the usual folder of the source."
+)
 @flag("--dry-run", "Only say what would be stored.")
-@flag("--again", "Also bring back what was deleted or has expired.")
+@flag("--again", "Also bring back memories that were deleted or have expired.")
 def ingest(call: Invocation, *, source_names: str, path: Text, dry_run: bool, again: bool) -> None:
     """Store the notes of other programs as memories in the inbox; their files are not changed.
 
-    A file is stored once; when its text changes, its memory follows. Use this for a program you
-    leave. A vault you go on using is added in place: `memory project add`.
+    A file is stored once. When its text changes, its memory is changed, too. Use this for a program
+    that you stop using. A vault that you go on using is added in place: `memory project add`.
     """
     from memoranda import ingest
 
@@ -723,7 +725,7 @@ def _after_erase(*_: object) -> tuple[str, ...]:
 def backup(call: Invocation, folder: str) -> None:
     """Copy the whole memory, with its history, into the empty folder DIR while it is in use.
 
-    The copy is read again and compared. It is a memory home: memory --home DIR opens it.
+    The copy is read again and compared. It is a complete home, which memory --home DIR opens.
     """
     from memoranda.transfer.whole_home import back_up
 
@@ -739,18 +741,18 @@ def backup(call: Invocation, folder: str) -> None:
 
 
 @command("mirror", "DIR", keys=_MIRROR_KEYS, example="memory mirror ~/memory-mirror --git")
-@flag("--git", "Commit what each run changed; once it was given, always.")
+@flag("--git", "Commit the changes of each run to git. Later runs commit without this option, too.")
 @option(
     "--after-erase",
     type=Names("what", _after_erase),
-    help="With commits that hold what was erased since: rewrite them, or keep them.",
+    help="If commits have texts that were erased since: rewrite these commits, or keep them.",
 )
-@flag("--watch", "Go on until stopped, and follow each change.")
+@flag("--watch", "Run until stopped, and copy each change.")
 def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch: bool) -> int:
     """Keep the folder DIR an exact copy of the memory, others' private notes included.
 
-    A run copies what changed since the last one, also after a kill. What somebody changes in DIR is
-    put back. `memory import --from mirror DIR` brings it all into a home.
+    A run copies what changed since the last run, even if that was killed. Changes that somebody makes
+    in DIR are taken back. `memory import --from mirror DIR` imports everything into a home.
     """
     if after_erase is not None and after_erase not in _after_erase():
         raise Usage(
@@ -808,10 +810,9 @@ def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_cha
 @flag("--dry-run", "Only say what would be moved.")
 def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> None:
     """Copy the whole memory at FROM to TO, with its history, and prove that nothing is missing.
-    FROM stays.
 
-    Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold an
-    interrupted move from FROM, which is resumed.
+    FROM stays. Both are folders, or one of them is an address postgresql://…?space=NAME. TO must be
+    empty, or have an interrupted move from FROM, which is resumed.
     """
     from memoranda.transfer.whole_home import move
 

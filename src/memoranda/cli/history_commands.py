@@ -60,16 +60,20 @@ _SHOWN = 20
 )
 @limit_option(20)
 @option(
-    "--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it)."
+    "--agent",
+    metavar="NAME",
+    help="Only changes by this agent (before the command, the option means to act as it).",
 )
-@option("--since", metavar="DATE", help="Only changes since then, e.g. 2026-05-07, yesterday, 2h.")
+@option(
+    "--since", metavar="DATE", help="Only changes since this time, e.g. 2026-05-07, yesterday, 2h."
+)
 @option(
     "--run",
     type=Number(1),
     metavar="N",
-    help="The changes of one run of a job, by the number of its first.",
+    help="The changes of one run of a job, by the number of its first change.",
 )
-@click.option("--patch", "-p", is_flag=True, help="Also what changed, word by word.")
+@click.option("--patch", "-p", is_flag=True, help="Also show what changed, word by word.")
 @traces_flag
 def log(
     call: Invocation,
@@ -306,19 +310,19 @@ def _title_of(memory: MemorySession, revision: Revision) -> str:
     "--run",
     type=Number(1),
     metavar="N",
-    help="All changes of one run of a job, by the number of its first.",
+    help="All changes of one run of a job, by the number of its first change.",
 )
 @option("--by", "by", metavar="AGENT", help="All changes of this agent, as one.")
 @option(
     "--since",
     metavar="DATE",
-    help="With --by: only those since then, e.g. 2h, yesterday, 2026-05-07.",
+    help="With --by: only changes since this time, e.g. 2h, yesterday, 2026-05-07.",
 )
 @option(
     "--project",
     metavar="NAME",
     type=Names("name", "project"),
-    help="With --by: only those in this project.",
+    help="With --by: only changes in this project.",
 )
 def undo(
     call: Invocation,
@@ -329,10 +333,11 @@ def undo(
     since: Text,
     project: Text,
 ) -> None:
-    """Undo a change: number N of `memory log`, or the latest. An undo is a change too.
+    """Undo a change: number N of `memory log`, or the latest. An undo is a change, too.
 
-    A job leaves a memory alone if its change was taken back. To look at the changes of an agent,
-    use `memory log --agent NAME -p`. To take them back, all or none, use `memory undo --by NAME`.
+    If a job's change of a memory is undone, the job does not change the memory again. To see the
+    changes of an agent, use `memory log --agent NAME -p`. To undo them as one change, use `memory
+    undo --by NAME`.
     """
     if by is not None:
         if number is not None or run is not None:
@@ -390,20 +395,18 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
 @command(
     "restore", "REF", keys=("path", "change"), example="memory restore notes/Plan.md --at yesterday"
 )
-@option(
-    "--at", metavar="TIME", help="The text as it stood then, e.g. 2026-05-07T10:00 or yesterday."
-)
+@option("--at", metavar="TIME", help="The text at this time, e.g. 2026-05-07T10:00 or yesterday.")
 @option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
 @option(
     "--to",
     metavar="PATH",
-    help="Write it there instead, a note with .md at its end; nothing may be there yet.",
+    help="Write the text to this place instead, where no file may be. A note ends in .md.",
 )
 def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Text) -> None:
     """Bring back a deleted or older text of REF (an id, or a path as `log` shows it).
 
-    Without --at or --change that is the text before the last change; what was just restored is left
-    as it is then.
+    Without --at and --change, it is the text before the last change. A text that was just restored
+    stays as it is then.
     """
     if at is not None and change is not None:
         raise Usage("--at and --change exclude each other")
@@ -460,8 +463,8 @@ def erase(
 ) -> int:
     """Remove notes for good, with every older version and trace. It cannot be undone.
 
-    REF is an id, a path as `log` shows it, an address, or an entry FOLDER/NAMESPACE.json:KEY. A
-    name must match exactly. At the end the home is searched for remains.
+    REF is an id, a path as `log` shows it, an address, or an entry FOLDER/NAMESPACE.json:KEY. A name
+    must match exactly. At the end, the whole home is searched for remains of the texts.
     """
     if not (refs or agent or project or source):
         raise Usage("erase needs a REF, --agent, --project or --source")

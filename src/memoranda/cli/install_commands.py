@@ -63,30 +63,31 @@ _STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
 @option(
     "--token-env",
     metavar="NAME",
-    help="The variable of the environment that holds the token for --http.",
+    help="The environment variable that has the token for --http.",
 )
 @click.option(
     "--hooks/--no-hooks",
     default=True,
-    help="Bring memory into each session by the client's hooks, or take ours out [yes].",
+    help="Add hooks that bring memory into each session of the client, or remove ours [yes].",
 )
 @click.option(
     "--transcripts/--no-transcripts",
     "transcripts",
     default=None,
-    help="Let the memory read the transcripts agents keep here [asked on a terminal].",
+    help="Let the memory read the transcripts of agents on this machine [asked on a terminal].",
 )
 @flag(
     "--native-memory",
-    "Let Claude Code keep its own memories in a project here, for all agents to find.",
+    "Let Claude Code store its own memories in a project here, where all agents find them.",
 )
 @flag(
-    "--agents-md", "Also, or only: a paragraph about the memory in AGENTS.md of the working folder."
+    "--agents-md",
+    "Add a paragraph about the memory to AGENTS.md in the working folder. Without CLIENT, only that.",
 )
 @option("--name", default="memory", help="The name of the entry.")
-@flag("--replace", "Take the place of an entry of that name that is not ours.")
-@flag("--dry-run", "Show the changes, make none.")
-@flag("--print", "Print what to paste, change nothing.", "print_")
+@flag("--replace", "Replace an entry of that name even if it is not ours.")
+@flag("--dry-run", "Only show the changes.")
+@flag("--print", "Print what to paste, and change nothing.", "print_")
 def install(
     call: Invocation,
     *ids: str,
@@ -105,8 +106,8 @@ def install(
 ) -> int:
     """Connect other programs to this memory. Without CLIENT: show who is connected, change nothing.
 
-    One entry of the client's configuration changes, and not another byte; a copy of the file is
-    kept. Then the server is started once and asked for its tools.
+    Only one entry of the client's configuration changes, and no other byte. A copy of the file is
+    kept. Then the server is started once, and asked for its tools.
     """
     if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
         raise Usage("--native-memory is a setting of your own claude-code")
@@ -372,10 +373,13 @@ def _what_is_recorded(call: Invocation) -> list[str]:
 )
 @flag("--all", "Every client that has our entry.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
-@flag("--agents-md", "Also, or only: the paragraph in AGENTS.md of the working folder.")
+@flag(
+    "--agents-md",
+    "Remove the paragraph in AGENTS.md in the working folder. Without CLIENT, only that.",
+)
 @option("--name", default="memory", help="The name of the entry.")
-@flag("--replace", "Take out an entry of that name even if it is not ours.")
-@flag("--dry-run", "Show the changes, make none.")
+@flag("--replace", "Remove an entry of that name even if it is not ours.")
+@flag("--dry-run", "Only show the changes.")
 def uninstall(
     call: Invocation,
     *ids: str,

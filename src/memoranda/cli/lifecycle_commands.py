@@ -72,7 +72,8 @@ def _lines(actions: Iterable[Action]) -> str:
 def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None:
     """Move memories out of the inbox into a category, for good.
 
-    Several are one change: all are organized, or none. Their documents are in the list `results`.
+    If you name several memories, all of them are organized as one change, or none is. JSON then has
+    the list `results`.
     """
     if category is not None and category not in _ORGANIZED:
         raise Failure(f'invalid category "{category}"', hint=choices(category, _ORGANIZED))
@@ -101,8 +102,9 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
 )
 @_dry_run_option
 def decay(call: Invocation, *, dry_run: bool) -> None:
-    """Archive organized memories that are old and were neither read nor used. Reading one brings it
-    back.
+    """Archive organized memories that are old and were neither read nor used.
+
+    Reading an archived memory brings it back.
     """
     call.checks_overview = not dry_run
     with call.memory() as memory:
@@ -119,9 +121,9 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
 @command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")
 @_dry_run_option
 def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
-    """Archive notes: hidden from lists, still found by ranked search.
+    """Archive notes: lists leave them out, and ranked search still finds them.
 
-    Reading one, or `memory restore ID`, brings it back to where it was.
+    Reading a note, or `memory restore ID`, brings it back to its former place.
     """
     with call.memory() as memory:
         from memoranda.jobs.lifecycle import archive_named
@@ -133,9 +135,10 @@ def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
 
 @command("pin", "ID...", keys=("memories",), example="memory pin 5a1f 77c2")
 def pin(call: Invocation, *refs: str) -> None:
-    """Pin notes of any project: told first in each session, never archived automatically.
+    """Pin notes of any project: each session is told them first, and no job archives them.
 
-    A pinned memory neither expires nor decays nor merges away, and stands first in memory.md.
+    A pinned memory neither expires nor decays, is not merged into another, and comes first in
+    memory.md.
     """
     _pin(call, refs, pinned=True)
 
@@ -166,10 +169,10 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
 def tidy(call: Invocation, *, dry_run: bool) -> int:
     """Run all upkeep once, as the daemon does every night, and show what it did.
 
-    That is: archive what nobody uses, sort the inbox, merge what says the same, link what belongs
-    together, make reminders of dates. What is not sure stays as it is: `memory review` asks.
-    `consolidate` and `dream` are its parts, which ask nothing. Each change is one `memory undo`
-    away.
+    It archives memories that nobody uses, sorts the inbox, merges duplicates, links memories that
+    belong together, and makes reminders from dates. Unclear cases stay as they are, and `memory
+    review` asks about them. Its parts, `consolidate` and `dream`, never ask. `memory undo` takes back
+    each change.
     """
     call.checks_overview = not dry_run
     with call.memory() as memory:
@@ -351,11 +354,11 @@ def _dream_lines(memory: MemorySession, report: dict[str, Any], *, with_report: 
     now=True,
     example="memory remind call Bob tomorrow at 3pm",
 )
-@option("--at", "when", metavar="WHEN", help="The time, if TEXT does not say it.")
+@option("--at", "when", metavar="WHEN", help="The time, if TEXT does not name it.")
 @new_memory_options
-@flag("--dry-run", "Only say what time is read.")
+@flag("--dry-run", "Only show which time is read.")
 @flag("--list", "List the reminders still to come.", "shows")
-@flag("--all", "With --list: also those that fired.", "includes_fired")
+@flag("--all", "With --list: also reminders that have fired.", "includes_fired")
 @option("--done", "done_reminder", metavar="ID", help="Acknowledge a reminder.")
 def remind(
     call: Invocation,
@@ -369,8 +372,8 @@ def remind(
 ) -> None:
     """Set a reminder at the time TEXT names, in English or Chinese.
 
-    Every time word of the text is used, or it is refused with the words that were left. Several
-    times joined by "and" are several reminders.
+    If a word of time in TEXT cannot be used, the text is refused, and the word is named. Several
+    times joined by "and" make several reminders.
     """
     if shows and done_reminder is not None:
         raise Usage("--list and --done do not go together")
@@ -513,13 +516,13 @@ _KEYS = "s later, u undo the last answer, q quit"
 @option(
     "--kind",
     metavar="KIND",
-    help="Only questions of this kind, e.g. category or archive, each by itself.",
+    help="Only questions of this kind, e.g. category or archive, one by one.",
 )
 def review(call: Invocation, *, limit: int, kind: Text) -> None:
     """Answer what upkeep could not decide: reminders, merges, categories, archiving.
 
-    On a terminal one question at a time, each answered by a key; elsewhere the list of them. What
-    nobody answers stays as it is.
+    On a terminal, it asks one question at a time, and you answer with a key. Elsewhere, it lists the
+    questions. Until a question is answered, nothing is changed.
     """
     with call.memory() as memory:
         items = memory.review(limit=limit + 1 if limit else 0, kind=kind)

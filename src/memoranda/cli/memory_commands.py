@@ -68,13 +68,15 @@ def tags_option(help: str) -> Callable[..., Any]:
 
 scope_option = option("--scope", type=Names("text", "scope"), help="global or agent:NAME.")
 as_of_option = option(
-    "--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday."
+    "--as-of",
+    metavar="DATE",
+    help="Show what was valid at this date, e.g. 2025-03-01, 2025-03, yesterday.",
 )
 
 
 def new_memory_options(function: Any) -> Any:
     """Add the options `--tags`, `--scope` and `--source` of a new memory to a command."""
-    source = option("--source", default="manual", help="Where it comes from.")
+    source = option("--source", default="manual", help="Where the memory comes from.")
     scope = option(
         "--scope", type=Names("text", "scope"), default=GLOBAL, help="global or agent:NAME."
     )
@@ -104,14 +106,12 @@ def content_from(words: tuple[str, ...], **fields: Text) -> str:
 )
 @category_option()
 @new_memory_options
-@option(
-    "--valid-from", metavar="DATE", help="Since when it is so [its date, else when it is written]."
-)
-@option("--valid-until", metavar="DATE", help="From when on it is not so any more.")
+@option("--valid-from", metavar="DATE", help="Date from which this is true [its date, or now].")
+@option("--valid-until", metavar="DATE", help="Date from which this is no longer true.")
 def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
     """Store a memory in the inbox, or in the category you name.
 
-    CONTENT is joined by blanks; `-` reads it from stdin.
+    The words of CONTENT are joined by blanks; `-` reads the text from stdin.
     """
     text = content_from(words, category=category, scope=new["scope"])
     with call.changing() as memory:
@@ -156,12 +156,12 @@ def _show_contradiction(memory: NoteSession, note: Note) -> None:
     now=True,
     example="memory supersede 5a1f The staging server is called egret",
 )
-@option("--valid-from", metavar="DATE", help="Since when NEW is so [its own date, else now].")
+@option("--valid-from", metavar="DATE", help="Date from which NEW is true [its date, or now].")
 def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None:
-    """Mark OLD as replaced by NEW; OLD stays readable.
+    """Mark OLD as replaced by NEW; OLD can still be read.
 
-    NEW is a memory's id, an address with a slash, or a new text, which takes category, scope and
-    tags of OLD; `-` reads the text from stdin.
+    NEW is the id of a memory, an address with a slash, or the text of a new memory. A new memory
+    gets the category, the scope and the tags of OLD. `-` reads the text from stdin.
     """
     with call.changing() as memory:
         old = memory.find_any(ref, looseness=Looseness.CASE)
@@ -187,13 +187,14 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
 
 @command("read", "ID...", keys=("memory", "provenance"), example="memory read 5a1f notes/Plan.md")
 @as_of_option
-@option("--at", metavar="CHANGE|TIME", help="The text as that change left it, or as it stood then.")
+@option("--at", metavar="CHANGE|TIME", help="Show the text after this change, or at this time.")
 def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
-    """Show a note. Counts as one access.
+    """Show a note. This counts as one access.
 
-    ID may also be what names a note of any project: a path as `log` shows it, a permalink, a title,
-    an address. Such a note is in the document under the key `note`. Several stand one below the
-    other; their documents are in the list `results`.
+    ID is the id of a memory, or names a note of any project: by a path as `log` shows it, a
+    permalink, a title or an address. In JSON, a memory is under the key `memory`, and another note
+    under `note`. If you name several notes, they are shown one below the other, and JSON has the
+    list `results`.
     """
     if at is not None:
         return _read_at(call, refs, at)
@@ -290,8 +291,8 @@ def moment_of(read: Callable[[str], datetime], text: str, name: str, hint: str) 
 def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
     """Delete a note of any project. `memory undo` brings it back.
 
-    ID may also be an exact name, in upper and lower case as it is written. Several are one change:
-    all are deleted, or none. Their documents are in the list `results`.
+    ID may also be the exact name of a note, with the same capital letters. If you name several
+    notes, all of them are deleted as one change, or none is. JSON then has the list `results`.
     """
     with call.changing() as memory:
         infos = notes_named(memory, refs, looseness=Looseness.EXACT)
@@ -326,9 +327,10 @@ def notes_named(
 @option("--add", type=Names("A,B", "tag"), help="Tags to add.")
 @option("--remove", type=Names("A,B", "tag"), help="Tags to remove.")
 def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> None:
-    """Add tags to a note of any project, or take them away.
+    """Add tags to a note of any project, or remove them.
 
-    Several are one change: all are tagged, or none. Their documents are in the list `results`.
+    If you name several notes, all of them are tagged as one change, or none is. JSON then has the
+    list `results`.
     """
     with call.changing() as memory:
         try:
@@ -350,8 +352,8 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
 def link(call: Invocation, a: str, b: str) -> None:
     """Link two memories in both directions; between other notes, add a relation.
 
-    A and B may be ids, or what names a note of any project: a path as `log` shows it, a permalink,
-    a title, an address.
+    A and B are ids, or name notes of any project: by a path as `log` shows it, a permalink, a title
+    or an address.
     """
     _change_links(call, "Linked", a, b)
 

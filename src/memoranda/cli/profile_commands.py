@@ -22,9 +22,9 @@ _ROW = "{:<8} {:<12} {:<12} {}"
 def profile_(call: Invocation, *, limit: int) -> None:
     """Show what each session of an agent is told about you at its start.
 
-    That is what is pinned, category preferences, /memories/user and the files at the root of
-    /memories, `- [preference]` lines of any note, values under keys without an end, and the entity
-    of the graph that is you. What an agent noted counts as unconfirmed until you pin it.
+    These are pinned notes, the category preferences, /memories/user and the files directly in
+    /memories, the `- [preference]` lines of all notes, key-value entries that never expire, and the
+    entity of the graph that is you. Notes of agents are unconfirmed until you pin them.
     """
     with call.memory() as memory:
         entries = entries_about_person(memory, limit or 1 << 30)

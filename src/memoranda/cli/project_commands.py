@@ -74,11 +74,13 @@ _ADDED = lambda context: [
 @flag("--default", "Make it the default project.", "as_default")
 @flag(
     "--native",
-    "Add what Claude Code, Codex and Gemini CLI remember by themselves, a project for each folder.",
+    "Add the memories of Claude Code, Codex and Gemini CLI, each folder as a project.",
 )
-@flag("--read-only", "Nobody changes its notes through memoranda.", "is_read_only")
+@flag("--read-only", "Nobody can change its notes through memoranda.", "is_read_only")
 @option("--agents", metavar="LIST", help="Only these agents may use it, e.g. claude,codex [all].")
-@option("--write-folder", metavar="FOLDER", help="Agents write in this folder of it alone.")
+@option(
+    "--write-folder", metavar="FOLDER", help="Agents may write only in this folder of the project."
+)
 def project_add(
     call: Invocation,
     *words: str,
@@ -90,12 +92,12 @@ def project_add(
 ) -> None:
     """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
 
-    DIR is the folder or the JSON Lines file; without NAME its own name is used: `memory project add
-    .` The files stay where they are and as they are, and the folder stays yours: use this for a
-    vault you go on using. `memory ingest` copies notes into the memory instead. If the folder
-    belongs to another program (Obsidian, Logseq, Foam, Dendron, zk, Basic Memory), its settings are
-    followed and the findings are shown. JSON then also has `access`, `found` and `conventions`;
-    with --native it has a list, `projects`.
+    DIR is the folder, or the JSON Lines file of the graph. Without NAME, the project gets the name of
+    DIR: `memory project add .` The files stay as they are, so use this for a vault that you also use
+    in other programs. `memory ingest` copies notes into the memory instead. If the folder belongs to
+    another program (Obsidian, Logseq, Foam, Dendron, zk, Basic Memory), the settings of that program
+    are followed, and the findings are shown. JSON then also has `access`, `found` and `conventions`.
+    With --native, JSON has the list `projects`.
     """
     if native:
         if any((words, as_default, is_read_only, agents, write_folder)):
@@ -291,16 +293,20 @@ def _quote(name: str) -> str:
     complete=_ADDED,
     example="memory project access vault --write-folder Inbox",
 )
-@flag("--read-only", "Nobody changes its notes through memoranda.", "is_read_only")
+@flag("--read-only", "Nobody can change its notes through memoranda.", "is_read_only")
 @flag("--read-write", "Its notes may be changed.", "is_writable")
 @option("--agents", metavar="LIST", help="Only these agents may use it; `all` for all.")
-@option("--write-folder", metavar="FOLDER", help="Agents write here alone; `/` for everywhere.")
+@option(
+    "--write-folder",
+    metavar="FOLDER",
+    help="Agents may write only in this folder; `/` for everywhere.",
+)
 @option(
     "--ignore",
     "patterns",
     metavar="PATTERN",
     multiple=True,
-    help="Leave this out too, in gitignore's form; may be repeated, `none` for nothing.",
+    help="Also leave this out, in the form of gitignore; may be repeated. `none` leaves nothing out.",
 )
 def project_access(
     call: Invocation,
@@ -311,7 +317,7 @@ def project_access(
     write_folder: Text,
     patterns: tuple[str, ...],
 ) -> None:
-    """Show or change what agents may do in project NAME. You yourself may use all of it."""
+    """Show or change what agents may do in project NAME. It does not limit what you may do."""
     if is_read_only and is_writable:
         raise Usage("--read-only and --read-write exclude each other")
     with call.memory() as memory:
@@ -351,8 +357,10 @@ def project_access(
 )
 @option("--limit", "-n", type=Number(), default=50, help="How many links at most; 0 = all.")
 def project_check(call: Invocation, name: str, limit: int) -> None:
-    """Show what the folder of project NAME holds, and its links that lead nowhere, each with the
-    reason. Nothing is changed."""
+    """Show what the folder of project NAME contains, and why links in it lead nowhere.
+
+    Nothing is changed.
+    """
     with call.memory() as memory:
         project = memory.project(name)
         links = unresolved_links(memory, name)
@@ -407,7 +415,7 @@ def project_list(call: Invocation) -> None:
     example="memory project remove work",
 )
 def project_remove(call: Invocation, name: str) -> None:
-    """Take a project off the list. Its files stay."""
+    """Remove a project from the list. Its files stay."""
     with call.memory() as memory:
         (row,) = documents.projects(memory, [memory.project(name)])
         call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
@@ -421,7 +429,7 @@ def project_remove(call: Invocation, name: str) -> None:
     example="memory project default work",
 )
 def project_default(call: Invocation, name: str) -> None:
-    """Make NAME the default project: where new notes go."""
+    """Make NAME the default project, in which new notes are written."""
     with call.memory() as memory:
         chosen = memory.set_default(name)
         call.answer(

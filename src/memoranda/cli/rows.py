@@ -33,7 +33,7 @@ project_option = option(
     help="Only notes of this project; may be repeated [all].",
 )
 traces_flag = flag(
-    "--traces", "Also traces of sessions, and in `search` the transcripts of agents."
+    "--traces", "Include traces of sessions and, in `search`, the transcripts of agents."
 )
 
 

@@ -66,10 +66,13 @@ phase_option = option(
 )
 archived_flag = flag("--archived", "Only archived memories.")
 _by_option = option(
-    "--by", metavar="WHO", help="Only written by: owner, an agent's name, import, web, file."
+    "--by",
+    metavar="WHO",
+    help="Only notes by this writer: owner, the name of an agent, import, web or file.",
 )
 _client_option = option(
-    "--client", help="Only written with this program: cli, socket, an MCP client's name ..."
+    "--client",
+    help="Only notes written with this program: cli, socket, or the name of an MCP client.",
 )
 
 
@@ -104,7 +107,7 @@ def list_(
 ) -> None:
     """List the notes of the whole memory, newest first.
 
-    What is archived, and traces of sessions, are counted below the list and shown when asked for.
+    Archived notes and traces of sessions are only counted, below the list. Options show them.
     """
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.reading() as memory:
@@ -168,7 +171,7 @@ def recent(
     traces: bool,
     limit: int,
 ) -> None:
-    """List notes added or changed lately, by anybody, latest change first."""
+    """List the notes that anybody added or changed lately, the latest change first."""
     with call.reading() as memory:
         start = moment_of(memory.since, since, "--since date", _FRAMES)
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
@@ -209,9 +212,9 @@ def recent(
     "most",
     type=Number(),
     metavar="N",
-    help="With --ranked: the best that fit into N tokens.",
+    help="With --ranked: show the best hits that fit into N tokens.",
 )
-@flag("--explain", "With --ranked: also what each feature added to a score (docs/ranking.md).")
+@flag("--explain", "With --ranked: also show what each feature added to a score (docs/ranking.md).")
 @click.option("--all", "finds_all", is_flag=True, hidden=True)
 def search(
     call: Invocation,
@@ -233,11 +236,11 @@ def search(
 ) -> None:
     """Find notes whose text or title contains QUERY, newest first. An empty QUERY finds all.
 
-    The words of QUERY are joined by blanks; `tag:work`, `project:notes`, `type:`, `status:`,
-    `before:` and the like among them are filters. Letters are compared as people type them: `strasse`
-    finds Straße. Archived ones are found with --archived, and with --ranked below the others. When
-    no text holds the words, the nearest by words are shown, under a line on stderr. With --ranked and
-    --limit the document has `total_is_lower_bound` where more than 10,000 match.
+    The words of QUERY are joined by blanks. Words such as `tag:work`, `project:notes`, `type:`,
+    `status:` and `before:` are filters. Letters are compared as people type them: `strasse` finds
+    Straße. Archived notes are found with --archived; with --ranked they come after the others. If no
+    note contains the words, notes with some of them are shown, below a line on stderr. With --ranked
+    and --limit, JSON has `total_is_lower_bound` if more than 10,000 notes match.
     """
     if not ranked:
         if most is not None:
@@ -442,7 +445,7 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
     "--max-tokens",
     type=Number(),
     default=DEFAULT_TOKENS,
-    help="How long at most; a token is about 4 characters.",
+    help="The most tokens to print; a token is about 4 characters.",
 )
 @project_option
 @as_of_option

@@ -121,11 +121,11 @@ def config_get(call: Invocation, name: str) -> None:
     example="memory config set timezone Asia/Shanghai",
 )
 def config_set(call: Invocation, name: str, *words: str) -> None:
-    """Write a setting into config.yaml, whose other lines, comments and order stay.
+    """Write a setting into config.yaml. Its other lines, comments and their order stay.
 
-    The parts of a list are separated by commas. What the setting cannot be is refused. Programs
-    that run take it up at their next call; of agents, bank, graph, llm, memory_tool, semantic,
-    storage, daemon.interval and notes.agents_may_add_projects when they start again.
+    Separate the items of a list by commas. A value that the setting cannot have is refused. Running
+    programs use the new value from their next call on. For agents, bank, graph, llm, memory_tool,
+    semantic, storage, daemon.interval and notes.agents_may_add_projects, they must be started again.
     """
     key = _key(name)
     _write(call, key, _value(" ".join(words), key.default))
@@ -133,7 +133,7 @@ def config_set(call: Invocation, name: str, *words: str) -> None:
 
 @command("unset", "KEY", keys=_KEYS, complete=_SETTINGS, example="memory config unset timezone")
 def config_unset(call: Invocation, name: str) -> None:
-    """Take a setting out of config.yaml: the default holds again."""
+    """Remove a setting from config.yaml, so that it has its default again."""
     _write(call, _key(name), None)
 
 
@@ -155,7 +155,7 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
 
 @command("list", keys={"file": (), "settings": _KEYS}, example="memory config list")
 def config_list(call: Invocation) -> None:
-    """List all settings: value, whether it is the default, and what it means."""
+    """List all settings: the value, whether it is the default, and the meaning."""
     file = _settings(call).file
     rows = config_text.read(file)
     known_keys = [
@@ -209,7 +209,7 @@ space = group(
     "space",
     "settings_commands",
     "add list remove member",
-    "Manage memories that several people share over HTTP, each with a home of its own.",
+    "Manage memories that several people share over HTTP, each in a separate home.",
 )
 
 
@@ -246,22 +246,24 @@ def _token_row(token: StoredToken, access: Access) -> dict[str, Any]:
     "--scope",
     type=_SCOPES,
     default="write",
-    help="What it may do: read, write, or admin (projects too).",
+    help="What the token allows: read, write, or admin (also projects).",
 )
 @option(
     "--projects",
     metavar="LIST",
-    help="The only projects there are for it, separated by commas [all].",
+    help="The only projects that it gives access to, separated by commas [all].",
 )
-@option("--as-agent", metavar="NAME", help="The agent it acts as [the token's name].")
+@option(
+    "--as-agent", metavar="NAME", help="The agent as which its user acts [the name of the token]."
+)
 @option(
     "--member",
     metavar="NAME",
-    help="Whose it is: for the spaces NAME is a member of, not for this home.",
+    help="The member who uses it: in the spaces of this member, not in this home.",
 )
-@option("--expires", metavar="TIME", help="How long it is valid, e.g. 90d [for good].")
-@option("--rate", type=Number(), default=600, help="Calls a minute; 0 = any number.")
-@option("--quota", type=Number(), default=0, help="Calls a day; 0 = any number.")
+@option("--expires", metavar="TIME", help="How long it is valid, e.g. 90d [forever].")
+@option("--rate", type=Number(), default=600, help="The most calls in a minute; 0 = any number.")
+@option("--quota", type=Number(), default=0, help="The most calls in a day; 0 = any number.")
 def token_add(
     call: Invocation,
     name: str,
@@ -274,7 +276,7 @@ def token_add(
     rate: int,
     quota: int,
 ) -> None:
-    """Make a token. Its secret is shown this once; only a hash of it is kept."""
+    """Make a token. Its secret is shown only now, because only a hash of it is stored."""
     from memoranda.clock import duration
     from memoranda.note.project_access import is_agent
     from memoranda.serve.auth import check_name
@@ -365,7 +367,7 @@ def _space_row(space: Space) -> dict[str, Any]:
 def space_add(call: Invocation, name: str, folder: Text = None) -> None:
     """Make a space: a memory with members, served at /s/NAME/mcp.
 
-    DIR is its home [spaces/NAME of this home].
+    DIR is the folder of its home [spaces/NAME in this home].
     """
     place = None if folder is None else Path(absolute_path(folder))
     new_space = _access(call).add_space(name, place)
@@ -389,7 +391,7 @@ def space_list(call: Invocation) -> None:
 
 @command("remove", "NAME", keys={"space": _SPACE_KEYS}, example="memory space remove team")
 def space_remove(call: Invocation, name: str) -> None:
-    """Take a space off the list. Its notes stay."""
+    """Remove a space from the list. Its notes stay."""
     removed_space = _access(call).remove_space(name)
     call.answer(
         f"Removed space {removed_space.name}; its notes stay in {removed_space.place}",
@@ -408,8 +410,8 @@ def space_remove(call: Invocation, name: str) -> None:
 def space_member(call: Invocation, name: str, member: str, role: str) -> None:
     """Give NAME a role in a space: reader, member, owner, or none.
 
-    A reader reads, a member writes too, an owner may also change projects. Tokens of NAME work
-    immediately: memory token add LAPTOP --member NAME.
+    A reader may read, a member may also write, and an owner may also change projects. The role counts
+    at once for tokens of NAME, which you make by memory token add LAPTOP --member NAME.
     """
     access = _access(call)
     access.set_member(name, member, None if role == "none" else role)

@@ -57,10 +57,12 @@ _SERVERS = f"Stand in for another server: {', '.join(PRESETS)}."
     "--project", metavar="NAME", help="With --as basic-memory: every call is about this project."
 )
 @option(
-    "--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph]."
+    "--graph-file",
+    metavar="FILE",
+    help="The file of the knowledge graph [the notes of project graph].",
 )
-@flag("--plain-schemas", "Leave out of the tools' schemas what Gemini refuses.")
-@flag("--no-daemon", "Serve this client in a process of its own; start no daemon, use none.")
+@flag("--plain-schemas", "Leave out parts of the tools' schemas that Gemini refuses.")
+@flag("--no-daemon", "Serve this client in a separate process, and neither start nor use a daemon.")
 def mcp(
     call: Invocation,
     *,
@@ -73,9 +75,9 @@ def mcp(
 ) -> int:
     """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
 
-    With --agent NAME before the command, that agent is who calls. Without, it is who the client
-    says it is, which is a filter and no boundary: docs/trust.md. A daemon of this home serves this
-    client too; where none runs, one is started (docs/clients.md).
+    With --agent NAME before the command, the caller is that agent. Otherwise it is the agent that the
+    client says it is, which is a filter and not a boundary (docs/trust.md). The daemon of this home
+    serves this client, too. If no daemon runs, one is started (docs/clients.md).
     """
     if sys.stdin is None or sys.stdout is None:
         raise Failure("memory mcp speaks over stdin and stdout, and one of them is closed", "usage")
@@ -270,7 +272,7 @@ def _toolset_of(tool: str, toolsets: Sequence[str]) -> str:
     "form",
     type=_FORM,
     default="json",
-    help="The form of input and output; there is one.",
+    help="The form of input and output; json is the only one.",
 )
 @flag("--list-tools", "Print the tools with their schemas.")
 @option(
@@ -281,8 +283,8 @@ def agent(
 ) -> int:
     """Run tool calls given as JSON and print their results as JSON.
 
-    Reads an array of {"name", "params"}, or an object with "tool_calls" and "prompt". With a prompt
-    the answer has a context: the memories that hold its words, best first.
+    The input is an array of {"name", "params"}, or an object with "tool_calls" and "prompt". With a
+    prompt, the answer has a context: the memories that contain its words, the best first.
     """
     if form != "json":
         raise Usage(f'invalid value "{form}" for --format: not json')
@@ -390,7 +392,7 @@ def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
 @command("get", "KEY", keys=ENTRY_KEYS, example="memory kv get editor")
 @_namespace_option
 def kv_get(call: Invocation, key: str, *, namespace: str) -> None:
-    """Print the value of KEY, and nothing else. Counts as one recall."""
+    """Print the value of KEY, and nothing else. This counts as one access."""
     from memoranda import documents
 
     with _entries(call) as entries, _guessing(entries, key, namespace):
@@ -411,11 +413,12 @@ def kv_get(call: Invocation, key: str, *, namespace: str) -> None:
     type=Number(),
     default=0,
     metavar="SECONDS",
-    help="Forget it after so many seconds; 0 = never.",
+    help="Delete the entry after this many seconds; 0 = never.",
 )
 def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) -> None:
-    """Keep VALUE under KEY, in place of what is there. VALUE is joined by blanks; `-` reads it from
-    stdin.
+    """Store VALUE under KEY. It replaces the present value.
+
+    The words of VALUE are joined by blanks; `-` reads it from stdin.
     """
     from memoranda import documents
     from memoranda.faces.kv.entry_tools import checked_arguments
@@ -428,7 +431,7 @@ def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) ->
 @command("del", "KEY...", keys=("namespace", "key"), example="memory kv del editor")
 @_namespace_option
 def kv_del(call: Invocation, *names: str, namespace: str) -> None:
-    """Delete KEY. If one of several does not exist, none is deleted."""
+    """Delete KEY. If you name several keys and one does not exist, none is deleted."""
     with _entries(call) as entries:
         if len(names) > 1:
             for name in names:
@@ -447,7 +450,7 @@ def kv_del(call: Invocation, *names: str, namespace: str) -> None:
     "--all", "of_all", is_flag=True, help="The entries of all namespaces, each as NAMESPACE/KEY."
 )
 def kv_list(call: Invocation, text: str = "", *, namespace: str, of_all: bool) -> None:
-    """Print the keys, one a line; with TEXT those that hold it in key or value."""
+    """Print the keys, one a line; with TEXT, only entries with it in the key or value."""
     from memoranda import documents
 
     with _entries(call) as entries:

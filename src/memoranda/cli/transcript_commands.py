@@ -45,7 +45,7 @@ transcripts = group(
     "transcripts",
     "transcript_commands",
     "status on off sync search show forget",
-    "Search what agents recorded of their sessions on this machine; none of it becomes a note.",
+    "Search the records of agents' sessions on this machine; they do not become notes.",
 )
 
 
@@ -62,7 +62,7 @@ def _agents(_: Any) -> Sequence[str]:
     example="memory transcripts status",
 )
 def transcripts_status(call: Invocation) -> None:
-    """Say whether transcripts are read, of which agents, and what is not read and why."""
+    """Show whether transcripts are read, of which agents, and which files are not read and why."""
     from memoranda.transcripts.tier import Transcripts, found_on_this_machine
 
     with call.memory() as memory:
@@ -141,7 +141,7 @@ def transcripts_on(call: Invocation) -> None:
 
 @command("off", keys=("enabled",), example="memory transcripts off")
 def transcripts_off(call: Invocation) -> None:
-    """Read no transcripts any more, and delete their index. The transcripts stay."""
+    """Stop reading transcripts, and delete their index. The transcripts stay."""
     from memoranda.transcripts.tier import Transcripts
 
     with call.memory() as memory:
@@ -157,7 +157,7 @@ def transcripts_off(call: Invocation) -> None:
 )
 @flag("--again", "Delete the index first, and read everything.")
 def transcripts_sync(call: Invocation, *, again: bool) -> None:
-    """Read what is new in transcripts; a daemon does so on its own."""
+    """Read what is new in the transcripts now. A daemon does this at intervals."""
     from memoranda.transcripts.tier import Transcripts
 
     with call.memory() as memory:
@@ -200,7 +200,9 @@ def _report(call: Invocation, sync: TranscriptSync) -> None:
     example="memory transcripts search connection pool exhausted",
 )
 @option("--by", type=Names("agent", _agents), help="Only transcripts of this agent.")
-@option("--project", metavar="FOLDER", help="Only of sessions in this folder, or one of this name.")
+@option(
+    "--project", metavar="FOLDER", help="Only sessions in this folder, or in a folder of this name."
+)
 @option("--from", "first", metavar="DAY", help="On this day or later.")
 @option("--to", "last", metavar="DAY", help="On this day or earlier.")
 @limit_option(10)
@@ -213,7 +215,7 @@ def transcripts_search(
     last: Text,
     limit: int,
 ) -> None:
-    """Find what was said and done in sessions, best first, with the way to the passage."""
+    """Find what was said and done in sessions, the best first. Each hit has the REF for `show`."""
     from memoranda.transcripts.search import TraceFilter
     from memoranda.transcripts.tier import Transcripts
 
@@ -276,7 +278,7 @@ def _mark(hit: TraceHit) -> str:
     "show", "REF", keys={"turns": _HIT_KEYS}, example="memory transcripts show 7cf44517@8812.0"
 )
 def transcripts_show(call: Invocation, ref: str) -> None:
-    """Show the exchange in which a passage is: what was asked, done and answered, secrets masked."""
+    """Show the exchange around a passage: the question, the actions and the answer, secrets masked."""
     from memoranda.transcripts.tier import Transcripts
 
     with call.memory() as memory:
@@ -294,7 +296,7 @@ def transcripts_show(call: Invocation, ref: str) -> None:
 
 @command("forget", keys=("forgotten",), example="memory transcripts forget")
 def transcripts_forget(call: Invocation) -> None:
-    """Delete the index of transcripts; the transcripts stay, and the next sync reads them again."""
+    """Delete the index of transcripts. The transcripts stay, and the next sync reads them again."""
     from memoranda.transcripts.tier import Transcripts
 
     with call.memory() as memory:

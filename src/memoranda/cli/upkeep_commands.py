@@ -46,7 +46,7 @@ _STATE_KEYS = (
     example="memory status",
 )
 def status(call: Invocation) -> None:
-    """Show what the memory holds and whether anything needs attention."""
+    """Show what the memory contains, and whether anything needs attention."""
     with call.memory() as memory:
         row = _status(memory)
         texts = _status_texts(memory, row)
@@ -280,15 +280,15 @@ def _counts(row: Mapping[str, int]) -> str:
     keys={"findings": _FINDING_KEYS, "problems": ()},
     example="memory doctor --fix --dry-run",
 )
-@flag("--fix", "Repair what loses nothing.")
+@flag("--fix", "Repair whatever can be repaired without a loss.")
 @flag("--dry-run", "With --fix: only say what would be repaired.")
-@flag("--citations", "Only the code that notes cite: what changed, moved or went.")
+@flag("--citations", "Only check the code that notes cite: what was changed, moved or removed.")
 @option(
     "--code",
     "folders",
     metavar="DIR",
     multiple=True,
-    help="With --citations: where the code is; may be repeated [the working folder].",
+    help="With --citations: a folder with the code; may be repeated [the working folder].",
 )
 def doctor(
     call: Invocation, *, fix: bool, dry_run: bool, citations: bool, folders: tuple[str, ...]
@@ -445,7 +445,7 @@ def _unreadable_bank_files(root: Path) -> list[Finding]:
 
 @command("reindex", keys=("notes", "projects", "seconds"), example="memory reindex")
 def reindex(call: Invocation) -> None:
-    """Throw the index away and rebuild it from the notes."""
+    """Delete the index, and make it again from the notes."""
     start = time.perf_counter()
     with call.memory() as memory:
         with output.progress("Indexing") as progress:
@@ -461,7 +461,7 @@ def reindex(call: Invocation) -> None:
 
 @command("embed", keys=_EMBED_KEYS, example="memory embed")
 def embed(call: Invocation) -> None:
-    """Compute the vectors that search by meaning still lacks, now."""
+    """Compute the missing vectors of search by meaning now."""
     from memoranda.engine.embedding import Embedding, NoModel
     from memoranda.jobs.classify import learn
     from memoranda.llm import NoAnswer

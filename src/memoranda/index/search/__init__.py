@@ -310,7 +310,7 @@ class _Search:
 
         best = [*whole.best, *longer_best]
         reading = ChunkReading(
-            Ranking(context, context.query.text, today, query=parsed, given=best)
+            Ranking(context, context.query.text, today, query=parsed, found_rows=best)
         )
         for group in (whole.best, longer_best):
             order = _with_group_ranked(order, group, reading, parsed)
@@ -749,7 +749,7 @@ def find_evidence(
             marks = validity_marks(db, ranking.features, viewer)
         else:
             marks = {}
-        reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, every=True)
+        reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True)
         evidence: list[Hit] = []
         if not floor or reading.says_enough(floor):
             evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))

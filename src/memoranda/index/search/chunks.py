@@ -99,10 +99,11 @@ class Chunk:
     bits: the words of the query that the chunk contains (`word_marks`).
     often: word → how often the chunk contains it. Words are numbered as in the query, from 0.
     places: the places of these words in the text of the note.
-    own: the score of the chunk by words alone. The best chunk has 1.
+    score: the score of the chunk.
+    word_score: its score by words alone. The best chunk has 1.
     is_relevant: whether the chunk or a neighbor contains a word of the query.
     parts: feature → the part of the score that comes from it.
-    named: about how many words are in title, headings and tags of the note. 0 if they were not
+    name_words: about how many words are in title, headings and tags of the note. 0 if they were not
         read.
     """
 
@@ -115,10 +116,10 @@ class Chunk:
     often: dict[int, int] = field(default_factory=dict)
     score: float = 0.0
     places: list[Place] = field(default_factory=list)
-    own: float = 0.0
+    word_score: float = 0.0
     is_relevant: bool = False
     parts: dict[str, float] = field(default_factory=dict)
-    named: float = 0.0
+    name_words: float = 0.0
 
 
 class _Passage(NamedTuple):
@@ -149,11 +150,11 @@ class ChunkReading:
     scores: the scores of the notes, by row.
     """
 
-    def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):
+    def __init__(self, ranking: Ranking, first: int = 0, *, reads_turns: bool = False):
         """Read and score the notes of `ranking`.
 
         first: how many of the best notes take part. A search for all words ignores it.
-        every: whether to read turns of conversations, too, so that their texts can be shown.
+        reads_turns: whether to read turns of conversations, too, so that their texts can be shown.
         """
         self._ranking = ranking
         self._table = ranking.table
@@ -174,7 +175,7 @@ class ChunkReading:
         rows_to_chunk = [
             row for row, note in self._features.items() if note.is_long or note.conversation is None
         ]
-        self.texts = self._read(self.rows if every else rows_to_chunk)
+        self.texts = self._read(self.rows if reads_turns else rows_to_chunk)
         self.chunks = self._cut(rows_to_chunk)
         # row -> bits. In a search for all words, only the words in the names of the note are set;
         # for a question, the words in the whole note.
@@ -293,7 +294,7 @@ class ChunkReading:
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
         """Return all relevant chunks, the best first: (row, start, stop, score).
 
-        The reading must have been made with `every`.
+        The reading must have been made with `reads_turns`.
 
         least: leave out chunks with a lower `Ranking.relevance`. 0 keeps all.
         """
@@ -309,7 +310,7 @@ class ChunkReading:
         Relevance (`Ranking.relevance`) counts shared words. Notes that were found by a day or by
         meaning may share few words with the question. So the result is always True for a text that
         tells something, a question of one or two words, a question with a day, and a search by
-        meaning. The reading must have been made with `every`.
+        meaning. The reading must have been made with `reads_turns`.
 
         floor: the least relevance of the best chunk.
         """
@@ -517,7 +518,7 @@ class ChunkReading:
         self._read_closely(all_chunks)
         for row, pieces in self.chunks.items():
             self.scores[row] = round(max(piece.score for piece in pieces), 6)
-        self._rescale({row: piece.own for row, piece in single.items()})
+        self._rescale({row: piece.word_score for row, piece in single.items()})
 
     def _asked_speakers(self, all_chunks: Sequence[Chunk]) -> set[str]:
         """Return the speakers that the query names, including speakers of chunks."""
@@ -539,7 +540,7 @@ class ChunkReading:
         highest: the highest score by words of any note.
         """
         table = self._table
-        by_words = self._words_share(row) * (1 - table.passage) * whole.own
+        by_words = self._words_share(row) * (1 - table.passage) * whole.word_score
         by_meaning = self._ranking.own_score(row)[1]
         day = self._features[row].day
         has_title = any(key(name) == self._asked for name in self.texts[row].names)
@@ -571,7 +572,7 @@ class ChunkReading:
         if piece.is_relevant and piece.speaker in speakers:
             from_speaker = table.speaker
         piece.parts = {
-            "passage": share * piece.own,
+            "passage": share * piece.word_score,
             "neighbors": from_neighbors,
             "speaker": from_speaker,
         }
@@ -588,7 +589,7 @@ class ChunkReading:
             starts = [piece.start for piece in chunks]
             named_words = word_count(text.called)
             for piece in chunks:
-                piece.named = named_words
+                piece.name_words = named_words
             if len(chunks) == 1:
                 chunks[0].bits = bits
             for start, stop in text.spans:
@@ -625,12 +626,12 @@ class ChunkReading:
             (-2, around),
             (-3, around),
         )
-        for piece in nlargest(table.sources, all_chunks, key=lambda piece: piece.own):
+        for piece in nlargest(table.sources, all_chunks, key=lambda piece: piece.word_score):
             chunks, position = places[id(piece)]
             for step, share in shares:
                 if 0 <= position + step < len(chunks):
                     neighbour_id = id(chunks[position + step])
-                    scores[neighbour_id] = scores.get(neighbour_id, 0.0) + share * piece.own
+                    scores[neighbour_id] = scores.get(neighbour_id, 0.0) + share * piece.word_score
         return scores
 
     def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
@@ -685,31 +686,33 @@ class ChunkReading:
 
 
 def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
-    """Set `own` of each chunk: its score by words, as in BM25 with k1 = 1.2. The best chunk gets 1.
+    """Set `word_score` of each chunk: its score by words, as in BM25 with k1 = 1.2. The best chunk gets 1.
 
     brevity: how much longer texts get less, from 0 to 1 (the b of BM25).
     """
-    average_words = sum(piece.words for piece in chunks) / (len(chunks) or 1) or 1
-    average_named = sum(piece.named for piece in chunks) / (len(chunks) or 1) or 1
+    if not chunks:
+        return
+    average_words = sum(piece.words for piece in chunks) / len(chunks) or 1
+    average_name_words = sum(piece.name_words for piece in chunks) / len(chunks) or 1
     for piece in chunks:
         # Each repetition of a word adds less than the one before. `saturation` is larger for a long
         # text, which lowers its score.
         saturation = 1.2 * (1 - brevity + brevity * piece.words / average_words)
-        if piece.named:
-            title_factor = 2.2 / (2.2 + 1.2 * brevity * (piece.named / average_named - 1))
+        if piece.name_words:
+            title_factor = 2.2 / (2.2 + 1.2 * brevity * (piece.name_words / average_name_words - 1))
         else:
             title_factor = 1.0
         in_titles = piece.bits & scorer.in_titles
         once = scorer[piece.bits ^ in_titles] + title_factor * scorer[in_titles]
-        piece.own = once / (1 + saturation)
+        piece.word_score = once / (1 + saturation)
         for word, often in piece.often.items():
             # A word in the title already counts as if it were repeated very often.
             if often > 1 and not marks_of(piece.bits, word) & TITLE:
                 repeated = often / (often + saturation) - 1 / (1 + saturation)
-                piece.own += scorer.weights[word] * repeated
-    highest = max((piece.own for piece in chunks), default=0.0) or 1.0
+                piece.word_score += scorer.weights[word] * repeated
+    highest = max((piece.word_score for piece in chunks), default=0.0) or 1.0
     for piece in chunks:
-        piece.own /= highest
+        piece.word_score /= highest
 
 
 def _together(chunks: Sequence[Chunk], bits: int) -> Chunk:
@@ -730,7 +733,7 @@ def _together(chunks: Sequence[Chunk], bits: int) -> Chunk:
         None,
         bits,
         often,
-        named=chunks[0].named,
+        name_words=chunks[0].name_words,
     )
 
 

@@ -262,13 +262,19 @@ class TermScorer(dict[int, float]):
         return score
 
 
+def _table_for_told() -> weights.Weights:
+    """Return the weights for a text that tells something."""
+    return replace(weights.WEIGHTS, meaning=weights.WEIGHTS.told_meaning)
+
+
 class Ranking:
     """The notes that answer a query, their scores, and what each feature adds to them.
 
     context: the filters and the viewer.
+    text: the text of the query.
     query: the parsed query of a search for all words. Conversations do not count in such a search.
         None for a question.
-    given: the rows that a search for all words has found. () for a question.
+    found_rows: the rows that a search for all words has found. () for a question.
     today: the day from which "last week" counts.
     near: compares meanings. None compares only words.
 
@@ -286,17 +292,15 @@ class Ranking:
         today: date | None = None,
         near: Nearness | None = None,
         query: ParsedQuery | None = None,
-        given: Sequence[int] = (),
+        found_rows: Sequence[int] = (),
     ):
         self.context = context
         self.query = query
         self.question = read_question(text, today)
-        # The weights, some of them changed for this query.
-        self.table = weights.WEIGHTS
-        # Whether the text tells something rather than asks
+        # Whether the text tells something rather than asks.
         self.is_told = query is None and is_told(text)
-        if self.is_told:
-            self.table = replace(self.table, meaning=self.table.told_meaning)
+        # The weights, some of them changed for this query.
+        self.table = _table_for_told() if self.is_told else weights.WEIGHTS
         self._lookup = _WordLookup(context)
         if query is None:
             self.words = self._lookup.words(self.question)
@@ -305,9 +309,8 @@ class Ranking:
         focus = focus_of(text)
         # Whether the question asks for several things. If so, a note scores less when better notes
         # of its conversation come first.
-        self._is_several = (
-            query is None and SEVERAL.search(focus.text) is not None and bool(self.table.several)
-        )
+        asks_for_several = SEVERAL.search(focus.text) is not None
+        self._is_several = query is None and asks_for_several and bool(self.table.several)
         self.speakers = {word.text for word in self.words if word.is_speaker}
         # bits -> the notes that contain exactly these words
         self._groups = _groups(self.words)
@@ -315,35 +318,51 @@ class Ranking:
 
         self.bits: dict[int, int] = {}
         self.features: dict[int, Features] = {}
-        if query is None:
-            self._choose()
-            self._add_days()
-        else:
-            self._take(given)
+        self._find_notes(found_rows)
         self._word_scores = self._score_words()
         self.cosines: dict[int, float] = {}
         if near is not None and self.table.meaning:
             self._compare_meanings(near, _meant(text, focus))
-        own_scores = self._word_scores
-        if self.cosines:
-            own_scores = {row: sum(self.own_score(row)) for row in self.features}
-
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
         self._best: dict[int, float] = {}
         self._together: dict[int, int] = {}
         # row -> the part of a note's score that comes from the notes before and after it
         self._neighbor_scores: dict[int, float] = {}
-        self._look_around(own_scores)
-        together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
-        # The highest score by words that a whole conversation or a single note has. Never 0.
-        self._most = max(map(self.scorer.__getitem__, together), default=0.0) or 1.0
+        self._look_around(self._scores_without_neighbors())
+        self._most = self._highest_word_score()
         # row -> how many notes of the same conversation score better, at most _MAX_BETTER
         self._better: dict[int, int] = {}
-        # The conversations in which an assistant speaks
+        # The conversations in which an assistant speaks.
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
         }
         self.scores = self._scores()
+
+    def _find_notes(self, found_rows: Sequence[int]) -> None:
+        """Set `features` and `bits` to the notes that are scored.
+
+        found_rows: the notes that a search for all words has found.
+        """
+        if self.query is None:
+            self._choose()
+            self._add_days()
+        else:
+            self._take(found_rows)
+
+    def _scores_without_neighbors(self) -> dict[int, float]:
+        """Return the score of each note by its own words and meaning, by row."""
+        if not self.cosines:
+            return self._word_scores
+        return {row: sum(self.own_score(row)) for row in self.features}
+
+    def _highest_word_score(self) -> float:
+        """Return the highest score by words that a whole conversation or a single note has.
+
+        If no note has a word, it is 1, so that it can be divided by.
+        """
+        bits_of_notes = (self.bits.get(row, 0) for row in self.features)
+        different_bits = {*self._together.values(), *bits_of_notes}
+        return max(map(self.scorer.__getitem__, different_bits), default=0.0) or 1.0
 
     def _take(self, rows: Sequence[int]) -> None:
         """Set `features` to the notes in `rows`, which a search for all words has found.

@@ -542,46 +542,23 @@ def _prepared(
     note: Note, stamp: Stamp, project: int, permalink: str | None, base: str | None
 ) -> Prepared:
     """Compute the index rows of a note (see `prepare`)."""
-    is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
-    # An escape in the header (`\ud800`) may stand for a character that SQLite cannot store.
-    if not is_valid or "\\u" in note.text or "\\U" in note.text:
-        note = sqlite_value(note)
+    note = _storable(note)
     body = note.text[note.body_at :]
     text = searched(body)
-    if note.project not in _WITHOUT_INLINE:
-        extra = inline(text)
-    else:
-        extra = Inline()
-    if len(text) >= LONG_TEXT:
-        places = passages(text[:PLACED])
-    else:
-        places = []
+    extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
+    # Only a long text is also indexed in passages.
+    places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
     facet = facet_text(note, project, extra)
     indexed = _indexed(note, text, extra, permalink, base)._replace(
         facet=with_writer(facet, note.provenance), passages=len(places)
     )
-    tables = {
-        "note": [_note_row(note, stamp, project, indexed, is_cut=len(text) < len(body))],
-        "text": [_text_row(note, indexed, extra)],
-        **{table: [words] for table, words in _words(note.project, indexed).items()},
-        "feature": [features.row(note, text, project)],
-        "note_fold": [{"fold": fold} for fold in _keys(note.project, indexed)],
-        "link": _links(note),
-        "merged": [{"id": identity} for identity in _merged_ids(note)],
-        "superseded": [
-            {"id": identity, "is_name": UUID.fullmatch(identity) is None}
-            for identity in dict.fromkeys(note.supersedes)
-        ],
-        "claim": claims.rows_of(note, body),
-        "entity": entity_queries.rows_of(note),
-    }
     return Prepared(
         note.path,
         note.permalink,
         note.own_permalink,
         note.etag,
         stamp,
-        tables,
+        _rows_by_table(note, stamp, project, indexed, extra, body),
         [
             Passage(place.start, place.end, fts_text(body[place.start : place.end]))
             for place in places
@@ -589,6 +566,45 @@ def _prepared(
         Counted(project, note.scope, note.phase or "", note.category or ""),
         facet,
     )
+
+
+def _storable(note: Note) -> Note:
+    """Return a note in a form that SQLite can store."""
+    is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
+    # In a header, an escape such as `\ud800` may mean a character that SQLite cannot store.
+    has_escape = "\\u" in note.text or "\\U" in note.text
+    if is_valid and not has_escape:
+        return note
+    return sqlite_value(note)
+
+
+def _rows_by_table(
+    note: Note, stamp: Stamp, project: int, indexed: _Indexed, extra: Inline, body: str
+) -> dict[str, list[Row]]:
+    """Return the rows of a note in each table, without its passages.
+
+    project: the id of its project.
+    indexed: the fields of the note that are searched.
+    extra: the tags and fields in its text.
+    body: the whole text below the header. If it is very long, only a part of it is searched.
+    """
+    is_cut = len(indexed.text) < len(body)
+    superseded_ids = dict.fromkeys(note.supersedes)
+    return {
+        "note": [_note_row(note, stamp, project, indexed, is_cut=is_cut)],
+        "text": [_text_row(note, indexed, extra)],
+        **{table: [words] for table, words in _words(note.project, indexed).items()},
+        "feature": [features.row(note, indexed.text, project)],
+        "note_fold": [{"fold": fold} for fold in _keys(note.project, indexed)],
+        "link": _links(note),
+        "merged": [{"id": identity} for identity in _merged_ids(note)],
+        "superseded": [
+            {"id": identity, "is_name": UUID.fullmatch(identity) is None}
+            for identity in superseded_ids
+        ],
+        "claim": claims.rows_of(note, body),
+        "entity": entity_queries.rows_of(note),
+    }
 
 
 def _indexed(
@@ -893,24 +909,28 @@ def _words_without_facet(project: str, old: _Indexed) -> _Words:
 
     old: its fields; `facet` is empty, and `row` and `passages` are 0.
     """
-    titles = _names_apart("\n".join([old.title, *_texts_of(old.aliases)]))
-    headings = _names_apart(old.headings)
-    tags = _names_apart(old.tags)
-    address = old.path
+    titles = "\n".join([old.title, *_texts_of(old.aliases)])
+    names = {
+        "title": _names_apart(titles),
+        "headings": _names_apart(old.headings),
+        "tags": _names_apart(old.tags),
+    }
+    address = _names_apart(_address_of(project, old))
+    body = fts_text(old.text)
+    # Stems are found in the names, and in the beginning of the text.
+    beginning = body if len(old.text) <= STEMMED else fts_text(old.text[:STEMMED])
+    name_texts = [column.replace(_NAME_SEPARATOR, "\n") for column in (*names.values(), address)]
+    return _Words(names, address, body, (*name_texts, beginning))
+
+
+def _address_of(project: str, old: _Indexed) -> str:
+    """Return the path, the permalink and the header values of a note, one on a line."""
+    lines = [old.path]
     permalink = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
     # A permalink that has only words of the path adds nothing.
-    if not set(tokens(address.casefold())).issuperset(tokens(permalink)):
-        address = f"{address}\n{permalink}"
-    address = _names_apart(f"{address}\n{property_text(old.header)}")
-    body = fts_text(old.text)
-    if len(old.text) <= STEMMED:
-        beginning = body
-    else:
-        beginning = fts_text(old.text[:STEMMED])
-    name_columns = (titles, headings, tags, address)
-    name_texts = [column.replace(_NAME_SEPARATOR, "\n") for column in name_columns]
-    names = {"title": titles, "headings": headings, "tags": tags}
-    return _Words(names, address, body, (*name_texts, beginning))
+    if not set(tokens(old.path.casefold())).issuperset(tokens(permalink)):
+        lines.append(permalink)
+    return "\n".join([*lines, property_text(old.header)])
 
 
 def _names_apart(names: str) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,12 +19,15 @@ from memoranda.engine import MemorySession, open_session
 from memoranda.engine.engine import Engine
 from memoranda.engine.graphs import open_graph
 from memoranda.engine.transaction import Transaction
-from memoranda.errors import SecretRefused
+from memoranda.errors import Exists, SecretRefused, StorageError
 from memoranda.faces import ALL, registry
+from memoranda.ledger.execution import Execution
+from memoranda.ledger.ledger import Ledger
 from memoranda.note.edit import Append
 from memoranda.note.entity import Entity
 from memoranda.note.model import Note
 from memoranda.sources.base import File
+from memoranda.sources.step import Step
 from memoranda.text.remembered import remembered, remembering
 
 SECONDS = 60
@@ -206,6 +213,105 @@ def test_rules_that_changed_while_a_large_change_was_looked_at_are_in_force(
     memory.write(Draft(order + LONG, title="Long"))
     assert meanwhile.times == 1
     assert memory.read("notes/long").suspicious == ()
+
+
+def temporary_files(memory: MemorySession) -> list[str]:
+    """The temporary files beside the notes."""
+    return [path.name for path in (memory.home / "notes").iterdir() if path.name[0] == "."]
+
+
+def drafts(number: int) -> list[Draft]:
+    return [Draft(f"amber {n}", title=f"Note {n}") for n in range(number)]
+
+
+class Ahead:
+    """Does `work` before the files of a large change are written ahead, and counts those files."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]):
+        self.written = 0
+        write = Ledger.write_ahead
+
+        def write_ahead(ledger: Ledger, steps: Sequence[Step]) -> None:
+            with ThreadPoolExecutor(1) as others:
+                others.submit(work).result(timeout=SECONDS)
+            write(ledger, steps)
+            self.written = sum(step.stamp is not None for step in steps)
+
+        monkeypatch.setattr(Ledger, "write_ahead", write_ahead)
+
+
+def test_others_read_and_write_while_the_files_of_a_large_change_are_written(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write(Draft("short", title="Short"))
+    ahead = Ahead(monkeypatch, lambda: memory.edit("notes/short", Append("more")))
+    memory.write_many(drafts(MANY))
+    assert ahead.written == MANY
+    assert "more" in memory.read("notes/short").content
+    assert memory.stats().projects["notes"] == MANY + 1
+    assert temporary_files(memory) == []
+
+
+def test_a_note_made_while_the_files_are_written_is_kept_and_the_change_repeated(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = memory.home / "notes" / "Note 7.md"
+    Ahead(monkeypatch, lambda: path.exists() or path.write_text("by an editor\n"))
+    with pytest.raises(Exists):
+        memory.write_many(drafts(MANY))
+    assert path.read_text() == "by an editor\n"
+    assert os.listdir(path.parent) == [path.name]
+    # The lock is free again
+    with open_session(memory.home, watch=False) as other:
+        other.write(Draft("short", title="Short"))
+
+
+def test_a_disk_that_refuses_the_files_of_a_large_change_leaves_nothing(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_temps = Execution.write_temps
+
+    def refuse(execution: Execution, puts: Sequence[Step]) -> None:
+        write_temps(execution, puts[:20])
+        if len(puts) > MANY // 2:
+            raise OSError(errno.ENOSPC, "full")
+
+    memory.write(Draft("short", title="Short"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Execution, "write_temps", refuse)
+        with pytest.raises(StorageError, match="full"):
+            memory.write_many(drafts(MANY))
+    assert temporary_files(memory) == []
+    memory.write_many(drafts(MANY))
+    assert memory.stats().projects["notes"] == MANY + 1
+
+
+KILLED = """
+import os, sys
+from memoranda import Draft
+from memoranda.engine import open_session
+from memoranda.ledger.execution import Execution
+
+def die(execution, puts, write=Execution.write_temps):
+    write(execution, puts[:50])
+    os._exit(9)
+
+with open_session(sys.argv[1], watch=False) as memory:
+    Execution.write_temps = die
+    memory.write_many([Draft("amber", title=f"Note {n}") for n in range(150)])
+"""
+
+
+def test_files_of_a_process_that_died_as_it_wrote_them_are_removed(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("short", title="Short"))
+    process = subprocess.run([sys.executable, "-c", KILLED, str(memory.home)], timeout=SECONDS)
+    assert process.returncode == 9
+    assert len(temporary_files(memory)) == 50
+    memory.edit("notes/short", Append("more"))
+    assert temporary_files(memory) == []
+    assert memory.stats().projects["notes"] == 1
 
 
 def test_results_are_remembered_inside_and_dropped_afterwards() -> None:

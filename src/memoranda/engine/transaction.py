@@ -135,6 +135,8 @@ class WritingSession(HomeSession):
                 transaction.foresee()
                 memory.enter_context(remembering())
                 transaction.foresee_removals()
+            if transaction.has_many_files:
+                memory.enter_context(self._files_ahead(transaction, fresh=fresh))
             with self._critical(fresh=fresh):
                 try:
                     transaction.commit(may_wait=True)
@@ -142,6 +144,30 @@ class WritingSession(HomeSession):
                     # The place was free when the change was planned. A Conflict makes the verb plan
                     # the change again.
                     raise Conflict(error.path, "of another note", "none") from error
+
+    @contextmanager
+    def _files_ahead(self, transaction: Transaction, *, fresh: bool) -> Iterator[None]:
+        """Write the new files of a change beside their places, and keep them for the block.
+
+        Meanwhile other threads may use the home. Other processes may not write: the home's lock is
+        kept until the end of the block, so that the files are removed if this process dies.
+
+        fresh: whether to bring the index up to date with the disk first.
+        """
+        ledger = self.engine.ledger
+        with self._critical(fresh=fresh):
+            transaction.make_roots()
+            ledger.place_ahead(transaction.steps)
+            ledger.lock.keep()
+        try:
+            with self.engine.apart():
+                ledger.write_ahead(transaction.steps)
+            yield
+        finally:
+            with ledger.lock:
+                if not transaction.is_planned:
+                    ledger.remove_ahead(transaction.steps)
+                ledger.lock.let_go()
 
 
 # A change with more bytes or files is large: checking it takes some hundredths of a second, during
@@ -299,6 +325,16 @@ class Transaction:
         sizes = [len(step.data) for step in self.steps if step.do == StepKind.PUT and step.data]
         return len(sizes) > _MANY_FILES or sum(sizes) > _LARGE_BYTES
 
+    @property
+    def has_many_files(self) -> bool:
+        """Whether the change writes so many files that writing them takes long."""
+        return sum(step.do == StepKind.PUT for step in self.steps) > _MANY_FILES
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the ledger got the change, to make it or to refuse it."""
+        return self._planned is not None
+
     def foresee(self) -> None:
         """Check the texts that the change writes, and prepare the notes for the index.
 
@@ -356,7 +392,7 @@ class Transaction:
         engine = self._engine
         session = self._session
         self._remove_emptied()
-        self._make_roots()
+        self.make_roots()
         self._admit()
         sign(
             self.steps,
@@ -367,15 +403,16 @@ class Transaction:
             engine.ledger.history,
         )
         planned = self._plan()
+        is_waiting = may_wait and self._may_wait(planned)
         self._planned = planned
-        if may_wait and self._may_wait(planned):
+        if is_waiting:
             engine.ledger.wait(planned)
             return
         engine.guard.keep()
         engine.make(planned)
         planned.is_over.set()
 
-    def _make_roots(self) -> None:
+    def make_roots(self) -> None:
         """Create the folders of built-in projects at their first use.
 
         Raises StorageError if the folder of another project is missing.

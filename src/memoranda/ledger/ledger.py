@@ -341,6 +341,45 @@ class Ledger:
         steps = list(chain.from_iterable(planned.steps for planned in made))
         self.file_sync.add([planned.change.number for planned in made], places_of(steps))
 
+    def place_ahead(self, steps: Sequence[Step]) -> None:
+        """Set where the temporary files of a large change will be. The lock must be held.
+
+        From here until `make` or `remove_ahead`, the lock must be kept (`HomeLock.keep`). So the
+        next holder removes the files if this process dies.
+        """
+        self._place_temps([step for step in steps if step.do == StepKind.PUT])
+
+    def write_ahead(self, steps: Sequence[Step]) -> None:
+        """Write the temporary files of a large change before `make`, which writes only others.
+
+        Other threads may use the home. If the disk refuses, `make` tries again and raises the error.
+        """
+        from memoranda.ledger.execution import Execution
+
+        execution = Execution(holds_truth=self.holds_truth)
+        try:
+            execution.write_temps([step for step in steps if step.do == StepKind.PUT])
+        except (OSError, MemorandaError):
+            self.remove_ahead(steps)
+        finally:
+            execution.close()
+
+    def remove_ahead(self, steps: Sequence[Step]) -> None:
+        """Remove the files of `write_ahead`, of a change that is not made or is made otherwise."""
+        from memoranda.ledger.execution import Execution
+
+        puts = [step for step in steps if step.do == StepKind.PUT]
+        execution = Execution(holds_truth=self.holds_truth)
+        try:
+            execution.remove_temps(puts)
+            if not execution.remove_refused():
+                self.lock.leave_torn()
+        finally:
+            execution.close()
+        for step in puts:
+            step.temp = ""
+            step.stamp = None
+
     def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
         """Record the changes in the ledger. A refused change leaves nothing there."""
         planned_folders = set[tuple[str, str]]()
@@ -385,9 +424,11 @@ class Ledger:
         planned.check()
         steps = [*missing_folders(planned.steps, planned_folders), *planned.steps]
         planned.steps = steps
-        self._place_temps(steps)
+        # Files of a large change were written before (`write_ahead`)
+        unwritten_steps = [step for step in steps if step.stamp is None]
+        self._place_temps(unwritten_steps)
         execution.check(steps)
-        execution.write_temps([step for step in steps if step.do == StepKind.PUT])
+        execution.write_temps([step for step in unwritten_steps if step.do == StepKind.PUT])
         if planned.lines is not None:
             planned.lines.write.prepare()
         self._keep_large_texts(execution, steps)

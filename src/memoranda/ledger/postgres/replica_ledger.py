@@ -539,8 +539,9 @@ class ReplicaLedger(Ledger):
         steps = [*missing_folders(planned.steps, folders), *planned.steps]
         planned.steps = steps
         _check_folders(steps, folders)
-        self._place_temps(steps)
-        execution.write_temps([step for step in steps if step.do == StepKind.PUT])
+        unwritten_steps = [step for step in steps if step.stamp is None]
+        self._place_temps(unwritten_steps)
+        execution.write_temps([step for step in unwritten_steps if step.do == StepKind.PUT])
         folders |= {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
 
     def _record(self, changes: Sequence[PlannedChange]) -> None:

@@ -612,7 +612,7 @@ class Memory:
         key: such as `daemon.interval`; `memory config list` shows all.
         value: its value; None removes the key.
 
-        Raises ConfigError, and nothing is written then.
+        Raises ConfigError, and InvalidInput for an agent. Nothing is written then.
         """
         self._session.configure(key, value)
 

@@ -161,17 +161,21 @@ def test_the_layer_table_names_every_layer() -> None:
 
 
 def test_every_test_that_tells_what_holds_exists():
-    files = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("t*/**/*.py")]
+    files = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("t*/**/*.py")}
     for name in ("SECURITY.md", "docs/trust.md"):
         text = (ROOT / name).read_text("utf-8")
-        file_names = set(re.findall(r"`((?:tests|tools)/[\w/]+\.py|test_\w+\.py)`", text))
-        assert file_names
-        missing = [
-            this
-            for this in file_names
-            if not any(f"/{file}".endswith(f"/{this}") for file in files)
-        ]
-        assert missing == [], name
+        named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))
+        assert named
+        assert named - files == set(), name
+
+
+def test_each_line_that_tells_what_holds_names_a_test():
+    text = (ROOT / "SECURITY.md").read_text("utf-8")
+    tables = re.findall(r"\| shown by \|\n\|[-|]+\n((?:\|.*\n)+)", text)
+    assert len(tables) == 2
+    rows = [row for table in tables for row in table.splitlines()]
+    assert len(rows) > 20
+    assert [row for row in rows if "`tests/" not in row.rpartition(" | ")[2]] == []
 
 
 def sections(page: Path) -> set[str]:

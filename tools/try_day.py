@@ -184,14 +184,15 @@ def live(home: Path, hours: int, calls: int) -> list[Sample]:
 
 def faults(samples: list[Sample]) -> list[str]:
     """What grew, by the limits at the head of this file."""
-    warm = samples[min(WARM, len(samples)) - 1]
+    early = samples[:WARM]
+    warm = early[-1]
     last = samples[-1]
     changes = max(1, last.changes - warm.changes)
     a_change = (last.ledger - warm.ledger) / changes
     grown = {
         f"memory by {last.memory - warm.memory:,} bytes": last.memory - warm.memory > MOST_MEMORY,
-        "descriptors": last.descriptors > warm.descriptors,
-        "threads": last.threads > warm.threads,
+        "descriptors": last.descriptors > max(sample.descriptors for sample in early),
+        "threads": last.threads > max(sample.threads for sample in early),
         "temporary files": last.temporary_files > 0,
         "the index": last.index > warm.index * (1 + MOST_INDEX),
         f"the history by {a_change:,.0f} bytes a change": a_change > MOST_BYTES_A_CHANGE,

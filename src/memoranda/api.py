@@ -627,7 +627,8 @@ class Memory:
         key: the name of the key, such as `daemon.interval`. `memory config list` shows all keys.
         value: the new value; None removes the key.
 
-        Raises ConfigError for a value that the key cannot have. Then nothing is written.
+        Raises ConfigError for a value that the key cannot have, and InvalidInput for an agent. Then
+        nothing is written.
         """
         self._session.configure(key, value)
 

@@ -115,3 +115,19 @@ def test_the_defaults_are_those_of_the_program(terminal: Any) -> None:
             terminal.ok("config", "set", settable_key.name, settable_key.default)
     now = replace(config.load(terminal.home, environ={}), rows={}, stamp=None)
     assert {key: getattr(now, key) for key in vars(usual)} == vars(usual)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("config", "set", "gate.secrets", "allow"),
+        ("config", "unset", "history.days"),
+        ("transcripts", "on"),
+    ],
+)
+def test_an_agent_does_not_change_the_configuration(terminal: Any, words: tuple[str, ...]) -> None:
+    terminal.configure(TEXT)
+    ran = terminal("--agent", "bob", *words)
+    assert ran.status == 1
+    assert "only the owner" in ran.err
+    assert (terminal.home / "config.yaml").read_text() == TEXT

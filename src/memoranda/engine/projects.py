@@ -336,7 +336,11 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
     @verb
     def configure(self, key: str, value: Any) -> None:
-        """Set a key of config.yaml (see `Memory.configure`)."""
+        """Set a key of config.yaml (see `Memory.configure`). Raises InvalidInput for an agent."""
+        if self.agent is not None:
+            raise InvalidInput(
+                "only the owner changes the configuration; run this without an agent's name"
+            )
         path = self.engine.settings.file
         self._replace_config(lambda: config.with_key(path, key, value))
         self.engine.reload_config()

@@ -188,3 +188,14 @@ async def test_questions_that_are_combined_are_shown_one_by_one_in_the_list_of_t
     await page.send("/page/review", ref="\n".join(keys[:4]), choice="n")
     assert len(re.findall(r'name="choice" value="1"', await asked(page, "category"))) == 1
     assert "Sort these" not in plain(await page.see("/page/review?list=1"))
+
+
+async def test_the_message_after_many_answers_says_how_many_and_names_no_note(web, page):
+    keys = re.findall(r'name="ref" value="([^"]*)"', await claims(web, page))
+    answer = await page.send("/page/review", ref="\n".join(keys), choice="k", next="/page")
+    message = await page.see(answer.headers["location"])
+    assert "Answered 3 questions." in plain(message)
+    undo = re.search(r'id="toast".*?name="change" value="(\d+)"', message, re.S)[1]
+    undone = await page.send("/page/undo", change=undo, back="/page")
+    assert "Taken back." in plain(await page.see(undone.headers["location"]))
+    assert len(re.findall('name="ref"', await asked(page, "claim"))) == 3

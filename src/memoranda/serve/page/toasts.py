@@ -18,6 +18,7 @@ from memoranda.engine.write_gate import RESTORING
 from memoranda.ledger.change import Change
 from memoranda.serve.page.secret_question import have_secret, masked_in
 from memoranda.serve.page.titles import time_put_off_to, title_of_path, title_of_revision
+from memoranda.sources.layout import PRIVATE
 
 # Texts of a change that are looked at for a secret before the page names it.
 _MAX_TEXTS = 20
@@ -78,7 +79,9 @@ def _own_revision(change: Change, revisions: Sequence[Revision]) -> Revision | N
 
 
 def _title(memory: MemorySession, change: Change, revision: Revision | None) -> str:
-    """Return the title of the note that a change is about."""
+    """Return the title of the note that a change is about. "" if it is about no note."""
+    if change.project == PRIVATE:
+        return ""
     if revision is None:
         return title_of_path(change.path)
     touched = revision.touched

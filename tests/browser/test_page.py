@@ -414,7 +414,7 @@ def test_a_name_is_found_among_many_as_it_is_typed(visit, many_people):
         expect(cards.first.locator("a")).to_be_focused()
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile("/about.*110"))
-        expect(page.locator("main")).to_contain_text("Links from here")
+        expect(page.locator("main")).to_contain_text("Mentions")
 
 
 FILTERS = {

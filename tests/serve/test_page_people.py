@@ -129,7 +129,7 @@ def card_of(text, name):
 async def test_a_card_says_who_it_is_and_what_was_learned_last_by_whom(web, page):
     claude = web.memory.as_caller("claude", "mcp")
     mallory = web.memory.as_caller("mallory", "mcp")
-    person(web, "Ann", "- [age] 40\n- [role] plants trees")
+    person(web, "Ann", "- [age] 40\n- [role] plants trees #green")
     person(web, "Bob")
     claude.write(Draft("Ann likes tea.", project="categories", category="people"))
     web.now += timedelta(hours=1)

@@ -10,6 +10,7 @@ from calendar import Calendar
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -24,6 +25,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query, day
+from memoranda.serve.page.graph_names import project_title
 from memoranda.serve.page.visit import Visit
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
@@ -157,6 +159,7 @@ def show(visit: Visit) -> Response:
         previous=(month - timedelta(days=1)).isoformat()[:7],
         following=(month + timedelta(days=31)).isoformat()[:7],
         back=visit.here,
+        project_title=partial(project_title, visit.language),
     )
 
 

@@ -178,7 +178,8 @@ def _role(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
     facts = [fact for info in infos for fact in memory.observations(info)]
     for fact in facts:
         if (fact.category or "").casefold() in _ROLES:
-            return fact.content
+            words = fact.content.split()
+            return " ".join(word for word in words if word.removeprefix("#") not in fact.tags)
     return ""
 
 

@@ -6,6 +6,8 @@
 const MANY = 700;
 const NEAR = 90;
 const FRICTION = 0.6;
+// Places at which nodes begin, around their home.
+const PLACES = 400;
 const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 
 const hash = (text) => [...text].reduce((sum, sign) => (sum * 31 + sign.codePointAt(0)) >>> 0, 7);
@@ -20,7 +22,7 @@ export function forces(nodes, links, { push, reach }) {
     degrees.set(target, degrees.get(target) + 1);
   }
   nodes.forEach((node, order) => {
-    const number = node.url ? hash(node.url) % nodes.length : order;
+    const number = node.url ? hash(node.url) % PLACES : order;
     const far = 10 * Math.sqrt(number + 0.5);
     node.x ??= node.home.x + far * Math.cos(number * GOLDEN_ANGLE);
     node.y ??= node.home.y + far * Math.sin(number * GOLDEN_ANGLE);

@@ -63,8 +63,8 @@ function markHubs() {
   for (const node of nodes) node.isHub = isClusters || node.start || node.size > least;
 }
 
-// A whole memory has a zone for each group, so that what is alike is no cloud in which all else drowns.
-// The group with the most links to others is in the middle; zones fill the canvas as it is.
+// A whole memory has a zone for each group, so that notes that are alike are not one cloud. The
+// group with the most links is in the middle.
 function findZones() {
   const byRank = new Map();
   for (const node of nodes) {

@@ -58,7 +58,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 # The picture: colours of ours and of the peer, and lengths in pixels.
 _COLOURS = ("#2b6cb0", "#d6a44c")
 _WIDTH = 720
-_LABEL = 230
+_LABEL = 250
 _BAR = 12
 _GAP = 10
 
@@ -292,17 +292,19 @@ def table(peer: str, rows: Sequence[tuple[Figure, Figure]]) -> str:
 
 
 def drawn(tables: dict[str, list[tuple[Figure, Figure]]]) -> str:
-    """The figures by the clock as bars, each pair to its own scale."""
+    """Processor time and memory as bars, each pair to its own scale."""
     parts = []
     top = 20.0
     for peer, rows in tables.items():
         parts.append(_text(8, top, f"{OURS} beside {peer}", weight="bold"))
         top += 10
         for pair in rows:
-            if pair[0].label.endswith("processor"):
+            if not pair[0].label.endswith(("processor", "memory")):
                 continue
-            parts.append(_text(_LABEL - 8, top + _BAR + 3, pair[0].label, anchor="end"))
-            longest = max(figure.value for figure in pair)
+            label = pair[0].label.removesuffix(", processor")
+            parts.append(_text(_LABEL - 8, top + _BAR + 3, label, anchor="end"))
+            # Both may be less than a tick
+            longest = max(*(figure.value for figure in pair), 0.1)
             for figure, colour in zip(pair, _COLOURS, strict=True):
                 width = (_WIDTH - _LABEL - 80) * figure.value / longest
                 parts.append(

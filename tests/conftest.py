@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+
+# Before Hypothesis is imported: to rewrite the asserts of all files takes each worker 10 s, those of
+# Hypothesis another 3
+sys.dont_write_bytecode = False
+# Processes that tests start would compile our modules, each of them again
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+from hypothesis import settings  # noqa: E402
 
 # Tests depend neither on the machine's speed nor on chance; MEMORANDA_EXPLORE=1 looks for new
 # examples, and many.
@@ -31,8 +38,6 @@ settings.register_profile(
 settings.load_profile("ours")
 
 
-# Rewriting the asserts of all files again takes each worker 10 s
-sys.dont_write_bytecode = False
 os.environ["MEMORY_SEMANTIC"] = (
     # Whether or not a model is installed here; processes we start inherit it
     "off"

@@ -206,7 +206,8 @@ class Copy:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     folder = tmp_path_factory.mktemp("recipes")
     package = folder / "memoranda"
-    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    # With the compiled files, which hold for all files that no recipe touches
+    shutil.copytree(SOURCE, package)
     _write_with(SOURCE.parent, folder, "before")
     for add in (add_tool, add_command, add_column, add_job, add_error):
         add(package)

@@ -23,7 +23,7 @@ def test_the_table_says_how_many_times_ours_the_other_takes() -> None:
     assert lines[3] == "| read a note, processor | 0.5 ms | 1.0 ms | 2.0 |"
 
 
-def test_the_picture_has_a_bar_for_each_figure_by_the_clock() -> None:
+def test_the_picture_has_a_bar_for_each_figure_of_the_processor() -> None:
     picture = xml.fromstring(peers.drawn({"A & B": list(zip(OWN, OTHER, strict=True))}))
     fills = [part.get("fill") for part in picture.iter() if part.tag.endswith("rect")]
     assert fills == ["#fff", "#2b6cb0", "#d6a44c"]

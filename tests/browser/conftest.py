@@ -18,7 +18,9 @@ from browser.house import Served, furnish
 from memoranda.engine import open_session
 
 
-@pytest.fixture(scope="module")
+# Of all files here, as it takes seconds to start; not of other folders, as Playwright keeps the event
+# loop of its thread
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     with open_browser() as opened:
         yield opened

@@ -5,6 +5,7 @@ whole, and after `--fix` it finds nothing more.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -27,9 +28,9 @@ LEDGER_CODES = {
 }
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    place = tmp_path / "home"
+@pytest.fixture(scope="module")
+def whole_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("whole") / "home"
     with open_session(place, watch=False) as memory:
         memory.write(Draft("first\n", title="tea"))
         memory.edit("notes/tea", Rewrite("second\n"))
@@ -38,6 +39,12 @@ def home(tmp_path: Path) -> Path:
         memory.edit("notes/large", Rewrite("small\n"))
         memory.write(Draft("never changed\n", title="still"))
     return place
+
+
+@pytest.fixture
+def home(whole_home: Path, tmp_path: Path) -> Path:
+    """A copy: indexing the large note takes a second."""
+    return shutil.copytree(whole_home, tmp_path / "home")
 
 
 def run(home: Path, sql: str) -> None:

@@ -43,7 +43,7 @@ def test_resolving_a_name_costs_the_same_among_ten_thousand_notes(desk: Desk) ->
     for last in (100, 10_000):
         notes = {f"{folder}/minutes {number}.md": "x" for number in range(first, last)}
         notes |= {"C.md": "", "C++.md": "", "C#.md": ""} if not first else {}
-        desk.put_all(notes)
+        desk.put_together(notes)
         first = last
         costs.append(steps(desk, work))
     few, many = costs

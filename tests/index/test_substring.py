@@ -100,6 +100,14 @@ def test_filters_count_for_cached_texts(desk: Desk) -> None:
         assert held(desk, "heron", projects=("none",)) == []
 
 
+def test_no_text_is_read_where_no_project_is_left(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.put("a.md", "A heron.\n")
+    monkeypatch.setattr(listing, "_rows_containing", lambda texts, _: pytest.fail("texts are read"))
+    assert held(desk, "heron", projects=("none",)) == []
+
+
 def test_texts_too_large_for_the_cache_are_looked_at_each_time(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -306,6 +306,8 @@ def _rows_holding(
     needed, unwanted: the facets that a note must have and must not have (see `wanted`).
     projects: the only projects with such notes. None if unknown.
     """
+    if projects is not None and not projects:
+        return []
     if projects is not None and _are_small(db, projects):
         ids = ", ".join(map(str, projects))
         source = f"note n join text t on t.row = n.row where n.project in ({ids})"

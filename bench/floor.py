@@ -187,8 +187,8 @@ async def ask_all(address: str) -> None:
 def request_seconds(folder: Path) -> float:
     """The processor time for which a bare server reads a request and answers it."""
     address = str(folder / "socket")
-    mine, other = multiprocessing.Pipe()
-    process = multiprocessing.Process(target=serve, args=(address, other))
+    mine, other_value = multiprocessing.Pipe()
+    process = multiprocessing.Process(target=serve, args=(address, other_value))
     process.start()
     mine.recv()
     asyncio.run(ask_all(address))
@@ -269,13 +269,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{'processor time, ms':<26}{'alone':>10}{f'of {options.together}':>10}")
     sums = [0.0, 0.0]
     for part, columns in parts.items():
-        shown = []
+        shown_rows = []
         for column, values in enumerate(columns):
             value = median(values) if values else 0.0
-            shown.append(f"{1000 * value:>10.3f}" if values else f"{'':>10}")
+            shown_rows.append(f"{1000 * value:>10.3f}" if values else f"{'':>10}")
             if not part.startswith("a whole"):
                 sums[column] += value
-        print(f"{part:<26}{''.join(shown)}")
+        print(f"{part:<26}{''.join(shown_rows)}")
     print(f"{'all bare parts':<26}" + "".join(f"{1000 * total:>10.3f}" for total in sums))
     print(f"{'so at most, a second':<26}" + "".join(f"{1 / total:>10,.0f}" for total in sums))
     print(f"load {os.getloadavg()[0]:.1f}")

@@ -242,11 +242,11 @@ def _write_sessions(folder: Path) -> None:
         lines = []
         for exchange in range(_EXCHANGES):
             number = session * _EXCHANGES + exchange
-            said = {
+            texts = {
                 "user": f"How does {_WORDS}?",
                 "assistant": text_of(number),
             }
-            for who, text in said.items():
+            for who, text in texts.items():
                 line = {
                     "type": who,
                     "cwd": "/work/garden",
@@ -259,7 +259,7 @@ def _write_sessions(folder: Path) -> None:
         (folder / f"s{session}.jsonl").write_text("".join(lines), "utf-8")
 
 
-def _of_commands(what: str, commands: Sequence[Sequence[str]], env: dict[str, str]) -> list[Figure]:
+def _of_commands(name: str, commands: Sequence[Sequence[str]], env: dict[str, str]) -> list[Figure]:
     """The median time of commands, and the processor time that one took on average."""
     before = _children_ms()
     times = []
@@ -270,7 +270,7 @@ def _of_commands(what: str, commands: Sequence[Sequence[str]], env: dict[str, st
         word = command[-1]
         assert not word.startswith("only") or word.encode() in ran.stdout, ran
     spent = (_children_ms() - before) / len(commands)
-    return [Figure(what, "ms", median(times)), Figure(f"{what}, processor", "ms", spent)]
+    return [Figure(name, "ms", median(times)), Figure(f"{name}, processor", "ms", spent)]
 
 
 def _children_ms() -> float:
@@ -326,9 +326,9 @@ def drawn(tables: dict[str, list[tuple[Figure, Figure]]]) -> str:
     )
 
 
-def _text(left: float, top: float, text: str, anchor: str = "start", weight: str = "normal") -> str:
+def _text(x: float, top: float, text: str, anchor: str = "start", weight: str = "normal") -> str:
     return (
-        f'<text x="{left:.1f}" y="{top:.1f}" text-anchor="{anchor}" font-weight="{weight}"'
+        f'<text x="{x:.1f}" y="{top:.1f}" text-anchor="{anchor}" font-weight="{weight}"'
         f' fill="#222">{escape(text)}</text>'
     )
 
@@ -372,10 +372,10 @@ def _program(command: str) -> list[str]:
     return words
 
 
-def side_by_side(own: Sequence[Figure], other: Sequence[Figure]) -> list[tuple[Figure, Figure]]:
+def side_by_side(own_figures: Sequence[Figure], peer_figures: Sequence[Figure]) -> list[tuple[Figure, Figure]]:
     """Pairs of the figures that both have."""
-    by_name = {figure.label: figure for figure in other}
-    return [(figure, by_name[figure.label]) for figure in own if figure.label in by_name]
+    by_name = {figure.label: figure for figure in peer_figures}
+    return [(figure, by_name[figure.label]) for figure in own_figures if figure.label in by_name]
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -164,9 +164,9 @@ def test_every_test_that_tells_what_holds_exists():
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("t*/**/*.py")}
     for name in ("SECURITY.md", "docs/trust.md"):
         text = (ROOT / name).read_text("utf-8")
-        named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))
-        assert named
-        assert named - files == set(), name
+        file_names = set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))
+        assert file_names
+        assert file_names - files == set(), name
 
 
 def test_each_line_that_tells_what_holds_names_a_test():

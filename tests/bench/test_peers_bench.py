@@ -52,7 +52,7 @@ def test_ours_does_the_work_of_each_peer(preset: str, work: peers.Work) -> None:
 
 def test_figures_that_only_one_has_are_not_in_the_table() -> None:
     pairs = peers.side_by_side([*OWN, peers.Figure("memory", "MB", 9.0)], OTHER)
-    assert [own.label for own, _ in pairs] == ["start", "read a note, processor"]
+    assert [own_figure.label for own_figure, _ in pairs] == ["start", "read a note, processor"]
 
 
 def test_a_command_may_have_arguments_and_scripts_for_node_are_run_by_it() -> None:

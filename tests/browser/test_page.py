@@ -697,9 +697,11 @@ def test_the_graph_has_the_same_layout_at_each_visit_also_with_more_notes(visit,
     after = places(1440)
     for info in infos:
         memory.delete((info.project, info.path))
-    kept = before.keys() & after.keys()
-    assert len(kept) > len(before) - 4
-    ways = [hypot(after[url][0] - before[url][0], after[url][1] - before[url][1]) for url in kept]
+    kept_card = before.keys() & after.keys()
+    assert len(kept_card) > len(before) - 4
+    ways = [
+        hypot(after[url][0] - before[url][0], after[url][1] - before[url][1]) for url in kept_card
+    ]
     assert median(ways) < 60
 
 

@@ -265,9 +265,9 @@ def test_a_new_notes_text_that_was_replaced_unseen_is_said_to_be_lost(terminal: 
     _edit_outside(terminal)
     _lose_index(terminal)
     terminal.ok("tag", a, "--add", "y")
-    said = "(the history does not keep a text of this change)"
-    assert terminal.ok("log", "-p").splitlines()[-1] == f"  {said}"
-    assert terminal.ok("diff", a, "1").splitlines()[1:] == [f"  {said}"]
+    lost_text = "(the history does not keep a text of this change)"
+    assert terminal.ok("log", "-p").splitlines()[-1] == f"  {lost_text}"
+    assert terminal.ok("diff", a, "1").splitlines()[1:] == [f"  {lost_text}"]
 
 
 @pytest.mark.parametrize(

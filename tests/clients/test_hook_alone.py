@@ -42,9 +42,9 @@ class Shop:
             memory.sync()
 
     def told(self, command=COMMAND, session="s"):
-        given = json.dumps({"command": command})
+        tool_input = json.dumps({"command": command})
         event = HookEvent(
-            "claude-code", TOOL, "PreToolUse", session, "/work", tool="Bash", given=given
+            "claude-code", TOOL, "PreToolUse", session, "/work", tool="Bash", given=tool_input
         )
         return hook.answer_to(event, load(self.home), None)
 
@@ -140,14 +140,14 @@ def modules_loaded(home, command):
     loads = "import sys; from memoranda.cli import run; import os; os._exit = lambda _: ("
     loads += "print(sorted(sys.modules), file=sys.stderr), sys.stderr.flush(), kill(0)); run()"
     loads = f"from os import _exit as kill; {loads}"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", loads, "--home", str(home), "hook", "claude-code"],
         input=payload(command),
         env={**environment(), "MEMORY_HOOK_SECONDS": "30"},
         capture_output=True,
         timeout=60,
     )
-    return set(ast.literal_eval(done.stderr.decode())), done.stdout.decode()
+    return set(ast.literal_eval(process.stderr.decode())), process.stdout.decode()
 
 
 def test_without_a_daemon_neither_the_command_line_nor_what_writes_is_loaded(shop):
@@ -162,7 +162,7 @@ def test_without_a_daemon_neither_the_command_line_nor_what_writes_is_loaded(sho
 
 
 def test_an_agent_that_is_named_is_checked_by_the_full_command(shop):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "memoranda", "--home", str(shop.home), "hook", "claude-code"],
         input=payload(COMMAND),
         env={
@@ -174,5 +174,5 @@ def test_an_agent_that_is_named_is_checked_by_the_full_command(shop):
         capture_output=True,
         timeout=60,
     )
-    assert (done.returncode, done.stdout) == (0, b"")
-    assert b"invalid agent" in done.stderr
+    assert (process.returncode, process.stdout) == (0, b"")
+    assert b"invalid agent" in process.stderr

@@ -20,7 +20,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(Path(__file__).with_name("failing_disk.c")),
         "-ldl",
     ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"the compiler refuses: {done.stderr[-200:]}")
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        pytest.skip(f"the compiler refuses: {process.stderr[-200:]}")
     return path

@@ -41,17 +41,17 @@ def child() -> None:
 
     place = Path(sys.argv[1])
     library = ctypes.CDLL(None)
-    said: dict[str, object] = {}
+    outcomes: dict[str, object] = {}
     memory = open_session(place / "home", watch=False)
     library.failing_disk_start()
     for name, action in actions(memory, place).items():
         try:
             action()
         except MemorandaError as error:
-            said[name] = str(error)
+            outcomes[name] = str(error)
         else:
-            said[name] = True
+            outcomes[name] = True
     calls = library.failing_disk_seen()
     # The process ends here: what a last call would still do is not done
-    print(json.dumps({"said": said, "calls": calls}), flush=True)
+    print(json.dumps({"said": outcomes, "calls": calls}), flush=True)
     os._exit(0)

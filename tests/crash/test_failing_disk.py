@@ -45,11 +45,11 @@ def outcome(place: Path) -> dict[str, bool | None]:
         now = now or (notes / name).read_text()
         return {before: False, after: True}.get(now)
 
-    def begins(name: str, *wanted: str) -> bool | None:
+    def begins(name: str, *beginnings: str) -> bool | None:
         if not (notes / name).exists():
             return False
         now = (notes / name).read_text()
-        return True if all(now.count(word) == 1 for word in wanted) else None
+        return True if all(now.count(word) == 1 for word in beginnings) else None
 
     folder_moves = {moved(f"folder/{name}.md", f"other/{name}.md") for name in ("one", "two")}
     names = {row["value"] for row in json.loads((place / "kept" / "default.json").read_text())}
@@ -101,22 +101,22 @@ def run_failing(library: Path, place: Path, kind: str, at: int) -> dict[str, obj
         "from crash.failing_actions import child; child()",
         str(place),
     ]
-    done = run(command, env=environment, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    process = run(command, env=environment, timeout=300)
+    assert process.returncode == 0, process.stderr[-2000:]
+    return json.loads(process.stdout.splitlines()[-1])
 
 
-def check(place: Path, said: dict[str, object]) -> None:
+def check(place: Path, outcomes: dict[str, object]) -> None:
     """What was acknowledged is there, nothing is torn, and all of it can be taken back."""
     with open_session(place / "home", watch=False) as memory:
         memory.sync()
         now = outcome(place)
         for name, is_there in now.items():
-            assert is_there is not None, f"{name} is torn: {said[name]}"
-            assert is_there or said[name] is not True, f"{name} was acknowledged and is lost"
-        there = {name for name, is_there in now.items() if is_there}
+            assert is_there is not None, f"{name} is torn: {outcomes[name]}"
+            assert is_there or outcomes[name] is not True, f"{name} was acknowledged and is lost"
+        present = {name for name, is_there in now.items() if is_there}
         changes = [change for change in memory.log(limit=0) if change.number > 1]
-        assert len(changes) == len(there), [(change.verb, change.path) for change in changes]
+        assert len(changes) == len(present), [(change.verb, change.path) for change in changes]
         for _ in changes:
             memory.undo()
         assert not any(outcome(place).values())
@@ -146,6 +146,6 @@ def test_a_call_that_fails_loses_and_tears_nothing(
     # Other places for each kind
     shift = [*KINDS].index(kind) / len(KINDS)
     at = 1 + int((part + shift) * calls / FAILURES)
-    said = run_failing(library, tmp_path, kind, at)["said"]
-    assert isinstance(said, dict)
-    check(tmp_path, said)
+    outcomes = run_failing(library, tmp_path, kind, at)["said"]
+    assert isinstance(outcomes, dict)
+    check(tmp_path, outcomes)

@@ -232,8 +232,8 @@ class Ahead:
         write = Ledger.write_ahead
 
         def write_ahead(ledger: Ledger, steps: Sequence[Step]) -> None:
-            with ThreadPoolExecutor(1) as others:
-                others.submit(work).result(timeout=SECONDS)
+            with ThreadPoolExecutor(1) as threads:
+                threads.submit(work).result(timeout=SECONDS)
             write(ledger, steps)
             self.written = sum(step.stamp is not None for step in steps)
 
@@ -262,8 +262,8 @@ def test_a_note_made_while_the_files_are_written_is_kept_and_the_change_repeated
     assert path.read_text() == "by an editor\n"
     assert os.listdir(path.parent) == [path.name]
     # The lock is free again
-    with open_session(memory.home, watch=False) as other:
-        other.write(Draft("short", title="Short"))
+    with open_session(memory.home, watch=False) as other_thread:
+        other_thread.write(Draft("short", title="Short"))
 
 
 def test_a_disk_that_refuses_the_files_of_a_large_change_leaves_nothing(

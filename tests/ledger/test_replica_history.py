@@ -51,9 +51,9 @@ def changed(number: int, second: int) -> Change:
 
 @pytest.fixture
 def pages(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pages]:
-    made = Pages(tmp_path / "home", *request.param)
-    yield made
-    made.database.close()
+    new_pages = Pages(tmp_path / "home", *request.param)
+    yield new_pages
+    new_pages.database.close()
 
 
 TIMES = {

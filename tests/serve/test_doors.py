@@ -80,9 +80,9 @@ class House:
 
     async def get(self, path: str, **headers: bytes) -> None:
         """Request a page of the API with headers as bytes."""
-        given = [(key.replace("_", "-").encode(), value) for key, value in headers.items()]
-        given.append((b"authorization", f"Bearer {self.secret}".encode()))
-        self.replies.append((await self.client.get(path, headers=given)).text)
+        header_pairs = [(key.replace("_", "-").encode(), value) for key, value in headers.items()]
+        header_pairs.append((b"authorization", f"Bearer {self.secret}".encode()))
+        self.replies.append((await self.client.get(path, headers=header_pairs)).text)
 
 
 Door = Callable[[House], Awaitable[None]]
@@ -221,8 +221,8 @@ async def a_project_that_an_agent_wishes_for(house: House) -> None:
     await house.call(
         "create_memory_project", project_name=house.text, project_path=f"/srv/{house.text}"
     )
-    own = house.web.memory.home / "projects" / "own"
-    await house.call("create_memory_project", project_name=house.text, project_path=str(own))
+    own_folder = house.web.memory.home / "projects" / "own"
+    await house.call("create_memory_project", project_name=house.text, project_path=str(own_folder))
 
 
 @door
@@ -291,11 +291,11 @@ def kept(home: Path, log: Path) -> bytes:
 
 def told(house: House) -> str:
     """Texts that other agents are given of it."""
-    other = house.web.memory.as_caller("other", "mcp")
+    other_agent = house.web.memory.as_caller("other", "mcp")
     tools = registry(ALL, house.web.memory.settings)
-    texts = [introduction(other)]
+    texts = [introduction(other_agent)]
     for name in ("list_memory_projects", "recent_activity", "memory_stats"):
-        texts.append(tools.call(other, name, {}).text)
+        texts.append(tools.call(other_agent, name, {}).text)
     return "\n".join(texts)
 
 

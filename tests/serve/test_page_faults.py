@@ -412,9 +412,9 @@ async def test_copies_that_share_an_address_are_asked_for_and_each_has_a_page(we
     tea, copy = copies
     address = note_url("categories", tea.path)
     assert note_url("categories", f"{tea.path.rpartition('/')[0]}/{copy.name}") == address
-    asked = await page.client.get(address)
-    assert asked.status_code == 300
-    links = re.findall(r'href="(/page/note/categories/~[^"]*)"', asked.text)
+    question = await page.client.get(address)
+    assert question.status_code == 300
+    links = re.findall(r'href="(/page/note/categories/~[^"]*)"', question.text)
     texts = [plain(await page.see(link)) for link in links]
     assert ["Tea is at four." in text for text in texts].count(True) == 1
     assert ["Tea is at five." in text for text in texts].count(True) == 1
@@ -423,12 +423,12 @@ async def test_copies_that_share_an_address_are_asked_for_and_each_has_a_page(we
 async def test_what_is_done_to_one_of_two_copies_is_not_done_to_the_other(web, page, copies):
     tea, copy = copies
     address = note_url("categories", tea.path)
-    asked = await page.send(address, do="delete")
-    assert asked.status_code == 300
+    question = await page.send(address, do="delete")
+    assert question.status_code == 300
     assert copy.exists()
-    links = re.findall(r'href="(/page/note/categories/~[^"]*)"', asked.text)
+    links = re.findall(r'href="(/page/note/categories/~[^"]*)"', question.text)
     pages = {link: await page.see(link) for link in links}
-    (of_copy,) = (link for link, shown in pages.items() if "at five" in shown)
+    (of_copy,) = (link for link, html in pages.items() if "at five" in html)
     # The forms on its page are about it alone
     assert f'action="{of_copy}"' in pages[of_copy]
     assert f'action="{address}"' not in pages[of_copy]

@@ -55,12 +55,15 @@ async def test_the_first_page_lists_every_program_with_what_is_done_to_it(
         "memoranda.serve.page.first_run.programs_of", lambda visit: installed_programs()
     )
     html = await first_page(page, monkeypatch)
-    shown = plain(html)
-    assert "✓ Claude Code connected" in shown
-    assert "Cursor memory install cursor" in shown
-    assert "One entry comes into ~/.cursor/mcp.json, and hooks into ~/.cursor/hooks.json." in shown
-    assert "a copy of each is kept" in shown
-    assert "Waiting for the first call." in shown
+    html_shown = plain(html)
+    assert "✓ Claude Code connected" in html_shown
+    assert "Cursor memory install cursor" in html_shown
+    assert (
+        "One entry comes into ~/.cursor/mcp.json, and hooks into ~/.cursor/hooks.json."
+        in html_shown
+    )
+    assert "a copy of each is kept" in html_shown
+    assert "Waiting for the first call." in html_shown
 
 
 async def test_the_step_is_ticked_once_a_program_has_called(web, page, monkeypatch):

@@ -115,9 +115,9 @@ async def test_several_people_of_one_name_are_told_apart(web, page):
     (address,) = set(addresses)
     about = await page.see(address)
     sections = re.findall(r"<h2>Facts(.*?)</h2>(.*?)</section>", about, re.S)
-    told = {plain(place).strip(): plain(facts) for place, facts in sections}
-    assert "plants trees" in told["notes/people"]
-    assert "sells maps" in told["notes/old/people"]
+    facts_by_place = {plain(place).strip(): plain(facts) for place, facts in sections}
+    assert "plants trees" in facts_by_place["notes/people"]
+    assert "sells maps" in facts_by_place["notes/old/people"]
 
 
 def card_of(text, name):
@@ -145,8 +145,8 @@ async def test_a_card_says_who_it_is_and_what_was_learned_last_by_whom(web, page
 
 def listed_under(about, heading):
     """The rows of the list under a heading of the page about a name, as words."""
-    found = re.search(rf"<h2>{heading}.*?</h2>(.*?)</section>", about, re.S)
-    return [" ".join(plain(row).split()) for row in re.findall(r"<li>.*?</li>", found[1], re.S)]
+    section = re.search(rf"<h2>{heading}.*?</h2>(.*?)</section>", about, re.S)
+    return [" ".join(plain(row).split()) for row in re.findall(r"<li>.*?</li>", section[1], re.S)]
 
 
 async def test_what_is_remembered_of_a_name_comes_newest_first_with_what_it_replaced(web, page):

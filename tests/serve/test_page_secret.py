@@ -342,8 +342,8 @@ async def test_titles_are_masked_where_two_notes_are_merged_and_where_titles_are
     unknown = await page.client.get(f"/page/merge?note={router.id}&other=zzz")
     assert unknown.status_code == 404
     assert SECRET_WORD not in unknown.text
-    asked = await page.see(f"/page/merge?note={tea.id}&other={router.id}")
-    assert "Merge these two?" in asked
-    assert SECRET_WORD not in asked
+    html = await page.see(f"/page/merge?note={tea.id}&other={router.id}")
+    assert "Merge these two?" in html
+    assert SECRET_WORD not in html
     form = {"do": "merge", "other": router.id, "sure": "yes"}
     assert (await page.send(note_url("notes", "Tea.md"), **form)).status_code == 303

@@ -15,9 +15,9 @@ from serve.test_page import memory, plain
 pytestmark = pytest.mark.anyio
 
 
-def sentence(shown):
+def sentence(html):
     """The sentence at the top."""
-    return plain(re.search(r'<p class="sub">(.*?)</p>', shown, re.S)[1]).strip()
+    return plain(re.search(r'<p class="sub">(.*?)</p>', html, re.S)[1]).strip()
 
 
 async def test_the_sentence_counts_only_what_the_filter_shows(web, page):
@@ -34,22 +34,22 @@ async def test_the_sentence_counts_only_what_the_filter_shows(web, page):
     assert sentence(await page.see("/page?agent=claude&week=last")) == "Nothing of claude then."
     assert sentence(await page.see("/page?week=last")) == "Nothing happened then."
     web.later(days=1)
-    shown = await page.see("/page?agent=claude")
-    assert sentence(shown) == "Nothing of claude today. This week claude learned 2 things."
+    html = await page.see("/page?agent=claude")
+    assert sentence(html) == "Nothing of claude today. This week claude learned 2 things."
 
 
 async def test_the_name_of_an_agent_is_not_repeated_by_its_program(web, page):
     cursor = web.memory.as_caller("cursor", "mcp", client="cursor 3.0")
     cursor.write(Draft("Green.", project="notes", title="Tea"))
-    shown = plain(await page.see("/page"))
-    assert "cursor 3.0" in shown
-    assert "cursor cursor" not in shown
+    text = plain(await page.see("/page"))
+    assert "cursor 3.0" in text
+    assert "cursor cursor" not in text
 
 
 async def test_a_due_reminder_has_one_line_with_both_its_buttons(web, page):
     memory(web, "Water the plants", category="reminders", metadata={"due_at": "2020-01-01"})
-    shown = await page.see("/page")
-    (row,) = re.findall(r'<li class="due">.*?</li>', shown, re.S)
+    html = await page.see("/page")
+    (row,) = re.findall(r'<li class="due">.*?</li>', html, re.S)
     assert re.findall(r'aria-label="([^"]*)"', row)[:2] == ["Done", "Put off"]
 
 
@@ -61,9 +61,9 @@ def edit_outside(web, title, old, new):
     os.utime(file, (moment, moment))
 
 
-def outside_rows(shown):
+def outside_rows(html):
     """The rows of edits outside, as plain text."""
-    return [plain(row) for row in re.findall(r'<li class="row" id="o\d+".*?</li>', shown, re.S)]
+    return [plain(row) for row in re.findall(r'<li class="row" id="o\d+".*?</li>', html, re.S)]
 
 
 async def test_an_edit_outside_is_on_today_with_its_words_and_can_be_taken_back(web, page):
@@ -72,14 +72,14 @@ async def test_an_edit_outside_is_on_today_with_its_words_and_can_be_taken_back(
     web.later(minutes=5)
     edit_outside(web, "Meeting", "five", "six")
     web.later(minutes=5)
-    shown = await page.see("/page")
-    (row,) = outside_rows(shown)
+    html = await page.see("/page")
+    (row,) = outside_rows(html)
     assert "Meeting" in row
     assert re.search("Meet at five six", row)
-    assert shown.index("Outside of memory") < shown.index("learned")
+    assert html.index("Outside of memory") < html.index("learned")
     for filtered in ("/page?agent=claude", "/page?who=owner"):
         assert "Outside of memory" not in await page.see(filtered)
-    after = re.search(r'name="after" value="(\d+)"', shown)[1]
+    after = re.search(r'name="after" value="(\d+)"', html)[1]
     await page.send(note_url("notes", "Meeting.md"), do="restore_outside", after=after)
     assert "Meet at five." in web.memory.read("notes/Meeting.md").text
 
@@ -90,9 +90,9 @@ async def test_an_edit_outside_that_a_later_change_found_is_on_today_before_that
     edit_outside(web, "Meeting", "five", "six")
     web.later(minutes=5)
     web.memory.edit(note, FindReplace("six", "seven"))
-    shown = await page.see("/page")
-    assert len(outside_rows(shown)) == 1
-    words = plain(shown)
+    html = await page.see("/page")
+    assert len(outside_rows(html)) == 1
+    words = plain(html)
     assert re.search("Meet at six seven.*Outside of memory.*Meet at five six", words)
 
 

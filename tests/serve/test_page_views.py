@@ -215,13 +215,13 @@ async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_a
 @pytest.mark.promise("page-health")
 async def test_the_doctors_findings_are_shown_and_mended(web, page):
     web.memory.home.chmod(0o755)
-    found = await page.see("/page/doctor", **{"x-part": "1"})
-    assert "Others who use this machine can read your notes." in found
+    html = await page.see("/page/doctor", **{"x-part": "1"})
+    assert "Others who use this machine can read your notes." in html
     # The words of the program are there for who asks for them
-    assert "others can read the home" in found.partition("<details")[2]
-    assert "others can read the home" not in found.partition("<details")[0]
-    assert re.search(r'action="/page/doctor".*Fix', found, re.DOTALL)
-    assert "The button below lets only you read it" in unescape(found)
+    assert "others can read the home" in html.partition("<details")[2]
+    assert "others can read the home" not in html.partition("<details")[0]
+    assert re.search(r'action="/page/doctor".*Fix', html, re.DOTALL)
+    assert "The button below lets only you read it" in unescape(html)
     assert "fixed" in (await page.send("/page/doctor")).text
     assert "All is well" in await page.see("/page/doctor")
 
@@ -232,8 +232,8 @@ def test_each_finding_of_the_doctor_has_a_plain_sentence():
     codes |= {kind.value for kind in DamageKind} | {*doctor._WARNING_LEVELS, "unreadable"}
     codes -= {NOT_UTF8_CODE, UTF16_CODE}
     assert len(codes) > 20
-    known = json.loads(PACKAGE.joinpath("texts", "findings.json").read_text("utf-8"))
-    assert codes - known.keys() == set()
+    findings = json.loads(PACKAGE.joinpath("texts", "findings.json").read_text("utf-8"))
+    assert codes - findings.keys() == set()
 
 
 async def test_findings_of_a_kind_are_told_once_with_their_notes(web, page):
@@ -241,12 +241,12 @@ async def test_findings_of_a_kind_are_told_once_with_their_notes(web, page):
     folder.mkdir()
     for name in ("One", "Two"):
         folder.joinpath(f"{name}.md").write_text("---\ntitle: [\n---\nx\n")
-    found = await page.see("/page/doctor", **{"x-part": "1"})
-    assert '<a href="/page/note/notes/One.md">One</a>' in found
-    shown = plain(found)
-    assert shown.count("The properties of a note cannot all be read.") == 1
-    assert "× 2" in shown
-    assert "2 things to look at" in shown
+    findings = await page.see("/page/doctor", **{"x-part": "1"})
+    assert '<a href="/page/note/notes/One.md">One</a>' in findings
+    text = plain(findings)
+    assert text.count("The properties of a note cannot all be read.") == 1
+    assert "× 2" in text
+    assert "2 things to look at" in text
 
 
 async def test_the_bars_of_an_agent_have_dates(web, page):
@@ -256,8 +256,8 @@ async def test_the_bars_of_an_agent_have_dates(web, page):
     agent.write(Draft("two", project="notes", title="Two"))
     web.now += timedelta(hours=30)
     agent.write(Draft("three", project="notes", title="Three"))
-    shown = await page.see("/page/agents")
-    (bars,) = re.findall(r'<svg class="days".*?</svg>\s*<p.*?</p>', shown, re.S)
+    text = await page.see("/page/agents")
+    (bars,) = re.findall(r'<svg class="days".*?</svg>\s*<p.*?</p>', text, re.S)
     titles = re.findall(r"<title>(.*?)</title>", bars)
     assert len(titles) == 30
     assert titles[-3:] == ["20 Nov: 0 changes", "21 Nov: 2 changes", "22 Nov: one change"]
@@ -265,9 +265,9 @@ async def test_the_bars_of_an_agent_have_dates(web, page):
 
 
 async def test_the_month_has_a_key(page):
-    shown = plain(await page.see("/page/calendar"))
-    assert "notes of that day, the darker the more" in shown
-    assert "reminders, with their number from two on" in shown
+    text = plain(await page.see("/page/calendar"))
+    assert "notes of that day, the darker the more" in text
+    assert "reminders, with their number from two on" in text
 
 
 async def test_a_field_of_an_address_has_a_size(page):

@@ -388,6 +388,7 @@ class Engine:
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
         if not (self.follows_disk or self.is_writing or whole):
+            # A process that does not follow the disk uses the index as it is, unless it is empty.
             self.index.pin()
             if self.index.notes.has_any():
                 self.freshness.retire_expired()
@@ -402,12 +403,17 @@ class Engine:
             self.freshness.is_current = True
         else:
             self.index.unpin()
-        if self.freshness.late and (self._behind is None or not self._behind.is_alive()):
+        if self.freshness.late:
+            self._start_catching_up()
+        return result
+
+    def _start_catching_up(self) -> None:
+        """Let a thread compare the late projects with the disk, unless one does so already."""
+        if self._behind is None or not self._behind.is_alive():
             self._behind = threading.Thread(
                 target=self._work_behind, name="catching-up", daemon=True
             )
             self._behind.start()
-        return result
 
     def _has_seen_all(self) -> bool:
         """Whether the index has been compared with the disk since the present verb was called."""

@@ -609,11 +609,16 @@ class ReplicaReads(Reads):
 
     def _send(self, mark: UUID) -> None:
         """Send the reads under one mark to the database."""
-        rows = self._database.rows("select * from sent_read where mark = ?", (str(mark),))
-        restarted = [row["key"] for row in rows if row["restarted"]]
-        counts = {row["key"]: row["count"] for row in rows}
-        used = {row["key"]: row["used_at"] for row in rows}
-        self._server.add_reads(mark, restarted, counts, used)
+        restarted_keys: list[str] = []
+        counts: dict[str, int] = {}
+        last_uses: dict[str, int] = {}
+        for row in self._database.rows("select * from sent_read where mark = ?", (str(mark),)):
+            key = row["key"]
+            counts[key] = row["count"]
+            last_uses[key] = row["used_at"]
+            if row["restarted"]:
+                restarted_keys.append(key)
+        self._server.add_reads(mark, restarted_keys, counts, last_uses)
 
     def _forget_restarted(self, connection: Connection) -> None:
         # The restart is kept until the next exchange, since the database must learn of it.
@@ -655,10 +660,8 @@ class ReplicaReads(Reads):
         for key, row in folded.items():
             remaining = self._totals.get(key, ReadRow())
             times = max(0, remaining.times - row.times)
-            if remaining.used_at > row.used_at:
-                used = remaining.used_at
-            else:
-                used = 0
+            # The header has the time of use, too, unless the memory was used again since.
+            used = remaining.used_at if remaining.used_at > row.used_at else 0
             self._totals[key] = ReadRow(times, 0, used)
 
     def forget(self, keys: Iterable[str]) -> None:

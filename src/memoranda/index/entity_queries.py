@@ -78,8 +78,20 @@ def rows_of(note: Note) -> list[Row]:
     ]
 
 
-# A cached entity: key, scope, text in lower case (None for a placeholder) and relations.
-_Known = tuple[EntityKey, str, str | None, list[GraphRelation]]
+class _Known(NamedTuple):
+    """A cached entity.
+
+    scope: who may see it.
+    text: its name, type and observations in lower case. None for a placeholder.
+    relations: the relations that come from it.
+    """
+
+    key: EntityKey
+    scope: str
+    text: str | None
+    relations: list[GraphRelation]
+
+
 Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
 
 
@@ -107,33 +119,48 @@ class EntityMemory:
 
     def follow(self, db: sqlite3.Connection) -> None:
         """Bring the cache up to date with the index. Expects to run inside a snapshot."""
-        if self.version == (now := version(db)):
+        present_version = version(db)
+        if self.version == present_version:
             return
-        last = max(self._by_seq, default=0)
-        new: dict[int, _Known] = {}
-        sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
-        for seq, texts, note, created, path, scope, name, kind in db.execute(sql, (last,)):
-            if kind is None:
-                text = None
-            else:
-                text = "\n".join((name, kind, *json.loads(texts))).lower()
-            new[seq] = EntityKey((created, path), name, kind or "", note), scope, text, []
+        new = self._new_entities(db)
         by_seq = self._by_seq | new
         if db.execute("select count(*) from entity").fetchone()[0] != len(by_seq):
             present_seqs = {seq for (seq,) in db.execute("select seq from entity")}
-            by_seq = {seq: ordered for seq, ordered in by_seq.items() if seq in present_seqs}
+            by_seq = {seq: entity for seq, entity in by_seq.items() if seq in present_seqs}
         if new or len(by_seq) < len(self._by_seq):
-            self._ordered = sorted(by_seq.values(), key=lambda ordered: ordered[0].order)
-            self._relations = None
-            self.entities = [key for key, _, text, _ in self._ordered if text is not None]
-            texts = [text for _, _, text, _ in self._ordered if text is not None]
-            self._texts = _SEPARATOR.join(texts)
-            self._begins = [0, *accumulate(len(text) + 1 for text in texts)]
-            self._scoped = [
-                (key.order[1], scope) for key, scope, _, _ in self._ordered if scope != GLOBAL
-            ]
+            self._sort(by_seq.values())
         self._by_seq = by_seq
-        self.version = now
+        self.version = present_version
+
+    def _new_entities(self, db: sqlite3.Connection) -> dict[int, _Known]:
+        """Read the entities that were written since the last call, by their number (`seq`).
+
+        A changed entity has a new number.
+        """
+        sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
+        last = max(self._by_seq, default=0)
+        new: dict[int, _Known] = {}
+        for seq, texts, note, created, path, scope, name, kind in db.execute(sql, (last,)):
+            text = None
+            if kind is not None:
+                text = "\n".join((name, kind, *json.loads(texts))).lower()
+            entity_key = EntityKey((created, path), name, kind or "", note)
+            new[seq] = _Known(entity_key, scope, text, [])
+        return new
+
+    def _sort(self, entities: Iterable[_Known]) -> None:
+        """Set everything that depends on the order of the entities."""
+        self._ordered = sorted(entities, key=lambda entity: entity.key.order)
+        self._relations = None
+        self.entities = [entity.key for entity in self._ordered if entity.text is not None]
+        texts = [entity.text for entity in self._ordered if entity.text is not None]
+        self._texts = _SEPARATOR.join(texts)
+        self._begins = [0, *accumulate(len(text) + 1 for text in texts)]
+        self._scoped = [
+            (entity.key.order[1], entity.scope)
+            for entity in self._ordered
+            if entity.scope != GLOBAL
+        ]
 
     def holding(self, text: str) -> list[EntityKey]:
         """Return the entities whose texts contain `text`, which is in lower case, in order."""

@@ -68,11 +68,6 @@ def show(visit: Visit) -> Response:
     is_whole = not any(fields.get(name) for name in ("note", "cluster", "q", *_SEARCH_FIELDS))
     if is_whole:
         query_fields.setdefault("by", BY_LINKS)
-    title = fields.get("cluster", "").strip("/")
-    if fields.get("note"):
-        title = shown_title(visit, noted(memory, fields["note"]))
-    elif title:
-        title = group_titles(visit.language, [title])[title]
     total = memory.stats().total
     return visit.html(
         "graph.html",
@@ -84,7 +79,7 @@ def show(visit: Visit) -> Response:
             for name in ("project", "category", "archive")
             if name in query_fields
         },
-        title=title,
+        title=_title(visit),
         total=total,
         are_folders=is_whole and query_fields["by"] != BY_LINKS and total > WHOLE,
         is_filtered=any(fields.get(name) for name in _FORM_FIELDS),
@@ -92,6 +87,17 @@ def show(visit: Visit) -> Response:
         projects=[project.name for project in memory.projects],
         drawing=drawing(visit) if fields.get("part") == "list" else None,
     )
+
+
+def _title(visit: Visit) -> str:
+    """Return the title of the note or of the group that the graph is about. "" for another graph."""
+    note = visit.fields.get("note")
+    if note:
+        return shown_title(visit, noted(visit.memory, note))
+    group = visit.fields.get("cluster", "").strip("/")
+    if group:
+        return group_titles(visit.language, [group])[group]
+    return ""
 
 
 def drawing(visit: Visit) -> dict[str, Any]:

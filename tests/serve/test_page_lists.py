@@ -140,7 +140,8 @@ async def test_chips_of_who_and_when_are_chosen_together_and_cleared_by_a_second
     web.memory.write(Draft("x", project="notes", title="Of the owner"))
     html_shown = await page.see("/page?agent=claude&week=this")
     assert "Of the owner" not in html_shown
-    chips = [html.unescape(link) for link in re.findall(r'class="chip" href="([^"]*)"', html_shown)]
+    links = re.findall(r'class="(?:chip|button)" href="([^"]*)"', html_shown)
+    chips = [html.unescape(link) for link in links]
     assert "/page?week=this" in chips, "claude once more"
     assert "/page?agent=claude" in chips, "this week once more"
     queries = [parse_qs(urlsplit(link).query) for link in chips]

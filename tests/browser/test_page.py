@@ -768,6 +768,16 @@ def test_the_graph_is_zoomed_by_wheel_and_dragged_by_mouse(visit):
         assert "/page/graph" in page.url
 
 
+# A place on the canvas at which a finger holds no note.
+_FREE_PLACE = """each => {
+    const { view, nodes } = each.graph;
+    const far = (x, y) => nodes().every((node) =>
+        Math.hypot(node.x * view.k + view.x - x, node.y * view.k + view.y - y) > 50);
+    for (let y = 5; y < each.clientHeight - 50; y += 5)
+        for (let x = 5; x < each.clientWidth - 50; x += 5) if (far(x, y)) return [x, y];
+}"""
+
+
 def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
     with visit(
         "/page/graph?note=vault/projects/Heron.md&depth=1",
@@ -801,10 +811,11 @@ def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
             "k => document.querySelector('canvas').graph.view.k > 2.2 * k", arg=before["k"]
         )
         before = view()
-        corner = (box["x"] + 5, box["y"] + 5)
-        fingers("touchStart", corner)
+        x, y = canvas.evaluate(_FREE_PLACE)
+        free = (box["x"] + x, box["y"] + y)
+        fingers("touchStart", free)
         for by in (10, 20, 30, 40):
-            fingers("touchMove", (corner[0] + by, corner[1] + by))
+            fingers("touchMove", (free[0] + by, free[1] + by))
         fingers("touchEnd")
         page.wait_for_function(
             "x => Math.abs(document.querySelector('canvas').graph.view.x - x - 40) < 3",

@@ -65,7 +65,7 @@ def transcripts_status(call: Invocation) -> None:
     """Show whether transcripts are read, of which agents, and which files are not read and why."""
     from memoranda.transcripts.tier import Transcripts, found_on_this_machine
 
-    with call.memory() as memory:
+    with call.reading() as memory:
         tier = Transcripts(memory)
         rows = [
             {
@@ -219,7 +219,7 @@ def transcripts_search(
     from memoranda.transcripts.search import TraceFilter
     from memoranda.transcripts.tier import Transcripts
 
-    with call.memory() as memory:
+    with call.reading() as memory:
         zone = memory.settings.zone
         now = memory.clock()
         where = TraceFilter(
@@ -281,7 +281,7 @@ def transcripts_show(call: Invocation, ref: str) -> None:
     """Show the exchange around a passage: the question, the actions and the answer, secrets masked."""
     from memoranda.transcripts.tier import Transcripts
 
-    with call.memory() as memory:
+    with call.reading() as memory:
         hits = Transcripts(memory).show(ref)
         if call.json:
             return call.document(turns=[hit.row() for hit in hits])

@@ -372,7 +372,9 @@ def _program(command: str) -> list[str]:
     return words
 
 
-def side_by_side(own_figures: Sequence[Figure], peer_figures: Sequence[Figure]) -> list[tuple[Figure, Figure]]:
+def side_by_side(
+    own_figures: Sequence[Figure], peer_figures: Sequence[Figure]
+) -> list[tuple[Figure, Figure]]:
     """Pairs of the figures that both have."""
     by_name = {figure.label: figure for figure in peer_figures}
     return [(figure, by_name[figure.label]) for figure in own_figures if figure.label in by_name]

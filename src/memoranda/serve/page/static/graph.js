@@ -11,8 +11,8 @@ const view = { x: 0, y: 0, k: 1 };
 // The largest groups have a colour and a zone of their own, the others share the last.
 const PALETTE = ["#4c86b0", "#d08a3a", "#6b9e5b", "#a86a9d", "#c4635b", "#8f8b52", "#5aa0a0", "#7a78c2", "#b8862f", "#c06f96", "#5f9479", "#8a8f98"];
 const LAST = PALETTE.length - 1;
-// So many notes are named in bold.
-const HUBS = 24;
+// Pixels of the width for each note that is named in bold.
+const HUB_WIDTH = 60;
 // Labels of a zone and of the whole, and the letters two titles begin with if one label is enough.
 const LABELS_OF_ZONE = 4;
 const MOST_LABELS = 160;
@@ -32,6 +32,7 @@ let ranks = new Map();
 let groups = {};
 let zones = [];
 let colours = {};
+// The note that the graph is about.
 let middle = null;
 let here = null;
 let isTouched = false;
@@ -59,7 +60,7 @@ function rankGroups() {
 
 function markHubs() {
   const sizes = nodes.map((node) => node.size).sort((a, b) => b - a);
-  const least = Math.max(sizes[HUBS] ?? 0, 3);
+  const least = Math.max(sizes[Math.round(wide / HUB_WIDTH)] ?? 0, 3);
   for (const node of nodes) node.isHub = isClusters || node.start || node.size > least;
 }
 
@@ -151,7 +152,6 @@ function extent(axis) {
   const circles = zones.length ? zones : linked.length >= 8 ? linked : nodes;
   const least = Math.min(...circles.map((circle) => circle[axis] - circle.radius));
   const most = Math.max(...circles.map((circle) => circle[axis] + circle.radius));
-  // The note that the graph is about is in the middle.
   return middle ? [Math.min(least, -most), Math.max(most, -least)] : [least, most];
 }
 

@@ -110,8 +110,8 @@ class Wanted(NamedTuple):
     weight: how much the word says; a rare word says more.
     """
 
-    exact: re.Pattern[str]
-    related: re.Pattern[str] | None
+    exact: WordForms
+    related: WordForms | None
     weight: float
 
 
@@ -119,18 +119,29 @@ def wanted(word: str, synonyms: Sequence[str], weight: float) -> Wanted:
     """Make a Wanted of a folded word and its folded synonyms."""
     related = None
     if synonyms:
-        related = _pattern_of_forms(synonyms)
-    return Wanted(_pattern_of_forms([word]), related, weight)
+        related = WordForms(synonyms)
+    return Wanted(WordForms([word]), related, weight)
 
 
-def _pattern_of_forms(words: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern for the beginning of any form of these words: `migrat` for `migration`."""
-    prefixes = [re.escape(_prefix(word)) for word in words]
-    joined = "|".join(prefixes)
-    if not joined.isascii():
+class WordForms:
+    """The forms of some words, known by the beginning that most forms share: `migrat` for
+    `migration`.
+    """
+
+    def __init__(self, words: Sequence[str]):
+        self._prefixes = tuple(dict.fromkeys(map(_prefix, words)))
         # Scripts without blanks have no borders between words.
-        return re.compile(joined)
-    return re.compile(rf"(?<![a-z0-9])(?:{joined})")
+        self._pattern: re.Pattern[str] | None = None
+        if "".join(self._prefixes).isascii():
+            joined = "|".join(map(re.escape, self._prefixes))
+            self._pattern = re.compile(rf"(?<![a-z0-9])(?:{joined})")
+
+    def are_in(self, folded: str) -> bool:
+        """Whether a folded text has a form of one of the words, at the beginning of a word."""
+        # Most sentences have none, and the pattern is tried at each of their characters.
+        if not any(prefix in folded for prefix in self._prefixes):
+            return False
+        return self._pattern is None or self._pattern.search(folded) is not None
 
 
 def _prefix(word: str) -> str:
@@ -165,9 +176,9 @@ class Question:
         folded = fold(sentence)
         share = 0.0
         for word in self._words:
-            if word.exact.search(folded):
+            if word.exact.are_in(folded):
                 share += word.weight
-            elif word.related is not None and word.related.search(folded):
+            elif word.related is not None and word.related.are_in(folded):
                 share += word.weight * self._related_factor
         if not share:
             return 0.0

@@ -28,6 +28,8 @@ _MAX_HITS = 400
 _MAX_COUNTED_TURNS = 20_000
 # A search with filters scores more turns by this factor, because it drops other agents' turns.
 _FILTERED_FACTOR = 20
+# The kinds by their numbers. Looking one up takes a tenth of the time of `Kind(number)`.
+_KINDS = {kind.value: kind for kind in Kind}
 _NEW_TURN = (
     "insert into turn (id, session, exchange, kind, time, position, mark, is_statement) "
     "values (:id, :session, :exchange, :kind, :time, :position, :mark, :is_statement)"
@@ -725,7 +727,7 @@ def _turn_row(row: sqlite3.Row) -> TurnRow:
     return TurnRow(
         row["id"],
         row["exchange"],
-        Kind(row["kind"]),
+        _KINDS[row["kind"]],
         row["time"],
         row["position"],
         row["session"],

@@ -102,6 +102,8 @@ _PATH = lazy_pattern(
 _PASTED = lazy_pattern(
     r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?</\2>", re.M | re.S
 )
+# Such a text has one of these characters.
+_PASTED_SIGNS = frozenset("`~<>")
 
 
 def _any_of(rules: list[str]) -> re.Pattern[str]:
@@ -167,8 +169,11 @@ class Sentence(NamedTuple):
 
 def sentences(text: str) -> Iterator[Sentence]:
     """Yield the sentences that a person typed. Pasted text, such as fenced code, is left out."""
-    # Blanks of the same length keep the positions of the text after them.
-    typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), text[:_MAX_TURN_CHARACTERS])
+    typed = text[:_MAX_TURN_CHARACTERS]
+    # Most texts have no sign of pasted text, so that no pattern need be tried at each character.
+    if not _PASTED_SIGNS.isdisjoint(typed):
+        # Blanks of the same length keep the positions of the text after them.
+        typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), typed)
     for match in _SENTENCE.finditer(typed):
         sentence = match[0].strip(" \t-*•")
         # Scripts without spaces say much in few characters.

@@ -28,8 +28,10 @@ _SHAPES = bytes.maketrans(
 _DIGITS = "0123456789"
 # The shortest number of a card.
 _CARD_DIGITS = 13
-# Words for which the result of the rules is remembered, and their characters at most.
+# Words for which the result of the rules is remembered: by a mask that lives long, and by one for a
+# reading of files. And their characters at most.
 _MAX_KNOWN_WORDS = 30_000
+_MAX_WORDS_OF_READING = 100_000
 _MAX_KNOWN_CHARACTERS = 64
 # Clauses of a longer text are not checked one by one.
 _MAX_PARTED_CHARACTERS = 1_000
@@ -59,8 +61,9 @@ class Mask:
     are remembered, because sessions repeat the same words.
     """
 
-    def __init__(self, rules: Rules):
+    def __init__(self, rules: Rules, most_known_words: int = _MAX_KNOWN_WORDS):
         self._rules = rules
+        self._most_known_words = most_known_words
         near_words = rules.near(SECRET)
         self._phrases = [word for word in near_words if " " in word]
         # Signs of one character, and the beginnings of signs as tuples of characters.
@@ -69,6 +72,10 @@ class Mask:
         # Words in small letters without signs, and words with their signs.
         self._harmless: set[str] = set()
         self._signs_by_word: dict[str, set[str]] = {}
+
+    def for_reading(self) -> Mask:
+        """Return a mask that remembers more words, to be dropped when many texts have been read."""
+        return Mask(self._rules, _MAX_WORDS_OF_READING)
 
     def clean(self, text: str) -> str:
         """Return `text` with `[redacted: RULE]` in place of every secret."""
@@ -95,7 +102,7 @@ class Mask:
         signs: set[str] = set()
         if self._may_have_sign(word):
             signs = self._rules.words_near(SECRET, word)
-        if len(self._harmless) + len(self._signs_by_word) > _MAX_KNOWN_WORDS:
+        if len(self._harmless) + len(self._signs_by_word) > self._most_known_words:
             self._harmless.clear()
             self._signs_by_word.clear()
         if len(word) > _MAX_KNOWN_CHARACTERS:
@@ -160,7 +167,9 @@ def _orders_in_names(text: str) -> list[str]:
     For `cat ignore/allPrevious/rules.md` it is `ignore all Previous rules md`.
     """
     names = dict.fromkeys(_NAME.findall(text[:_MAX_NAMED_CHARACTERS]))
-    return [words for words in map(words_of_name, names) if may_be_order(words)]
+    # Nearly all words of a text are one word each.
+    long_names = [name for name in names if not (name.isalpha() and name[1:].islower())]
+    return [words for words in map(words_of_name, long_names) if may_be_order(words)]
 
 
 def _has_order_word(words: str) -> bool:

@@ -330,8 +330,9 @@ def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
     # If a program embeds Python, a worker process would start that program again.
     is_python = "python" in os.path.basename(sys.executable or "")
     if size < _PARALLEL_BYTES or cores < 2 or len(jobs) < 2 or not is_python:
+        reading_mask = mask.for_reading()
         for job in jobs:
-            yield read_file(job.file, job.stamp, job.state, mask)
+            yield read_file(job.file, job.stamp, job.state, reading_mask)
         return
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing import get_context
@@ -342,7 +343,7 @@ def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
         workers,
         mp_context=get_context("spawn"),
         initializer=_begin_worker,
-        initargs=(mask,),
+        initargs=(mask.for_reading(),),
     ) as pool:
         for job in jobs:
             pending.append(pool.submit(_read_whole, job))

@@ -187,7 +187,8 @@ class Memory:
     def unlink(self, ref: Ref, target: Ref) -> bool:
         """Remove the link between two memories, and return whether there was one.
 
-        ref, target: the two memories.
+        ref: the one memory.
+        target: the other memory.
 
         Raises NotFound, Ambiguous, Locked, InvalidInput for notes that are not memories.
         """

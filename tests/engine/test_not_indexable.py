@@ -147,13 +147,13 @@ def test_another_version_of_memoranda_reads_again_what_this_one_failed_at(
         assert titles(memory) == []
         assert [*memory.unreadable] == [("notes", "bad.md")]
     assert len(reads) == read_once
-    monkeypatch.setattr("memoranda.index.note_queries.__version__", "99.0")
+    monkeypatch.setattr("memoranda.__version__", "99.0")
     with open_session(tmp_path / "home", watch=False) as memory:
         assert titles(memory) == []
         assert [*memory.unreadable] == [("notes", "bad.md")]
     assert len(reads) > read_once
     monkeypatch.setattr("memoranda.note.claims.claims", lambda text: [])
-    monkeypatch.setattr("memoranda.index.note_queries.__version__", "99.1")
+    monkeypatch.setattr("memoranda.__version__", "99.1")
     with open_session(tmp_path / "home", watch=False) as memory:
         assert titles(memory) == ["bad"]
         assert memory.unreadable == {}

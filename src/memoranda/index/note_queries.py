@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, tzinfo
+from importlib import import_module
 from itertools import chain, groupby
 from typing import NamedTuple
 
-from memoranda import __version__
 from memoranda.clock import EPOCH, microseconds, to_utc
 from memoranda.index import claims, filters, superseding
 from memoranda.index.database import Queries, held, reads
@@ -565,13 +565,13 @@ class NoteQueries(Queries):
             "insert or replace into skipped"
             " (project, path, size, mtime_ns, inode, ctime_ns, why, program)"
             " values (?, ?, ?, ?, ?, ?, ?, ?)",
-            (project, path, *stamp, why, __version__ if fails_here else ""),
+            (project, path, *stamp, why, _program() if fails_here else ""),
         )
 
     def failed_elsewhere(self) -> list[tuple[str, str]]:
         """Return (project, path) of the files at which another version of memoranda failed."""
         sql = "select project, path from skipped where program not in ('', ?)"
-        return [(project, path) for project, path in self._db.execute(sql, (__version__,))]
+        return [(project, path) for project, path in self._db.execute(sql, (_program(),))]
 
     def unskip(self, project: str, path: str) -> None:
         """Forget that the file at `path` is not a note (see `skip`)."""
@@ -872,3 +872,9 @@ class EntryQueries(Queries):
                 "scope": info.scope,
             }
             insert(db, "expired", [entry])
+
+
+def _program() -> str:
+    """Return the version of memoranda."""
+    # The module is only named here, because the index may not import what is above it.
+    return str(import_module("memoranda").__version__)

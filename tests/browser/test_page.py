@@ -24,6 +24,8 @@ from playwright.sync_api import expect  # noqa: E402
 
 # A condition is awaited this long (ms), also where other tests use the processors
 expect.set_options(timeout=20_000)
+QUESTIONS = ".questions li:not(.kind, .all)"
+"""The questions in the list of Review, without the headings between them."""
 pytestmark = pytest.mark.slow
 HERON = "/page/note/vault/projects/Heron.md"
 PAGES = (
@@ -519,7 +521,7 @@ def test_a_note_is_edited_tagged_pinned_deleted_and_restored(visit, memory):
 
 def test_a_late_answer_does_not_reset_what_somebody_chose(visit, memory):
     with visit("/page/review") as page:
-        questions = page.locator(".questions li")
+        questions = page.locator(QUESTIONS)
         expect(questions).not_to_have_count(0)
         count = questions.count()
         late = []
@@ -551,16 +553,16 @@ def test_a_late_answer_does_not_reset_what_somebody_chose(visit, memory):
 
 def test_review_is_answered_by_keys_and_clicks_in_place_and_taken_back(visit, memory):
     with visit("/page/review") as page:
-        questions = page.locator(".questions li")
+        questions = page.locator(QUESTIONS)
         kinds = [item.kind for item in memory.review()]
         assert {"suspicious", "merge", "category"} <= set(kinds)
         expect(questions).to_have_count(len(kinds))
-        expect(questions.first).to_have_class("here")
+        expect(questions.first.locator("[aria-current]")).to_have_count(1)
         page.evaluate("window.isSamePage = true")
         page.keyboard.press("j")
-        expect(questions.nth(1)).to_have_class("here")
+        expect(questions.nth(1).locator("[aria-current]")).to_have_count(1)
         page.keyboard.press("k")
-        expect(questions.first).to_have_class("here")
+        expect(questions.first.locator("[aria-current]")).to_have_count(1)
         page.locator(".questions a", has_text="staging database").click()
         expect(page.locator(".pane")).to_have_count(2)
         expect(page.locator(".pane ins, .pane del").first).to_be_visible()
@@ -568,9 +570,9 @@ def test_review_is_answered_by_keys_and_clicks_in_place_and_taken_back(visit, me
         page.get_by_role("button", name="Keep the first").click()
         expect(questions).to_have_count(len(kinds) - 1)
         expect(page.locator("#toast")).to_contain_text("Merged")
-        assert position is None or questions.nth(min(position, len(kinds) - 2)).get_attribute(
-            "class"
-        )
+        if position is not None:
+            following = questions.nth(min(position, len(kinds) - 2))
+            expect(following.locator("[aria-current]")).to_have_count(1)
         page.keyboard.press("u")
         expect(questions).to_have_count(len(kinds))
         page.locator(".questions a", has_text="grey and round").click()
@@ -599,7 +601,7 @@ def test_review_narrows_to_one_kind_in_which_y_agrees(visit, memory):
     assert len(claims) >= 2
     with visit("/page/review") as page:
         page.locator(".chip", has_text="claims to confirm").click()
-        questions = page.locator(".questions li")
+        questions = page.locator(QUESTIONS)
         expect(questions).to_have_count(len(claims))
         expect(page.locator(".question h2")).to_have_text("Is this so?")
         page.keyboard.press("y")
@@ -995,9 +997,9 @@ def test_everything_but_the_graph_works_without_scripts(visit, memory):
         # Nobody has to ask for what no script can bring
         page.goto("/page/review", wait_until="commit")
         page.wait_for_url("**/page/review?list=1")
-        before = page.locator(".questions li").count()
+        before = page.locator(QUESTIONS).count()
         page.locator(".answers button").first.click()
-        expect(page.locator(".questions li")).to_have_count(before - 1)
+        expect(page.locator(QUESTIONS)).to_have_count(before - 1)
         page.locator("#toast button").click()
         page.goto("/page/new")
         page.get_by_label("Title").fill("Without scripts")

@@ -91,12 +91,13 @@ def test_undo_a_wrong_change_of_two_days_ago(visit, house, memory):
         claude.edit(note.id, FindReplace("room 3", "room 99"))
     with visit() as page:
         person = Person(page)
-        day = f"{then.astimezone(memory.settings.reading_zone):%a}"
-        person.click(page.locator(".chips").get_by_role("link", name=day, exact=True))
+        day = f"{then.astimezone(memory.settings.reading_zone):%A}"
+        person.click(page.locator(".filter summary"))
+        person.click(page.locator(".filter").get_by_role("link", name=day, exact=True))
         row = page.locator(".row").filter(has_text="99")
         person.click(row.get_by_role("button", name="Undo"))
         expect(page.locator("#toast")).to_contain_text("Taken back")
-        assert person.steps == 2
+        assert person.steps == 3
     assert "room 3." in memory.read(note.id).content
 
 
@@ -235,3 +236,22 @@ def test_a_session_of_an_agent_is_looked_through_and_taken_back_as_one(visit, me
     assert is_there(memory, "A right guess")
     memory.undo(memory.log(limit=1)[0].number)
     assert is_there(memory, "Guess 1")
+
+
+def test_several_claims_get_one_answer_by_keys_and_one_key_takes_it_back(visit):
+    with visit("/page/review?kind=claim") as page:
+        boxes = page.locator(".questions [name=ref]")
+        expect(boxes).to_have_count(2)
+        expect(page.locator("#many")).to_be_hidden()
+        page.keyboard.press("x")
+        page.keyboard.press("j")
+        expect(page.locator(".question .progress")).to_contain_text("2 of 2")
+        page.keyboard.press("x")
+        expect(page.locator(".questions [name=ref]:checked")).to_have_count(2)
+        expect(page.locator("#many")).to_be_visible()
+        expect(page.locator(".question")).to_be_hidden()
+        page.keyboard.press("n")
+        expect(page.locator("#toast")).to_contain_text("Answered 2 questions.")
+        expect(boxes).to_have_count(0)
+        page.keyboard.press("u")
+        expect(boxes).to_have_count(2)

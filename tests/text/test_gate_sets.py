@@ -96,6 +96,16 @@ def test_ordinary_texts_are_not_marked_and_near_misses_hardly_ever() -> None:
 
 
 @pytest.mark.promise("gate-sets")
+@pytest.mark.parametrize(("half", "least", "most_alarms"), [("seen", 53, 3), ("unseen", 30, 22)])
+def test_orders_of_a_stranger_are_partly_marked(half: str, least: int, most_alarms: int) -> None:
+    """A known gap: most of what nobody has read stays unmarked (docs/gate.md)."""
+    cases = [case for case in rows("stranger.jsonl") if case["half"] == half]
+    marked = [case["is_planted"] for case in cases if is_suspicious(case)]
+    assert len(cases) == 450
+    assert marked.count(True) >= least
+    assert marked.count(False) <= most_alarms
+
+
 def test_no_piece_of_a_secret_survives() -> None:
     survivors = []
     for case in rows("secrets.json")["cases"]:

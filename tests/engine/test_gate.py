@@ -204,6 +204,15 @@ def test_a_wrong_setting_is_refused(tmp_path: Path, config: str) -> None:
         opened(tmp_path, config=config)
 
 
+def test_the_end_of_a_header_and_the_first_words_of_a_text_are_no_sentence(tmp_path):
+    with open_session(tmp_path / "home", watch=False) as memory:
+        folder = tmp_path / "home" / "notes"
+        folder.mkdir(exist_ok=True)
+        text = "---\ntags:\n- release\n---\nThe flaky test retries without a pause.\n"
+        (folder / "Flaky.md").write_text(text)
+        assert memory.find("Flaky").suspicious == ()
+
+
 @pytest.mark.promise("issue-suspicious")
 def test_a_suspicious_note_is_found_and_marked_and_in_no_context_until_reviewed(
     tmp_path: Path,

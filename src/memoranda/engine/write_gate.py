@@ -61,6 +61,14 @@ def texts_in(value: object) -> Iterator[str]:
         yield from chain.from_iterable(map(texts_in, value))
 
 
+def _in_paragraphs(note: Note) -> str:
+    """Return the text of a note with a blank line between its header and its body.
+
+    Without it, the last value of the header and the first words of the body would be one sentence.
+    """
+    return f"{note.text[: note.body_at]}\n\n{note.body}"
+
+
 class Gate:
     """Checks texts by the rules of a home.
 
@@ -114,7 +122,7 @@ class Gate:
         from memoranda.text.gate import may_be_order
 
         gate_rules = self.rules_for_reading()
-        names = gate_rules.suspicions(note.text) + gate_rules.name_suspicions(note.path)
+        names = gate_rules.suspicions(_in_paragraphs(note)) + gate_rules.name_suspicions(note.path)
         values = "\n\n".join(filter(may_be_order, texts_in(note.header)))
         if values:
             names += gate_rules.suspicions(values)

@@ -140,8 +140,9 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteI
     another memory, return the other one, or None with `only_same`. None if the memory does not
     exist, too.
     """
-    match = _ID_IN_NAME.search(place[1])
-    if match is None or place[0] not in MEMORY_PROJECTS:
+    project, path = place
+    match = _ID_IN_NAME.search(path)
+    if match is None or project not in MEMORY_PROJECTS:
         return None
     with suppress(MemorandaError):
         info = memory.memory_id(match[1])

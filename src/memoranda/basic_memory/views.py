@@ -101,7 +101,7 @@ def _data_reply(data: dict[str, Any]) -> Reply:
 
 
 def prompts_of(vault: Vault) -> list[Prompt]:
-    """Return our prompts, and two that only the program has."""
+    """Return the prompts: ours, and Basic Memory's `recent_activity` and `getting_started`."""
     project = ("project", "Only this project; without it the default one", False)
     frame = ("timeframe", "How far back, e.g. 1d or 1 week", False)
     recent = partial(_activity, vault, "recent.md")

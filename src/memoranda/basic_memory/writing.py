@@ -490,7 +490,10 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
 
 
 def _waiting_project(reply: Reply) -> dict[str, Any]:
-    """Return the data about a folder that waits for the owner's consent. Nothing was added."""
+    """Return the data of the reply if the owner must first consent to the folder of a new project.
+
+    The data say that the project was not created.
+    """
     assert reply.data is not None
     return {
         "name": reply.data["name"],

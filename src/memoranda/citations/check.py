@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.citations.code import (
+    Expectation,
     Repository,
     State,
     Verdict,
@@ -194,31 +195,52 @@ class CitationCheck:
 
         root, path: the folder in which the citation is looked for, and the path in the folder.
         moment: when the note was written, as a stamp.
+
+        A row of the cache has these keys:
+
+        then: the cited place as it was when the note was written. Git finds it slowly, and it never
+            changes, so it is kept when the rest of the row is replaced.
+        stamp: the stamp of the file at the last check. "" if the file was missing.
+        head: the present commit at the last check, if the file was missing. Otherwise "".
+        state, now: the verdict of the last check.
         """
         file = root / path
+        # A hash of the cited lines is compared with the file alone: no git, and so no cache.
         if citation.sha256:
             return self._by_hash(file, citation)
         key = "\0".join((str(root), str(citation), citation.commit or moment))
         row = self._rows.get(key)
         stamp = stamp_of(file)
-        repository = self._repository(root)
-        # A missing file may have been renamed by a commit, so the present commit counts as well.
         head = ""
-        if not stamp and repository is not None:
-            head = repository.head()
-        is_unchanged = row is not None and row["stamp"] == stamp and row["head"] == head
-        if row is not None and is_unchanged:
-            return Verdict(State(row["state"]), row["now"])
+        if not stamp:
+            # A commit may have renamed the missing file. So the next commit needs a new check.
+            head = self._head(root)
         if row is None:
-            past_place = None
-            if repository is not None:
-                past_place = expectation_of(repository, citation, path, moment)
-            row = {"then": as_row(past_place)}
+            row = {"then": as_row(self._past_place(root, path, citation, moment))}
+        elif row["stamp"] == stamp and row["head"] == head:
+            return Verdict(State(row["state"]), row["now"])
         verdict = self._state_of(root, path, citation, moment, row)
         row |= {"stamp": stamp, "head": head, "state": verdict.state.value, "now": verdict.now}
         self._rows[key] = row
         self._has_new_rows = True
         return verdict
+
+    def _head(self, root: Path) -> str:
+        """Return the present commit of the repository at `root`. "" if there is no repository."""
+        repository = self._repository(root)
+        return "" if repository is None else repository.head()
+
+    def _past_place(
+        self, root: Path, path: str, citation: Citation, moment: str
+    ) -> Expectation | None:
+        """Return the cited place as it was when the note was written. None if nobody knows.
+
+        The parameters are as in `_verdict`.
+        """
+        repository = self._repository(root)
+        if repository is None:
+            return None
+        return expectation_of(repository, citation, path, moment)
 
     def _by_hash(self, file: Path, citation: Citation) -> Verdict:
         """Return the state of a citation that has a hash of the cited lines. It needs no git."""

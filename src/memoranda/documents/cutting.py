@@ -1,7 +1,7 @@
 """Cuts replies to a number of characters.
 
-`largest_size` decides every cut. The other functions say what has a size: whole rows, a text that
-grows with its parts, or a document, which is a JSON value.
+`largest_size` decides every cut. The other functions use it for different things: for whole rows,
+for a text that grows with its parts, and for a document, which is a JSON value.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 
 # Keys of an object in a cut document.
 _MAX_KEYS = 50
-# Characters of each text in a cut document.
+# Characters of each text in a cut document: the largest of these numbers that fits is used.
 _TEXT_CHARACTERS = (80, 200, 500, 2000)
-# Entries of each list, if shorter texts are not enough: a power of two up to this one.
+# If shorter texts are not enough, each list is cut to a power of two of entries, at most to 2 to the
+# power of this number.
 _MAX_ENTRIES_POWER = 8
 
 
@@ -41,9 +42,9 @@ def rows_that_fit(lengths: Sequence[int], room: int) -> int:
 
 
 def text_that_fits(highest: int, text: Callable[[int], str], room: int) -> str:
-    """Return `text(size)` for the largest size up to `highest` whose text is within `room`.
+    """Return the longest text that fits into `room` characters, `text(0)` if no text fits.
 
-    If none is, return `text(0)`.
+    highest: the size of the whole text. The sizes from 0 to this number are tried.
 
     text: makes the text for a size. Below `highest` it must grow with the size. The text for
         `highest` itself may be shorter than the one before, as it needs no mark of a cut.
@@ -57,20 +58,27 @@ def text_that_fits(highest: int, text: Callable[[int], str], room: int) -> str:
 def cut(document: Any, room: int) -> str:
     """Return a document as JSON of at most `room` characters.
 
-    Texts are shortened first. If that is not enough, lists are shortened, too, and the key
-    `truncated` is set.
+    As much is kept as fits. Three things are tried in this order:
+
+    1. the whole document;
+    2. the document with all its lists, and its long texts shortened as little as possible;
+    3. the document with the shortest texts, and long lists shortened as little as possible. Then
+       the key `truncated` is set.
     """
+    whole_document = len(_TEXT_CHARACTERS)
 
-    def with_shorter_texts(size: int) -> str:
-        if size == len(_TEXT_CHARACTERS):
+    def with_shorter_texts(choice: int) -> str:
+        """Return the document with texts of at most `_TEXT_CHARACTERS[choice]` characters."""
+        if choice == whole_document:
             return compact(document)
-        return compact(_shorten(document, _TEXT_CHARACTERS[size]))
+        return compact(_shorten(document, _TEXT_CHARACTERS[choice]))
 
-    def with_shorter_lists(size: int) -> str:
-        shortened = _shorten(document, _TEXT_CHARACTERS[0], 1 << size)
+    def with_shorter_lists(power: int) -> str:
+        """Return the document with the shortest texts, and lists of at most `2**power` entries."""
+        shortened = _shorten(document, _TEXT_CHARACTERS[0], 2**power)
         return compact({**shortened, "truncated": True})
 
-    text = text_that_fits(len(_TEXT_CHARACTERS), with_shorter_texts, room)
+    text = text_that_fits(whole_document, with_shorter_texts, room)
     if len(text) <= room:
         return text
     return text_that_fits(_MAX_ENTRIES_POWER, with_shorter_lists, room)

@@ -234,18 +234,24 @@ def newest_first(
     """Return the items in their order, except that a newer note comes before the older note that it
     contradicts.
 
+    If note 3 contradicts note 1, the notes 1, 2, 3, 4 become 3, 1, 2, 4.
+
     info_of: a function that returns the note of an item.
     pairs: the contradictions, by the row of the older note.
     """
     result = list(items)
-    for item in items:
-        pair = pairs.get(info_of(item).row)
+    for older_item in items:
+        pair = pairs.get(info_of(older_item).row)
         if pair is None:
             continue
-        rows = [info_of(candidate).row for candidate in result]
-        place = result.index(item)
-        if pair.new.info.row in rows[place:]:
-            result.insert(place, result.pop(rows.index(pair.new.info.row, place)))
+        newer_row = pair.new.info.row
+        older_position = result.index(older_item)
+        # If the newer note is already before the older one, it stays there.
+        for position in range(older_position, len(result)):
+            if info_of(result[position]).row == newer_row:
+                newer_item = result.pop(position)
+                result.insert(older_position, newer_item)
+                break
     return result
 
 

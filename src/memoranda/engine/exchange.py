@@ -179,10 +179,11 @@ class Exchange:
 
     @verb
     def put(self, records: Sequence[Record]) -> None:
-        """Store records in the way of `Upkeep.put`.
+        """Store records as `Upkeep.put` does, with their access counts.
 
-        The access count of a record is the whole count. If the record replaces a memory, the reads
-        of the memory that are not yet in its header are dropped.
+        A memory's access count is the number in its header plus the reads that the ledger has
+        counted since. A record brings the complete count with it. So the reads that the ledger has
+        for a replaced memory are dropped. Otherwise they would be added to the new count.
         """
         Upkeep(self.memory).put(records, VERB)
         self.engine.reads.restart(*(record.id for record in records))

@@ -379,10 +379,11 @@ class Freshness:
         return {name: self.sources[name].root for name in watched & self.sources.keys()}
 
     def _shown_by_daemon(self, projects: set[str], daemon_seconds: float) -> set[str]:
-        """Ask the daemon to bring the index up to date. Return the projects that need no sweep
-        then.
+        """Ask the daemon to bring the index up to date. Return the projects that it keeps current.
 
-        projects: the projects that would have to be swept. The result is a part of them.
+        This process need not compare these projects with the disk (sweep them).
+
+        projects: the projects that this process would have to sweep. Others are not returned.
         daemon_seconds: how long to wait for the answer.
         """
         # The daemon does not watch graph files. It is quick to compare them with the index.
@@ -395,12 +396,26 @@ class Freshness:
         except OSError:
             # The daemon is too busy to answer in time.
             return set()
-        if not answer or answer["index"] != list(self._index.identity[:2]) or self._index.is_copy:
-            # There is no daemon, or it has another index.
+        if not answer:
+            # There is no daemon.
+            return set()
+        if not self._is_own_index(answer["index"]):
             return set()
         self._load_skipped()
-        daemon_roots = answer["projects"]
-        return {name for name in projects if daemon_roots.get(name) == self.sources[name].root}
+        # A project of the same name may be another folder for the daemon, which a preset gave it.
+        watched_folders = answer["projects"]
+        return {name for name in projects if watched_folders.get(name) == self.sources[name].root}
+
+    def _is_own_index(self, daemon_index: Sequence[int]) -> bool:
+        """Whether the index file that the daemon brought up to date is the one in use here.
+
+        daemon_index: (st_dev, st_ino) of the daemon's file.
+        """
+        if self._index.is_copy:
+            # This process cannot use the file, and has an index in memory.
+            return False
+        # The identity ends in the number of times that this process opened the file.
+        return list(self._index.identity[:2]) == list(daemon_index)
 
     def _load_skipped(self) -> None:
         """Load from the index which files are not notes, and which files cannot be read."""

@@ -94,6 +94,7 @@ class Restoring:
 
         Raises NotInHistory, CannotUndo, Exists, Unusable, InvalidInput, and the errors of `locate`.
         """
+        # To restore an archived memory means to take it out of the archive, with its present text.
         if self._is_latest:
             archived = self._archived_memory()
             if archived is not None:
@@ -101,28 +102,41 @@ class Restoring:
         session = self._session
         with session.change("restore", fresh=False) as transaction:
             origin = session.locate(self._ref, looseness=Looseness.CASE)
-            source, touched = self._older(origin)
-            name = f"{origin[0]}/{origin[1]}"
-            data = self._history.text(touched.old or touched.new or "", name)
+            replacing_change, replaced_text = self._older(origin)
+            data = self._text_of(replaced_text)
             target = self._target(origin)
             self._check_target(target)
-            if not session.sees(scope_of(data)):
-                raise NotInHistory(f"{target.place[0]}/{target.place[1]}")
             project, path, root = target.place
+            # The note may have been private when it had this text.
+            if not session.sees(scope_of(data)):
+                raise NotInHistory(f"{project}/{path}")
+            # `root` is "" in the folder that the home has for the project. Only there, the project
+            # may be a graph file, which has no files to write, and memories must have different
+            # ids.
             if root == "":
                 self._engine.source(project).check_writable()
                 data = self._with_own_id(project, path, data)
+            # A note that is private now stays so in the history.
+            scope = target.scope
+            if scope == GLOBAL:
+                scope = replaced_text.scope
             transaction.put(
                 project,
                 path,
                 data,
                 source=target.source,
                 old=target.current,
-                mode=touched.mode,
-                scope=touched.scope if target.scope == GLOBAL else target.scope,
+                mode=replaced_text.mode,
+                scope=scope,
             )
         session.keep_reads(transaction.steps)
-        return target.name, source.number
+        return target.name, replacing_change.number
+
+    def _text_of(self, replaced_text: Touched) -> bytes:
+        """Return the text that a step replaced, from the history."""
+        assert replaced_text.old is not None
+        name = f"{replaced_text.project}/{replaced_text.path}"
+        return self._history.text(replaced_text.old, name)
 
     def _archived_memory(self) -> NoteInfo | None:
         """Return the memory that the caller names, if it is archived. None if it is not."""
@@ -136,26 +150,27 @@ class Restoring:
     def _bring_back(self, archived: NoteInfo) -> tuple[str, int]:
         """Take a memory out of the archive.
 
-        Returns its place, and the number of the change that archived it. If the history does not
-        have this change any more, the number of the latest change is returned.
+        Returns its place, and the number of the change that archived it. If the history no longer
+        has this change, the number of the latest change is returned.
         """
         restored_note = self._session.bring_back(archived)
         last = self._history.last
         place = (archived.project, archived.path, "")
         changes = self._history.changes_at(archived.project, archived.path, before=last)
-        restored_places = (
+        archiving_changes = (
             change.number for change in changes if change.undoes is None and concerns(change, place)
         )
-        return f"{restored_note.project}/{restored_note.path}", next(restored_places, last)
+        return f"{restored_note.project}/{restored_note.path}", next(archiving_changes, last)
 
     def _older(self, place: Location) -> tuple[Change, Touched]:
         """Return the change that replaced the text to restore, and its step on the note.
 
         Raises NotInHistory.
         """
+        project, path, root = place
         best: tuple[Change, Touched] | None = None
         past_privacy = self._session.past()
-        now = read_or_none(source_at(self._engine, place[0], place[2]), place[1])
+        now = read_or_none(source_at(self._engine, project, root), path)
         for change, text in self._replaced_texts(place, past_privacy):
             if self._at is None:
                 is_now = now is not None and text.old == now.etag
@@ -166,7 +181,7 @@ class Restoring:
                 # text that the note had at the moment.
                 best = (change, text)
         if best is None:
-            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
+            raise NotInHistory(os.path.join(root or project, path))
         return best
 
     def _replaced_texts(
@@ -178,7 +193,8 @@ class Restoring:
         If the caller named a change, only this change is yielded. Steps that the caller may not see
         are left out.
         """
-        for change in self._history.changes_at(place[0], place[1]):
+        project, path, _ = place
+        for change in self._history.changes_at(project, path):
             if self._number is not None and change.number != self._number:
                 continue
             for text in change.texts():
@@ -265,7 +281,8 @@ class Restoring:
 
         Changes of upkeep, which the program makes without being asked, do not count.
         """
-        for change in self._history.changes_at(place[0], place[1]):
+        project, path, _ = place
+        for change in self._history.changes_at(project, path):
             if concerns(change, place) and not is_upkeep(change):
                 return change
         return None

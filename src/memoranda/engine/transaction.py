@@ -149,8 +149,13 @@ class WritingSession(HomeSession):
     def _files_ahead(self, transaction: Transaction, *, fresh: bool) -> Iterator[None]:
         """Write the new files of a change beside their places, and keep them for the block.
 
-        Meanwhile other threads may use the home. Other processes may not write: the home's lock is
-        kept until the end of the block, so that the files are removed if this process dies.
+        The block commits the change, which moves the files to their places. Writing many files
+        takes long, and two kinds of callers are treated differently meanwhile:
+
+        - Other threads of this process may use the home (`Engine.apart`).
+        - Other processes may not write. The home's lock is kept from before the first file is
+          written until the end of the block. If this process dies, the next process that gets the
+          lock sees that its holder died, and removes the files.
 
         fresh: whether to bring the index up to date with the disk first.
         """
@@ -158,13 +163,16 @@ class WritingSession(HomeSession):
         with self._critical(fresh=fresh):
             transaction.make_roots()
             ledger.place_ahead(transaction.steps)
+            # Without this, the end of the `with` block would free the lock.
             ledger.lock.keep()
         try:
             with self.engine.apart():
                 ledger.write_ahead(transaction.steps)
             yield
         finally:
+            # The lock is entered, so that it becomes free at the end of this `with` block.
             with ledger.lock:
+                # If the commit got to the ledger, the ledger has moved or removed the files.
                 if not transaction.is_planned:
                     ledger.remove_ahead(transaction.steps)
                 ledger.lock.let_go()

@@ -140,8 +140,9 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteI
     another memory, return the other one, or None with `only_same`. None if the memory does not
     exist, too.
     """
-    match = _ID_IN_NAME.search(place[1])
-    if match is None or place[0] not in MEMORY_PROJECTS:
+    project, path = place
+    match = _ID_IN_NAME.search(path)
+    if match is None or project not in MEMORY_PROJECTS:
         return None
     with suppress(MemorandaError):
         info = memory.memory_id(match[1])
@@ -163,7 +164,7 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
                 return following
             following = _left_by(change, place)
             if following is not None:
-                is_same = not only_same or _is_same(memory, change, place, following)
+                is_same = not only_same or _is_one_note(memory, change, place, following)
                 return following if is_same else None
     return None
 
@@ -220,7 +221,11 @@ def _before_move(touched: Touched, place: Place) -> Place | None:
 
 
 def _is_same_note(memory: HistoryVerbs, change: Change, old: Place, new: Place) -> bool:
-    """Whether the note that a change removed at `old` is the one that it wrote at `new`."""
+    """Whether a change moved a note from `old` to `new`, also into the archive or out of it.
+
+    The change removed a note at `old` and wrote a note at `new`. They are one note if they have the
+    same id, or texts that are equal below the header.
+    """
     old_id = _ID_IN_NAME.search(old[1])
     new_id = _ID_IN_NAME.search(new[1])
     if old_id and new_id:
@@ -254,9 +259,14 @@ def _left_by(change: Change, place: Place) -> Place | None:
     return written[0] if is_removed and len(written) == 1 else None
 
 
-def _is_same(memory: HistoryVerbs, change: Change, place: Place, following: Place) -> bool:
-    """Whether the note that a change removed at `place` is the one that it wrote at `following`."""
-    before, after = _texts_of(memory, change, place, following)
+def _is_one_note(memory: HistoryVerbs, change: Change, removed: Place, written: Place) -> bool:
+    """Whether a change moved a note: the note that it removed is the note that it wrote.
+
+    They are one note if their texts are equal or have the same id.
+
+    removed, written: the place of the removed note, and the place of the written note.
+    """
+    before, after = _texts_of(memory, change, removed, written)
     if before is None or after is None:
         return False
     return _is_same_text(before, after)

@@ -528,22 +528,27 @@ def _origin_of_same_text(
 def _sources(
     step: Step, verb: str, removed_steps: Sequence[Step], index: Index
 ) -> list[Provenance]:
-    """Return the origins of the texts from which the new text is made.
+    """Return the origins of the texts from which a step makes its text.
 
-    They are the origin of the replaced text and, for a merge, the origins of the removed notes.
+    step: a step that writes the text of a file.
+    verb: the verb of the change.
+    removed_steps: the steps of the same change that remove a note.
     """
-    if step.old:
+    if step.old is not None:
+        # The step replaces a text.
         sources = [_origin_in_index(index, step)]
     else:
-        # A note that moves into the archive or out of it is removed with the same text.
-        body = _body(step.data)
+        # The step writes a new file. A note that goes into the archive or comes out of it is such a
+        # file, and another step removes the note with the same text from its old place.
         sources = [
-            _origin_in_index(index, item)
-            for item in removed_steps
-            if item.old and _body(item.old.data) == body
+            _origin_in_index(index, removed)
+            for removed in removed_steps
+            if removed.old is not None and _body(removed.old.data) == _body(step.data)
         ]
     if verb == "merge":
-        sources += [_origin_in_index(index, item) for item in removed_steps]
+        # A merge makes its text from all the notes that it removes. A note with the same text comes
+        # twice then, which does no harm: only the least trusted origin counts.
+        sources += [_origin_in_index(index, removed) for removed in removed_steps]
     return sources
 
 

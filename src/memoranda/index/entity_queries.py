@@ -50,7 +50,7 @@ class EntityRow(NamedTuple):
 
     @property
     def key(self) -> EntityKey:
-        """The entity; `handle` is the row of its note."""
+        """The key that the graph uses for the entity. Its `handle` is the row of the note."""
         return EntityKey((self.created, self.path), self.name, self.kind or "", self.note)
 
 
@@ -337,23 +337,27 @@ class EntityQueries(Queries):
 
     def titled(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
         """Return the rows of a project's notes with exactly one of these titles."""
-        return self._exactly("n.title", "note_fold", project, names, viewer)
+        return self._notes_with("n.title", "note_fold", project, names, viewer)
 
     def linking(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
         """Return the rows of a project's notes with a link written exactly as one of these names."""
-        return self._exactly("f.target", "link", project, names, viewer)
+        return self._notes_with("f.target", "link", project, names, viewer)
 
-    def _exactly(
-        self, text: str, table: str, project: str, names: Iterable[str], viewer: str | None
+    def _notes_with(
+        self, column: str, table: str, project: str, names: Iterable[str], viewer: str | None
     ) -> list[int]:
-        """Return the rows of a project's notes for which an SQL expression is one of `names`.
+        """Return the rows of a project's notes that have exactly one of `names` in a column.
 
-        text: the expression.
-        table: `note_fold` or `link`, where the notes are found by the keys of the names.
+        column: the column of the joined tables, such as `n.title`. It must be equal to a name,
+            letter by letter.
+        table: the table that finds the notes quickly, by the key of a name: `note_fold` for their
+            titles, or `link` for the targets of their links.
         """
         wanted_names = set(names)
+        # Names that differ only in case or signs have the same key. So the rows of the keys are
+        # compared with the names themselves afterwards.
         sql = (
-            f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
+            f"select n.row, {column}, n.scope from {table} f join note n on n.row = f.note"
             " join project p on p.id = n.project where p.name = ? and f.fold in ({marks})"
         )
         rows = self._among(sql, {key(name) for name in wanted_names}, project)

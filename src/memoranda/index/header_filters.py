@@ -347,7 +347,11 @@ class Column:
 
 
 def _list_value(values: Sequence[Any]) -> ListValue:
-    """Sort the elements of a list into scalars and lists. Objects are left out."""
+    """Return the elements of a list, with the scalars apart from the inner lists.
+
+    `["tea", 3, ["green"]]` gives the scalars `tea` and `3`, and one inner list with the scalar
+    `green`. Objects are left out, since no filter matches them.
+    """
     scalars = []
     lists = []
     for value in values:

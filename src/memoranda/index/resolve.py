@@ -424,9 +424,14 @@ class Resolver:
         return matches
 
     def _names(self, target: str, folder: str) -> list[str]:
-        """Return the lookup names of a target: the keys of all it may mean, and itself as an id.
+        """Return the names under which a target is looked up in the index.
 
-        `notes/My Plan` → `notesmyplan`, `myplan` and, marked by a NUL as an id, `\\0notes/My Plan`.
+        A target may be a title, a path, a file name, or a path after the name of a project. For
+        each of these, the result has the key. A target may also be an id, which the index stores
+        as it is. So the last name is the target itself, after a NUL, which no key contains.
+
+        `notes/My Plan` gives `notesmyplan` (a title or path), `myplan` (a file name) and
+        `\\0notes/My Plan` (an id).
         """
         if target.startswith(("./", "../")):
             path = root_path(target, folder)
@@ -452,6 +457,7 @@ class Resolver:
     def _fetch(self, names: list[str]) -> None:
         """Read the visible notes of these lookup names (see `_names`) into `_candidates`."""
         self._candidates |= {name: [] for name in names}
+        # `_names` marks an id by a NUL.
         ids = [name[1:] for name in names if name[:1] == "\0"]
         keys = [name for name in names if name[:1] != "\0"]
         join = "join project p on p.id = n.project"

@@ -201,13 +201,19 @@ _NO_SUBJECT = frozenset(("due", "deadline", "user", "用户", "截止", *"和与
 
 
 def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str | None]:
-    """Find reminders that a dream made from a memory whose text no longer asks for them.
+    """Find the reminders that are out of date: no memory names their time any longer.
 
-    Returns the present text of the memory by the id of the reminder. The text is None if the memory
-    is gone. Reminders that another memory asks for are left out. Only the owner knows whether an
-    outdated reminder is still wanted, so it fires with a remark.
+    A dream made a reminder for 10 March from the memory "Dentist on 10 March". The reminder is out
+    of date after somebody changes the memory to "11 March" or deletes it, unless another memory
+    names the same time for the same thing. Only reminders that a dream made are checked.
+
+    An outdated reminder still fires, with a remark, because only the owner knows whether it is
+    wanted.
 
     infos: the reminders to check.
+
+    Returns the present text of the memory that the reminder was made from, by the id of the
+    reminder. The text is None if the memory is gone.
     """
     texts: dict[str, str | None] = {}
     # Read only if they are needed, as this takes long.

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
@@ -34,6 +35,27 @@ OPEN_FOLDERS = 200
 _MAX_GIVE_BACKS = 100
 
 
+class _Reversal(Enum):
+    """The ways to take a step back."""
+
+    EXCHANGE = auto()
+    """Exchange the new file at the place and the old file at the temporary name again."""
+    PUT_BACK = auto()
+    """Put a removed file back from its temporary name."""
+    REMOVE_FILE = auto()
+    """Remove a file that the step wrote at a free place."""
+    MOVE_BACK = auto()
+    """Move a file or folder from its new place to its old one."""
+    REMOVE_FOLDER = auto()
+    """Remove a folder that the step made."""
+    MAKE_FOLDER = auto()
+    """Make a folder that the step removed."""
+    REMOVE_LINK = auto()
+    """Remove a symlink that the step made."""
+    MAKE_LINK = auto()
+    """Make a symlink that the step removed."""
+
+
 class Execution:
     """Carries out steps and remembers how to take them back.
 
@@ -47,8 +69,9 @@ class Execution:
         self._holds_truth = holds_truth
         # Open folders by (root, path), the one used last at the end
         self._folders: dict[tuple[str, str], Folder] = {}
-        # What `rollback` does: the name of an action of `_take_back`, and the step to take back
-        self._reverse: list[tuple[str, Step]] = []
+        # The steps that were carried out, in order, each with the way in which `rollback` takes it
+        # back
+        self._reverse: list[tuple[_Reversal, Step]] = []
         # Steps whose temporary file holds the replaced text until `finish`
         self._left: list[Step] = []
         # Steps whose temporary file the disk would not remove
@@ -211,15 +234,15 @@ class Execution:
             self._move(step, place)
         elif step.do == StepKind.MKDIR:
             os.mkdir(name, 0o700, dir_fd=folder.fd)
-            self._reverse.append((StepKind.RMDIR, step))
+            self._reverse.append((_Reversal.REMOVE_FOLDER, step))
             os.chmod(name, 0o700, dir_fd=folder.fd)
         elif step.do == StepKind.RMDIR:
             os.rmdir(name, dir_fd=folder.fd)
-            self._reverse.append((StepKind.MKDIR, step))
+            self._reverse.append((_Reversal.MAKE_FOLDER, step))
             self._close_below(step.root, step.path)
         elif step.do == StepKind.SYMLINK:
             os.symlink(step.link, name, dir_fd=folder.fd)
-            self._reverse.append((StepKind.UNLINK, step))
+            self._reverse.append((_Reversal.REMOVE_LINK, step))
         else:
             self._unlink(step, place)
 
@@ -228,7 +251,7 @@ class Execution:
         temp = self._temp(step)
         if not self._holds_truth:
             os.rename(temp.name, place.name, src_dir_fd=temp.folder, dst_dir_fd=place.folder)
-            self._reverse.append(("remove file", step))
+            self._reverse.append((_Reversal.REMOVE_FILE, step))
             return
         if step.old is None:
             try:
@@ -236,7 +259,7 @@ class Execution:
                     self._left.append(step)
             except FileExistsError:
                 raise Exists(step.path) from None
-            self._reverse.append(("remove file", step))
+            self._reverse.append((_Reversal.REMOVE_FILE, step))
             return
         try:
             exchange(temp, place)
@@ -247,7 +270,7 @@ class Execution:
             self._give_back(step, temp, place)
             raise self._conflict(step, folder, place.name)
         self._left.append(step)
-        self._reverse.append(("exchange", step))
+        self._reverse.append((_Reversal.EXCHANGE, step))
 
     def _update_stamp(self, step: Step, place: Entry) -> None:
         """Set `step.stamp` to the stamp of the file that was just put at its place.
@@ -274,13 +297,17 @@ class Execution:
     def _give_back(self, step: Step, temp: Entry, place: Entry) -> None:
         """Put a file that somebody saved during the change back in its place.
 
-        temp: the place of that file, which the exchange swapped out.
+        At first, the new file of this change is at `place`, and the saved file is at `temp`. An
+        exchange swaps them. But somebody may save at `place` once more before the exchange. Then
+        their newest file comes out at `temp`, and must be exchanged again. So the exchanges end
+        when the file that comes out is the file of this change.
 
-        Somebody may save again meanwhile. So the two places are exchanged until the file that comes
-        out is the one that this change wrote.
+        temp: the temporary name of the step.
+        place: the place of the note.
         """
         for _ in range(_MAX_GIVE_BACKS):
             exchange(temp, place)
+            # The file that came out.
             status = stat_in(temp.name, temp.folder)
             if status is None or step.stamp is None or status.st_ino == step.stamp.inode:
                 return
@@ -306,7 +333,7 @@ class Execution:
                 put_new(temp, place)
             raise self._conflict(step, folder, place.name)
         self._left.append(step)
-        self._reverse.append(("put back", step))
+        self._reverse.append((_Reversal.PUT_BACK, step))
 
     def _move(self, step: Step, place: Entry) -> None:
         """Move a file or folder from `place` to `step.to`. Raises Exists if that is taken."""
@@ -323,7 +350,7 @@ class Execution:
             if not is_new_spelling:
                 raise Exists(step.to)
         move(place, Entry(target.fd, new_name))
-        self._reverse.append(("rename", step))
+        self._reverse.append((_Reversal.MOVE_BACK, step))
         is_folder = step.old is None
         if is_folder:
             self._close_below(step.root, step.path)
@@ -334,7 +361,7 @@ class Execution:
         if status is None or not stat.S_ISLNK(status.st_mode):
             raise Conflict(step.path, "a file" if status else "none", "a link")
         os.unlink(place.name, dir_fd=place.folder)
-        self._reverse.append((StepKind.SYMLINK, step))
+        self._reverse.append((_Reversal.MAKE_LINK, step))
 
     def _close_below(self, root: str, path: str) -> None:
         """Close the folders at and below a folder that was moved or removed.
@@ -393,48 +420,59 @@ class Execution:
         from being taken back.
         """
         lost_steps = []
-        for action, step in reversed(self._reverse):
+        for reversal, step in reversed(self._reverse):
             try:
-                self._take_back(action, step)
+                self._take_back(reversal, step)
             except (OSError, MemorandaError):
                 # A new folder stays if somebody has put a file there: nothing is lost
-                if action != StepKind.RMDIR:
+                if reversal != _Reversal.REMOVE_FOLDER:
                     lost_steps.append(step)
         self._reverse.clear()
         self._left.clear()
         return lost_steps
 
-    def _take_back(self, action: str, step: Step) -> None:
-        """Carry out one action of `_reverse`, which takes a step back."""
+    def _take_back(self, reversal: _Reversal, step: Step) -> None:
+        """Take one step back."""
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
-        match action:
-            case "exchange":
-                temp = self._temp(step)
-                exchange(temp, place)
-                status = stat_in(temp.name, temp.folder)
-                if status is not None and step.stamp and status.st_ino != step.stamp.inode:
-                    # Somebody saved over our file: theirs is the newest
-                    exchange(temp, place)
-            case "put back":
+        match reversal:
+            case _Reversal.EXCHANGE:
+                self._exchange_back(step, place)
+            case _Reversal.PUT_BACK:
                 put_new(self._temp(step), place)
-            case "remove file":
-                status = stat_in(name, folder.fd)
-                if status is not None and step.stamp and status.st_ino == step.stamp.inode:
-                    os.unlink(name, dir_fd=folder.fd)
-            case "rename":
-                target, new_name = self._at(step, step.to)
-                move(Entry(target.fd, new_name), place)
+            case _Reversal.REMOVE_FILE:
+                self._remove_own_file(step, place)
+            case _Reversal.MOVE_BACK:
+                new_folder, new_name = self._at(step, step.to)
+                move(Entry(new_folder.fd, new_name), place)
                 self._close_below(step.root, step.to)
-            case StepKind.RMDIR:
+            case _Reversal.REMOVE_FOLDER:
                 self._close_below(step.root, step.path)
                 os.rmdir(name, dir_fd=folder.fd)
-            case StepKind.MKDIR:
+            case _Reversal.MAKE_FOLDER:
                 os.mkdir(name, 0o700, dir_fd=folder.fd)
-            case StepKind.UNLINK:
+            case _Reversal.REMOVE_LINK:
                 os.unlink(name, dir_fd=folder.fd)
-            case _:
+            case _Reversal.MAKE_LINK:
                 os.symlink(step.link, name, dir_fd=folder.fd)
+
+    def _exchange_back(self, step: Step, place: Entry) -> None:
+        """Put the old file, which is at the temporary name, back in place of the new file.
+
+        If somebody saved over the new file meanwhile, their file is the newest, and stays.
+        """
+        temp = self._temp(step)
+        exchange(temp, place)
+        status = stat_in(temp.name, temp.folder)
+        if status is not None and step.stamp and status.st_ino != step.stamp.inode:
+            # The file that came out is not the file of this change. So undo the exchange.
+            exchange(temp, place)
+
+    def _remove_own_file(self, step: Step, place: Entry) -> None:
+        """Remove a file that the step wrote, unless somebody saved over it meanwhile."""
+        status = stat_in(place.name, place.folder)
+        if status is not None and step.stamp and status.st_ino == step.stamp.inode:
+            os.unlink(place.name, dir_fd=place.folder)
 
     # --- after a writer died
 

@@ -171,8 +171,11 @@ class History:
     def changes(self, *, origins: bool = False, before: int | None = None) -> Iterator[Change]:
         """Yield all changes, newest first.
 
+        The changes that were purged are gone, but the ledger still has the origins of some texts
+        that they wrote: who wrote a text, and when. Together these origins are called change 0.
+
+        origins: whether to yield change 0 at the end, if the ledger has such origins.
         before: only changes below this number. None for all.
-        origins: whether change 0 follows, which has the origins of texts of purged changes.
         """
         yield from self._read_back("select * from change where number < ?", (), before)
         if origins:
@@ -539,7 +542,10 @@ class History:
         return changes
 
     def _origins(self) -> Iterator[Change]:
-        """Yield change 0 if texts of purged changes have an origin: its files are these texts."""
+        """Yield change 0, if the ledger has origins of texts that purged changes wrote.
+
+        Each file of change 0 is one of these texts.
+        """
         rows = self.database.rows("select * from origin order by project, path")
         if rows:
             files = [_origin_of(row) for row in rows]

@@ -151,11 +151,14 @@ class HomeLock:
         return is_of_namesake or not is_alive(process)
 
     def keep(self) -> None:
-        """Keep the lock held when the holder leaves, until a holder calls `let_go`."""
+        """Keep the `flock` when the holder leaves the lock, until a holder calls `let_go`.
+
+        Other threads of this process can enter the lock meanwhile. Other processes cannot.
+        """
         self._depth += 1
 
     def let_go(self) -> None:
-        """End `keep`. The lock is free as soon as the holder leaves."""
+        """End `keep`. The caller holds the lock, which becomes free when the caller leaves it."""
         self._depth -= 1
 
     def _close_holder_file(self) -> None:

@@ -715,15 +715,28 @@ class _Lines:
         return True
 
     def _read_observation_item(self, text: str, masked: str, number: int) -> None:
-        """Keep the observation of an item such as `[idea] Sell tea #shop`, if the item is one."""
+        """Keep the observation of an item, if the item is one.
+
+        An item with a category is one, such as `[idea] Sell tea`, and an item with a tag, such as
+        `Sell tea #shop`. In project `graph`, every item of the section `Observations` is one.
+
+        text: the first line of the item.
+        masked: the line with its code spans replaced by NUL, so that a `#` in code is not a tag.
+        number: the number of the line in the file.
+        """
         if text[0] == "`":
+            # A text that Markdown would change is coded as JSON in backticks: `` `"# tea"` ``.
             decoded = coded_text(text)
             if decoded is not None:
+                # Everything in the decoded text counts, also a tag.
                 text = decoded
                 masked = decoded
+        # In project `graph`, `_reads_item` has added the further lines before.
         if not self.graph:
             text, masked = self._with_further_lines(text, masked, number)
-        item = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
+        item = observation(text, masked, number)
+        if item is None:
+            item = tagged(text, masked, number, is_any=self.graph)
         if item is not None:
             self.observations.append(item)
 

@@ -98,8 +98,11 @@ def level_and_title(section: str) -> tuple[int, str]:
 def headings_named(headings: Sequence[ShownHeading], section: str) -> list[ShownHeading]:
     """Return the headings that `section` names, such as `## Costs`, `Costs` or `Plan > Costs`.
 
-    Headings whose text is so written come first. Without any, those whose text is so shown. Without
-    any, `Plan > Costs` is a path: a heading Costs in the section of a heading Plan.
+    Three ways to read the name are tried in this order. The first that finds a heading counts:
+
+    1. The heading is written in these words, with its markup: `**Costs**`.
+    2. The heading is shown in these words, without markup: `Costs` for `**Costs**`.
+    3. The name is a path: `Plan > Costs` is the heading Costs in the section of a heading Plan.
     """
     level, name = level_and_title(section)
     candidates = [heading for heading in headings if level in (0, heading.level)]

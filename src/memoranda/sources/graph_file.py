@@ -668,14 +668,23 @@ class GraphFileSource:
         raise ReadOnlyProject(self.name, self._file.name)
 
     def list(self, below: str = "") -> Listing:
+        """List the notes with their stamps (`Source.list`): one note for each entity.
+
+        Entities with the same name, twins, have a note each. The result is empty for any folder
+        `below`, since all notes are in the top folder.
+        """
         self.fresh()
         listing = Listing()
-        for name, numbers in self.named.items() if not below else ():
-            for twin, number in enumerate(numbers):
-                listing.stamps[self.path(name, twin)] = self._stamp_of(self.entities[number])
+        if below:
+            return listing
+        for name, line_numbers in self.named.items():
+            for twin, line_number in enumerate(line_numbers):
+                entity = self.entities[line_number]
+                listing.stamps[self.path(name, twin)] = self._stamp_of(entity)
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
+        """Add all notes to `listing` at once (`Source.parts`): one file is read in one part."""
         listing.stamps.update(self.list(below).stamps)
         yield
 

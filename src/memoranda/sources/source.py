@@ -1,15 +1,22 @@
-"""The contract of every kind of source, and how notes change, whatever stores them.
+"""The contract of every kind of source: how notes on disk are read and changed.
 
-A source is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file
-whose entities are its notes (`graph_file.py`). Key-value entries in JSON files, which the index
-does not have, change in the same way. Sources write nothing: they turn an edit into steps, and
-`Ledger.write` (`ledger/ledger.py`) makes the steps one change, with one lock and one history.
+A source holds the notes of one project. It is one of these:
 
-| source | edit | steps |
+- a folder, in which each Markdown file is a note (`FolderSource` in `folder.py`);
+- a graph file, in which each entity is a note (`GraphFileSource` in `graph_file.py`).
+
+A file of key-value entries (`JsonFile` in `json_files.py`) has no notes, and the index does not
+read it. But it is changed in the same way.
+
+A source does not write to the disk. It turns an edit, which says what must become different, into
+steps, each of which is one action on one file. `Ledger.write` (`ledger/ledger.py`) carries the
+steps out as one change. So all kinds of sources share one lock and one history.
+
+| source | its edits | the steps of an edit |
 |---|---|---|
-| a folder, `FolderSource` in `folder.py` | `FileEdit`: one file or folder | `put`, `remove`, `move` … |
-| a graph file, `GraphFileSource` in `graph_file.py` | `LineEdit`: lines of it | one step `lines` |
-| a file of entries, `JsonFile` in `json_files.py` | `RowEdit`: rows of it | one step `lines` |
+| folder | `FileEdit`: one file or folder | `put`, `remove`, `move` and others |
+| graph file | `LineEdit`: some lines of the file | one step `lines` |
+| file of entries | `RowEdit`: some rows of the file | one step `lines` |
 
 A change is made under the home's lock:
 
@@ -17,8 +24,9 @@ A change is made under the home's lock:
         steps = source.steps(edit)
         ledger.write(verb, lambda: steps, about)
 
-A folder that is a project of one process only (of a preset, of an option) is registered where it
-is opened (`Engine.register`). Its steps name the folder, so every process can take them back.
+A preset or an option can make a folder a project for one process only. That process registers the
+source when it opens the folder (`Engine.register`). The steps of such a source name its folder, so
+that other processes, which do not know the project, can still take the steps back.
 """
 
 from __future__ import annotations

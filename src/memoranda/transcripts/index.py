@@ -99,11 +99,10 @@ class LessonRow(NamedTuple):
 
 
 class TraceQuery(NamedTuple):
-    """A search for words, of which common ones count only in turns with a second word.
+    """A search for words. A common word counts only in a turn with a second word of the search.
 
     words: words or phrases of FTS5, the rarest first.
-    rare: how many of `words` are rare. A turn with one of them, or with two of the others, is
-        scored.
+    rare: how many of `words` are rare. They are the first ones; the other words are common.
     newest: the share of all turns that is searched, from 0 to 1, beginning with the newest.
     """
 
@@ -113,17 +112,28 @@ class TraceQuery(NamedTuple):
 
     @property
     def selective(self) -> str:
-        """The FTS5 expression for the turns to score, or "" for all turns with one of the words.
+        """The FTS5 expression that a turn with one of the words must match to be scored.
 
-        For the words a, b and c, of which only a is rare: `a OR (b AND (c))`.
+        A turn must have a rare word or two common words. For the words a, b and c, of which only a
+        is rare, the expression is `a OR (b AND (c))`. If all three are common, it is
+        `(a AND (b OR c)) OR (b AND (c))`.
+
+        "" if all words are rare: then any word is enough.
         """
-        if self.rare == len(self.words):
+        rare_words = self.words[: self.rare]
+        common_words = self.words[self.rare :]
+        if not common_words:
             return ""
-        terms = list(self.words[: self.rare])
-        common = self.words[self.rare :]
-        for position, word in enumerate(common[:-1], 1):
-            terms.append(f"({word} AND ({' OR '.join(common[position:])}))")
-        return " OR ".join(terms) or common[0]
+        is_single_word = len(self.words) == 1
+        if is_single_word:
+            # A second word cannot be asked for.
+            return common_words[0]
+        # Each common word is paired with the words after it, so that no pair comes twice.
+        pairs = [
+            f"({word} AND ({' OR '.join(common_words[position:])}))"
+            for position, word in enumerate(common_words[:-1], 1)
+        ]
+        return " OR ".join([*rare_words, *pairs])
 
 
 class NewTurn(NamedTuple):

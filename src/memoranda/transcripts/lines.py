@@ -53,8 +53,12 @@ class LineFormat:
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
         """Return the parts of one entry, and update the session's name, folder and time.
 
-        An entry without text or commands has no parts. None means that this format has no such
-        entry.
+        An empty iterator and None differ:
+
+        - The iterator is empty if the program wrote the entry, but nobody said or did anything in
+          it, such as a title.
+        - None means that the entry is not of this format. A file that has only such entries is
+          refused (`NotUnderstood`).
         """
         raise NotImplementedError
 
@@ -169,7 +173,7 @@ class Codex(LineFormat):
             session.name = (
                 _text_value(payload, "session_id") or _text_value(payload, "id") or session.name
             )
-        # Items repeat what an `event_msg` says.
+        # Entries of these types have no text of their own: items repeat the text of an `event_msg`.
         if entry_type in ("event_msg", "session_meta", "turn_context", "compacted"):
             return iter(())
         return self._item(payload)
@@ -272,21 +276,24 @@ class CursorCli(LineFormat):
         return name
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
+        """Return the parts of one entry, as `LineFormat.parts` describes.
+
+        A message has a role and no type. Other entries of Cursor have a type, and no text.
+        """
         message = entry.get("message")
         role = entry.get("role")
-        if role not in ("user", "assistant") or not isinstance(message, dict):
-            if isinstance(entry.get("type"), str):
-                return iter(())
-            return None
-        parts = anthropic_parts(str(role), message.get("content"))
-        return (part._replace(text=_without_query_marks(part.text)) for part in parts)
+        if role in ("user", "assistant") and isinstance(message, dict):
+            parts = anthropic_parts(str(role), message.get("content"))
+            return (part._replace(text=_without_query_marks(part.text)) for part in parts)
+        is_other_entry = isinstance(entry.get("type"), str)
+        return iter(()) if is_other_entry else None
 
 
 class GooseLines(LineFormat):
     """Reads `~/.local/share/goose/sessions/*.jsonl`, which Goose wrote before it had a database."""
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
-        # The first line describes the session.
+        # The first line describes the session, and has no text.
         if "role" not in entry:
             if "working_dir" not in entry and "description" not in entry:
                 return None

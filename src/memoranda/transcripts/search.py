@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, pairwise
@@ -446,38 +446,59 @@ def _nearness(word_turns: Container[int], ids: Sequence[int]) -> float:
 
 
 def _trace_query(index: TraceIndex, looked_for: Sequence[str], max_turns: int) -> TraceQuery | None:
-    """Make the query of the index for these words. Return None if the index has none of them.
+    """Make the query of the index for these words. Return None if no word can be searched for.
 
-    Its cost does not grow with the index. Only the rarest words are searched for, as long as they
-    occur in at most `max_turns` turns together. If every word occurs in more turns, the newest
-    turns are searched for common words. A query for synonyms (a smaller `max_turns`) is then None.
+    A search must not take longer as the index grows. So it reads at most `max_turns` turns, and
+    which words it looks for depends on how many turns have them:
+
+    - The rarest words are chosen, as long as together they are in at most `max_turns` turns. More
+      frequent words are left out.
+    - If even the rarest word is in more turns, the newest turns are searched for a few words. This
+      is done only for words of the question. For synonyms, which have a smaller `max_turns`, the
+      result is None.
+    - If the index has none of the words, the result is None.
     """
     # The index has Chinese words as pairs of characters, so that a word may be a phrase.
     parts = {word: list(filter(None, pairs(word))) for word in looked_for}
-    counts = index.frequencies(list(chain.from_iterable(parts.values())))
-    # A phrase is in at most as many turns as the rarest of its parts.
-    sizes: dict[str, int] = {}
-    for word, pieces in parts.items():
-        size = min((counts.get(piece, 0) for piece in pieces), default=0)
-        if size:
-            sizes[word] = size
+    sizes = _sizes(index, parts)
     rarest = sorted(sizes, key=sizes.__getitem__)[:_MAX_WORDS]
     if not rarest:
         return None
 
     chosen = _longest_beginning(rarest, sizes, max_turns)
-    newest = 1.0
-    if not chosen and max_turns < _MAX_TURNS:
-        return None
-    if not chosen:
-        # All words are very common: look at the newest part of the turns.
-        chosen = rarest[:_MAX_COMMON_WORDS]
-        newest = _MAX_TURNS / sum(sizes[word] for word in chosen)
-    phrases = ['"' + " ".join(parts[word]).replace('"', "") + '"' for word in chosen]
-    rare = 0
-    if newest == 1.0:
+    if chosen:
         rare = len(_longest_beginning(chosen, sizes, _MAX_SCORED_TURNS))
-    return TraceQuery(tuple(phrases), rare, newest)
+        newest = 1.0
+    elif max_turns < _MAX_TURNS:
+        return None
+    else:
+        chosen = rarest[:_MAX_COMMON_WORDS]
+        rare = 0
+        # The newest turns, of which about `_MAX_TURNS` have one of these words.
+        newest = _MAX_TURNS / sum(sizes[word] for word in chosen)
+    phrases = tuple(_quoted_phrase(parts[word]) for word in chosen)
+    return TraceQuery(phrases, rare, newest)
+
+
+def _sizes(index: TraceIndex, parts: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return how many turns have each word at most. Words that no turn has are left out.
+
+    parts: word -> its parts in the index, one after the other. A phrase is in at most as many turns
+        as the rarest of its parts.
+    """
+    counts = index.frequencies(list(chain.from_iterable(parts.values())))
+    sizes: dict[str, int] = {}
+    for word, pieces in parts.items():
+        size = min((counts.get(piece, 0) for piece in pieces), default=0)
+        if size:
+            sizes[word] = size
+    return sizes
+
+
+def _quoted_phrase(pieces: Sequence[str]) -> str:
+    """Return the phrase of FTS5 for some words in a row: `"green tea"`."""
+    phrase = " ".join(pieces).replace('"', "")
+    return f'"{phrase}"'
 
 
 def _longest_beginning(

@@ -152,27 +152,39 @@ class GitHistory:
         Returns sentences for the owner. Raises InvalidInput if something was erased and
         `after_erase` is None, StorageError.
         """
-        before = self._commits
         is_erased = any(change.verb == ERASE and change.details for change in changes)
-        if is_erased and before.head and after_erase is None:
+        # Before the first commit, no commit can have the erased texts.
+        is_in_commits = is_erased and bool(self._commits.head)
+        if is_in_commits and after_erase is None:
             raise InvalidInput(
                 f"the files in {self._folder} are up to date, but nothing was committed: something "
                 "was erased in the memory, and the commits here still hold it. Run this again with "
                 "--after-erase rewrite to begin the commits again without it, or with "
                 "--after-erase keep to leave it in them."
             )
-        last = changes[-1].number if changes else before.change
-        if is_erased and before.head and after_erase == "rewrite":
+        last = changes[-1].number if changes else self.change
+        if is_in_commits and after_erase == "rewrite":
             return self._replace_commits(last, now)
+        self._add_commit(changes, last, now)
+        return []
+
+    def _add_commit(self, changes: Sequence[Change], last: int, now: datetime) -> None:
+        """Commit the present files after the last commit, unless they are the same.
+
+        changes: the changes that the commit is about.
+        last: the number of the latest change.
+        """
+        before = self._commits
         tree = self._tree()
-        if tree != self._ask("rev-parse", "-q", "--verify", f"{before.head}^{{tree}}"):
-            head = self._make_commit(
-                tree, before.head, _message(changes, last), _author(changes), now
-            )
+        tree_before = self._ask("rev-parse", "-q", "--verify", f"{before.head}^{{tree}}")
+        if tree != tree_before:
+            message = _message(changes, last)
+            head = self._make_commit(tree, before.head, message, _author(changes), now)
             self._settle(_Commits(head, last))
         elif last != before.change:
+            # The changes left all files as they were. Only their numbers must be recorded, so that
+            # the next run does not read them again.
             self._put_record(_Commits(before.head, last))
-        return []
 
     def _replace_commits(self, last: int, now: datetime) -> list[str]:
         """Make one commit of the present files, and remove all earlier commits from the disk.
@@ -215,7 +227,12 @@ class GitHistory:
         return head
 
     def _settle(self, commits: _Commits) -> None:
-        """Record the state of the branch, update the index that people's git uses, and clean up."""
+        """Finish a run that moved the branch: update people's git, clean up, and record the state.
+
+        People's git has an index of its own, which must follow the branch. After the commits were
+        replaced, the old ones are removed from the disk. The record is written last: if this run is
+        killed before, the next run does all this again (`_check_branch`).
+        """
         is_rewritten = self._commits.is_rewriting
         # If a person's git is using this index, these two commands fail, which does no harm.
         own_index = {"GIT_INDEX_FILE": str(self._folder / ".git" / "index")}
@@ -229,7 +246,7 @@ class GitHistory:
         self._put_record(commits)
 
     def _put_record(self, commits: _Commits) -> None:
-        """Record the state of the branch for the next run."""
+        """Record the state of the branch for the next run, and do nothing else (see `_settle`)."""
         self._commits = commits
         put_derived(self._record, json.dumps(asdict(commits), indent=0).encode() + b"\n")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, BinaryIO, NamedTuple
@@ -398,11 +398,18 @@ PAGE = 200
 # The number of bytes of input that are written as one change.
 _PAGE_BYTES = 4 << 20
 _BOM = b"\xef\xbb\xbf"
+# The actions for a record of an import (`_Action.verb`).
 NEW = "import"
+"""Store the record as a new memory."""
 UPDATE = "update"
+"""Replace the memory that has the record's id."""
 OLDER = "older"
+"""Keep the memory that has the record's id, because it is newer. The text of the record goes into
+the history of the memory, so that it can be restored."""
 UNCHANGED = "unchanged"
+"""Do nothing: the memory with the record's id is equal to the record."""
 SKIP = "skip"
+"""Leave the record out: a memory has its text."""
 
 
 def exported_lines(
@@ -521,21 +528,33 @@ class Import:
         Raises BadRecord, StorageError and others. Earlier batches stay, and may be imported again.
         """
         for actions in self._batches(tally, warn):
-            older = [
-                (action.info, action.record.text().encode())
-                for action in actions
-                if action.verb == OLDER and action.info
-            ]
-            if older:
-                self._exchange.keep(older)
-            records = [action.record for action in actions if action.verb in (NEW, UPDATE)]
-            records = [
-                record if record.id else replace(record, id=str(uuid4())) for record in records
-            ]
-            if records:
-                self._exchange.put(records)
+            self._keep_older_texts(actions)
+            self._store_records(actions)
             if progress is not None:
                 progress(self._source.tell(), self._size)
+
+    def _keep_older_texts(self, actions: Iterable[_Action]) -> None:
+        """Put the texts of the records that are older than their memories into the history."""
+        older = [
+            (action.info, action.record.text().encode())
+            for action in actions
+            if action.verb == OLDER and action.info
+        ]
+        if older:
+            self._exchange.keep(older)
+
+    def _store_records(self, actions: Iterable[_Action]) -> None:
+        """Store the new records and those that replace a memory. Records without an id get one."""
+        records = []
+        for action in actions:
+            if action.verb not in (NEW, UPDATE):
+                continue
+            record = action.record
+            if not record.id:
+                record = replace(record, id=str(uuid4()))
+            records.append(record)
+        if records:
+            self._exchange.put(records)
 
     def _batches(
         self, tally: Tally, warn: Say | None = None, *, remembers: bool = False

@@ -159,9 +159,13 @@ class Features(NamedTuple):
 
 
 def counted_to(stop: int) -> int:
-    """Return the number up to which matches are counted for a page.
+    """Return the largest number of matches that a search counts exactly.
 
-    stop: the number of the last hit of the page, counted from 1 over all pages.
+    Counting all matches of a common word would take too long, so counting stops at MAX_COUNTED, and
+    the total is then a lower bound. On a page further back, counting goes on to the end of the page.
+
+    stop: the number of the last hit of the page, counted from 1 over all pages: 20 for the second
+        page of ten hits.
     """
     return max(MAX_COUNTED, stop)
 
@@ -761,13 +765,17 @@ class SearchContext:
         )
 
     def _if_visible(self, text: str) -> str:
-        """Limit an FTS5 expression to notes that the viewer sees, in whatever project."""
-        unwanted = self.unwanted
-        # The filter by projects may have put other projects into `unwanted`. The viewer sees them,
-        # so only the hidden scopes are excluded.
-        if self.query.projects is not None:
-            unwanted = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
-        return expression([], unwanted, text)
+        """Limit an FTS5 expression to notes that the viewer may see, also in other projects.
+
+        The other filters of the query do not count: a spelling is known if any of these notes has
+        it.
+        """
+        if self.query.projects is None:
+            return expression([], self.unwanted, text)
+        # With a filter by projects, `self.unwanted` may also exclude notes of other projects, which
+        # the viewer may see. So only the scopes that are hidden from the viewer are excluded here.
+        hidden = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
+        return expression([], hidden, text)
 
     def _expression_of(self, query_term: Term, is_prefix: bool = False) -> str:
         """Return the FTS5 expression of a term.

@@ -93,6 +93,13 @@ SNIPPET = 200
 Place = tuple[int, int]
 """(position in a text, number of the word of the query at it)."""
 
+MarkedPlace = tuple[int, int, int]
+"""(position in a text, number, bits), for the words of the query that match at this position.
+
+The number is the number of the last of these words. The bits say for all of them how they match
+(`word_marks`): `tea` matches exactly at `tea`, and loosely at `teapot`.
+"""
+
 # In a query with more words, words written with signs inside (`wi-fi`) are not looked for.
 _MAX_SPLIT_WORDS = 32
 # Two words this many characters apart have a nearness of one half.
@@ -365,28 +372,13 @@ class WordFinder:
             if self._is_short and len(first) >= _MIN_STEM_LETTERS and first.isalnum():
                 self._split.append((first, number))
 
-    def places(self, text: str) -> list[tuple[int, int, int]]:
-        """Find words of the query in a text.
-
-        Return (position in the text, number of the word, bits) of each place, in no particular
-        order. If several words of the query match at a position, the number names the last word,
-        and the bits have all these words (`word_marks`).
-        """
-        # `positions` has the position in `text` of each folded character. None if they are equal.
+    def places(self, text: str) -> list[MarkedPlace]:
+        """Return the places at which a text has words of the query, in no particular order."""
+        # Words are looked for in the folded text, in which `ﬁx` is `fix`. So its characters may be
+        # at other positions: `positions` has the position in `text` of each folded character. None
+        # if all of them are at the same positions.
         flat, positions = fold_places(text)
-
-        def begins_word(at: int) -> bool:
-            """Whether a word begins at this folded character, also inside `getUser` or `v2`."""
-            if not at or not IN_WORD[flat[at - 1]] or not IN_WORD[flat[at]]:
-                return True
-            if flat[at].isdigit() != flat[at - 1].isdigit():
-                return True
-            if positions:
-                position = positions[at]
-            else:
-                position = at
-            return text[position].isupper() and text[position - 1].islower()
-
+        begins_word = _word_start_test(text, flat, positions)
         places_found = self._places_of_words(flat, begins_word)
         places_found += self._places_of_phrases(flat, begins_word)
         places_found += self._places_of_split_words(flat, places_found)
@@ -394,20 +386,16 @@ class WordFinder:
             return places_found
         return [(positions[at], word, bits) for at, word, bits in places_found]
 
-    def _places_of_words(
-        self, flat: str, begins_word: Callable[[int], bool]
-    ) -> list[tuple[int, int, int]]:
+    def _places_of_words(self, flat: str, begins_word: Callable[[int], bool]) -> list[MarkedPlace]:
         """Find single words by their stems and prefixes, and runs of Chinese and Japanese.
 
-        flat: the folded text.
+        flat: the folded text. The positions of the result are positions in it.
         begins_word: whether a word begins at a position of `flat`.
-
-        Return (position in `flat`, number of the word, bits) of each.
         """
         known_matches = self._known
         find = flat.find
         match_word = words_of(flat).match
-        places_found: list[tuple[int, int, int]] = []
+        places_found: list[MarkedPlace] = []
         for head in self._heads:
             at = find(head)
             while at >= 0:
@@ -433,15 +421,12 @@ class WordFinder:
 
     def _places_of_phrases(
         self, flat: str, begins_word: Callable[[int], bool]
-    ) -> list[tuple[int, int, int]]:
+    ) -> list[MarkedPlace]:
         """Find the spellings of several words, such as `time zone`, and words with signs (`wi-fi`).
 
-        flat: the folded text.
-        begins_word: whether a word begins at a position of `flat`.
-
-        Return (position in `flat`, number of the word, bits) of each.
+        The parameters and the positions are as in `_places_of_words`.
         """
-        places_found: list[tuple[int, int, int]] = []
+        places_found: list[MarkedPlace] = []
         for pattern, is_open, word in self._phrases:
             for match in pattern.finditer(flat):
                 at, end = match.span()
@@ -451,11 +436,11 @@ class WordFinder:
         return places_found
 
     def _places_of_split_words(
-        self, flat: str, places_found: Sequence[tuple[int, int, int]]
-    ) -> list[tuple[int, int, int]]:
+        self, flat: str, places_found: Sequence[MarkedPlace]
+    ) -> list[MarkedPlace]:
         """Find words that are written with signs inside: `wifi` as `wi-fi`.
 
-        flat: the folded text.
+        flat: the folded text. The positions of the result are positions in it.
         places_found: the places that were found before. Their words are not looked for.
         """
         if "-" not in flat and "'" not in flat:
@@ -485,6 +470,29 @@ class WordFinder:
         ]
         bits = reduce(or_, matching, 0)
         return last_word(bits), bits
+
+
+def _word_start_test(
+    text: str, flat: str, positions: Sequence[int] | None
+) -> Callable[[int], bool]:
+    """Return a function that says whether a word begins at a position of a folded text.
+
+    Words begin after a blank or a sign, and also inside `getUser` (at `User`) and `v2` (at `2`).
+
+    text: the text before folding, whose capitals show where the words in `getUser` begin.
+    flat: the folded text.
+    positions: the position in `text` of each character of `flat`. None if they are the same.
+    """
+
+    def begins_word(at: int) -> bool:
+        if not at or not IN_WORD[flat[at - 1]] or not IN_WORD[flat[at]]:
+            return True
+        if flat[at].isdigit() != flat[at - 1].isdigit():
+            return True
+        position = positions[at] if positions else at
+        return text[position].isupper() and text[position - 1].islower()
+
+    return begins_word
 
 
 def _phrase(parts: Sequence[str]) -> re.Pattern[str]:

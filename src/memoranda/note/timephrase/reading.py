@@ -67,7 +67,11 @@ class Clock:
 
 
 class Sentence:
-    """Parts of a text that say one time, or several joined by "and"."""
+    """The time words of a text that belong together, as parts.
+
+    They are about one thing, so they say one time ("tomorrow at 3"), or several times that "and"
+    joins ("Monday and Tuesday at 3"). They need not be a whole sentence of the text.
+    """
 
     def __init__(self, text: Text, parts: Sequence[Part]):
         self.text = text

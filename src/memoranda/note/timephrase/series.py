@@ -99,8 +99,9 @@ def _elapsed_series(
 
 
 def _elapsed_rule(repetition: Repetition) -> tuple[Recurrence, Fraction]:
-    """The rule of a repetition of hours or minutes, and its minutes. Raises ValueError for one that
-    comes too often.
+    """Return the rule of a repetition of hours or minutes, and how many minutes it takes.
+
+    Raises ValueError if it is not of whole minutes, or comes too often.
     """
     minutes = repetition.interval * UNIT_SECONDS[repetition.unit] / 60
     if minutes.denominator != 1 or minutes * 60 < SHORTEST:
@@ -251,6 +252,7 @@ def _at_hour(rule: Recurrence, hour: Hour) -> Recurrence | None:
 
 
 def _exceptions(sentence: Sentence) -> list[Part]:
+    """Return the parts after "except": "Sunday" in "every day except Sunday"."""
     return [part for part in sentence.parts if part.role == EXCEPT]
 
 
@@ -287,10 +289,19 @@ def _excepted_days(part: Part) -> tuple[int, ...]:
 def _rules(
     repetition: Repetition, day_words: Sequence[Lexeme], first: date | None
 ) -> list[Recurrence]:
-    """Return the rules, without an hour, of a repetition and the day words beside it.
+    """Return the rules that a repetition and its day words may mean, without an hour.
 
-    "every year" and "May 7" give one rule, "every year" and "5/7" two. Empty if a part is missing or
-    two contradict each other.
+    The words are clear if there is exactly one rule:
+
+    | repetition | day words | rules |
+    |---|---|---|
+    | every day, every Friday | none, or the same day again | one |
+    | every week | weekdays, or the weekend | one: these days |
+    | every month | a day of the month | one: this day |
+    | every year | May 7 | one: 7 May |
+    | every year | 5/7 | two, because this may be 7 May or 5 July |
+    | every week, month or year | none, but the first day of the series | one: the day of `first` |
+    | any other | | none: a part is missing, or the parts contradict each other |
 
     first: the first day of the series, if the text names it.
     """
@@ -302,7 +313,8 @@ def _rules(
         days=repetition.days,
         nth=repetition.nth,
     )
-    if plain.freq == "DAILY" or plain.days or plain.monthdays:
+    has_days = plain.freq == "DAILY" or plain.days or plain.monthdays
+    if has_days:
         return _rules_of_complete(plain, day_words)
     if not day_words and first:
         return [_on_day(plain, first)]
@@ -342,6 +354,10 @@ def _on_day(plain: Recurrence, day: date) -> Recurrence:
 
 
 def _rules_of_week(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recurrence]:
+    """Return the rule of "every week" with weekdays, or with the weekend, which means Saturday.
+
+    Empty for other day words.
+    """
     if [lexeme.kind for lexeme in day_words] == ["weekend"]:
         return [replace(plain, days=(_SATURDAY,))]
     for lexeme in day_words:
@@ -354,6 +370,10 @@ def _rules_of_week(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recur
 
 
 def _rules_of_month(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
+    """Return the rule of "every month" with a day: "the 5th", "the end of the month".
+
+    Empty for other day words.
+    """
     if lexeme.kind == "edge" and lexeme.value.span == Span("month", 0):
         return [replace(plain, monthdays=(_LAST_DAY if lexeme.value.is_last else 1,))]
     if lexeme.kind == "monthday":
@@ -362,6 +382,7 @@ def _rules_of_month(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
 
 
 def _rules_of_year(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
+    """Return a rule of "every year" for each day that a word may mean: two for "5/7"."""
     days = _days_of_year(lexeme)
     return [replace(plain, months=(day.month,), monthdays=(day.day,)) for day in days]
 

@@ -1,4 +1,9 @@
-"""The values of time words: what the readers of shapes make and the grammar combines."""
+"""The values that time words have, such as `Weekday(1, 4)` for "next Friday".
+
+The lexer finds time words by patterns, which are called shapes (`shapes.toml`). For each shape, a
+function (in `day_readers.py`, for example) turns the words into one of these values. `moments.py`
+and `series.py` combine the values of a text into one time.
+"""
 
 from __future__ import annotations
 

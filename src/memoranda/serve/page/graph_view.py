@@ -163,9 +163,13 @@ def _relations_among(memory: MemorySession, rows: Collection[int]) -> Pairs:
 
 
 def _places_in(all_places: Iterable[NotePlace], cluster: str) -> dict[int, list[str]]:
-    """Return the place (`_place`) of each note of a cluster, by index row.
+    """Return the places of the notes in a cluster, by index row.
 
-    cluster: the name of a cluster, as in `_is_in`. "": all notes.
+    A place is the project and the folders of a note: `["notes", "work"]` for `notes/work/plan.md`.
+
+    all_places: the notes to choose from.
+    cluster: a folder. `notes/work` means the notes in that folder and below it, `notes/work/` only
+        the notes in the folder itself. "" means all notes.
     """
     places = {
         place.row: _place(place.project, place.path, place.category, place.phase)
@@ -421,7 +425,10 @@ def _group_of_note(info: NoteInfo) -> str:
 
 
 def _place(project: str, path: str, category: str | None, phase: str | None) -> list[str]:
-    """Return the project of a note and its folders: ["notes", "work"]. A memory has its category."""
+    """Return the place of a note: its project and folders, `["notes", "work"]`.
+
+    The place of a memory is its project and category, `["categories", "facts"]`.
+    """
     if category and phase:
         return [project, category]
     return [project, *path.split("/")[:-1]]

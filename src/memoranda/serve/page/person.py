@@ -1,7 +1,7 @@
 """Shows everything about one name: a person, a project, or anything that notes mention.
 
-The notes of the name tell their facts and links. Memories and passages of other notes that have the
-name come newest first. What does not hold any more is below what replaced it.
+The notes of the name come with their facts and links. Memories and passages of other notes that
+mention the name follow, the newest first. A memory that was replaced is below its successor.
 """
 
 from __future__ import annotations
@@ -66,21 +66,22 @@ class About:
 
     parts: the notes of that name, in all projects.
     relations: the links of these notes, by relation, each with its notes, the newest first.
-    telling: other notes with the name by kind, each kind the newest first: `memories`, `notes`,
-        `reminders`, and `over` for what does not hold any more and nothing replaced.
+    mentions: the other notes that mention the name, by kind: `memories`, `notes` and `reminders`
+        for notes that are valid now, and `over` for memories that are no longer valid and that no
+        other memory replaced. The newest comes first in each kind.
     total: how many passages have the name.
     """
 
     name: str
     parts: list[Part] = field(default_factory=list)
     relations: list[RelatedNotes] = field(default_factory=list)
-    telling: dict[str, list[Learned]] = field(default_factory=dict)
+    mentions: dict[str, list[Learned]] = field(default_factory=dict)
     total: int = 0
 
     @property
     def last(self) -> NoteInfo | None:
-        """The newest of the other notes. None without one."""
-        newest = [rows[0].info for kind, rows in self.telling.items() if kind != "over"]
+        """The newest note that mentions the name and is valid now. None without one."""
+        newest = [notes[0].info for kind, notes in self.mentions.items() if kind != "over"]
         return max(newest, key=lambda info: info.created, default=None)
 
 
@@ -146,39 +147,43 @@ def _about(memory: MemorySession, name: str) -> About:
     phrase = '"{}"'.format(name.replace('"', " "))
     hits = memory.search(Query(text=phrase, archived=False), limit=_MAX_HITS)
     page.total = hits.total
-    page.telling = _telling(memory, [hit for hit in hits if hit.note.row not in own_rows])
-    # A search leaves out what does not hold any more, a list does not.
+    page.mentions = _mentions(memory, [hit for hit in hits if hit.note.row not in own_rows])
+    # A search leaves out memories that are no longer valid. A list has them.
     of_memories = Query(text=phrase, projects=(CATEGORY_PROJECT,), archived=False, order="created")
     infos, _ = memory.list(of_memories, limit=_MAX_HITS)
-    over = _over(memory, infos, page.telling)
+    over = _over(memory, infos, page.mentions)
     if over:
-        page.telling["over"] = over
+        page.mentions["over"] = over
     return page
 
 
-def _telling(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Learned]]:
-    """Return the notes of some hits that hold now by kind, without those that may be planted."""
+def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Learned]]:
+    """Return the notes of some hits that are valid now, by kind, the newest first.
+
+    Notes that may hold instructions that somebody planted are left out.
+    """
     shown = [hit for hit in hits if not memory.is_held_back(hit.note)]
     shown.sort(key=lambda hit: hit.note.created, reverse=True)
     holding = holding_now(memory, [hit.note.row for hit in shown])
-    telling: dict[str, list[Learned]] = {}
+    mentions: dict[str, list[Learned]] = {}
     for hit in shown:
         if hit.note.row in holding:
             learned = Learned(hit.note, hit.passage, _before(memory, hit.note))
-            telling.setdefault(_kind(hit.note), []).append(learned)
-    return telling
+            mentions.setdefault(_kind(hit.note), []).append(learned)
+    return mentions
 
 
 def _over(
-    memory: MemorySession, infos: Sequence[NoteInfo], telling: Mapping[str, Sequence[Learned]]
+    memory: MemorySession, infos: Sequence[NoteInfo], mentions: Mapping[str, Sequence[Learned]]
 ) -> list[Learned]:
-    """Return the notes among `infos` that do not hold any more and do not look planted.
+    """Return the notes among `infos` that are no longer valid and do not look planted.
 
-    telling: the notes that hold. What they replaced is told below them and left out.
+    mentions: the notes that are valid. The notes that they replaced are left out, because the page
+        shows each of them below its successor.
     """
     holding = holding_now(memory, [info.row for info in infos])
     replaced = {
-        info.row for learned in chain.from_iterable(telling.values()) for info in learned.before
+        info.row for learned in chain.from_iterable(mentions.values()) for info in learned.before
     }
     return [
         Learned(info, info.title)
@@ -188,7 +193,7 @@ def _over(
 
 
 def _before(memory: MemorySession, info: NoteInfo) -> list[NoteInfo]:
-    """Return what a note replaced, and what that replaced, the newest first."""
+    """Return the earlier versions of a note, which it or one of them replaced, the newest first."""
     if not info.may_say(("supersedes",)):
         return []
     others = [other for row, other in memory.versions(info).items() if row != info.row]

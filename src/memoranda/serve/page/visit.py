@@ -331,7 +331,7 @@ async def viewed(
 ) -> Response:
     """Find out who sends a request, and answer it by a view.
 
-    Raises RequestRefused, MemorandaError, TimeoutError.
+    Raises RequestRefused if the sender may not see the page, MemorandaError, TimeoutError.
 
     template: the template of the page, if its frame may be sent before the view has answered.
     """
@@ -411,11 +411,13 @@ def _lines_of(fields: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:
-    """Return the fields of a form, if its sender may change something.
+    """Check that the sender of a form may change something, and return the fields of the form.
 
-    Raises RequestRefused, TimeoutError.
+    Raises RequestRefused if the sender may not, TimeoutError.
 
-    csrf: the text that the form must send back. "": none, because a token was shown.
+    csrf: the secret text that our pages put into their forms. A page of another site cannot know
+        it. "" if the request has an access token, which another site cannot send either. Then the
+        form needs no such text.
     """
     if call.scope == "read":
         raise RequestRefused(403, "This token may only read.")

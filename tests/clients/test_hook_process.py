@@ -200,6 +200,28 @@ def test_a_hook_does_by_itself_what_a_daemon_cannot_answer(home, tmp_path, liste
     assert "--no-thaw" in context(process)
 
 
+@pytest.mark.parametrize("words", ["Remember that I always use pnpm", "记住:我总是用 pnpm"])
+@pytest.mark.parametrize("is_escaped", [True, False])
+def test_what_is_asked_is_kept_if_the_daemon_does_not_answer_in_time(home, words, is_escaped):
+    payload = json.dumps({**PROMPT, "prompt": words}, ensure_ascii=is_escaped).encode()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(home / "memory.sock"))
+        server.listen()
+        process = hook(home, payload, MEMORY_HOOK_SECONDS="0.3")
+    assert (process.returncode, process.stdout) == (0, b"")
+    with open_session(home) as memory:
+        infos, _ = memory.list(Query(projects=("categories",), source="hook-claude-code"))
+    assert ["pnpm" in info.title for info in infos] == [True]
+
+
+def test_what_is_asked_is_kept_if_a_character_of_it_is_cut_in_two(home):
+    payload = {**PROMPT, "prompt": "Remember that owls fly at night \ud83e"}
+    assert "owls fly at night" in context(hook(home, payload))
+    with open_session(home) as memory:
+        (note,), _ = memory.list(Query(projects=("categories",), source="hook-claude-code"))
+    assert note.title.startswith("owls fly at night")
+
+
 END = b"end"
 
 

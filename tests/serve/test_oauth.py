@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import socket
 from urllib.parse import parse_qs, urlsplit
@@ -288,6 +289,20 @@ async def test_wrong_requests_are_refused_and_errors_say_who_sends_them(client):
         refused = await client.post("/register", json={"redirect_uris": [address]})
         assert refused.status_code == 400, address
     assert (await client.post("/register", content="{")).status_code == 400
+
+
+async def test_of_what_a_client_tells_of_itself_only_little_is_kept(web, client):
+    many_words = ["x" * 1000] * 1000
+    id = await registered(
+        client,
+        grant_types=["authorization_code", "refresh_token", *many_words],
+        response_types=["code", *many_words],
+        contacts=many_words,
+        client_uri=f"https://a.example/{'x' * 10_000}",
+    )
+    stored_client = web.access.rows()["clients"][id]["client"]
+    assert len(json.dumps(stored_client)) < 2_000
+    assert (await asked(client, id)).status_code == 302
 
 
 async def test_the_names_a_client_gives_itself_are_only_text_on_the_page(client):

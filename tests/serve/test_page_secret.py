@@ -347,3 +347,22 @@ async def test_titles_are_masked_where_two_notes_are_merged_and_where_titles_are
     assert SECRET_WORD not in html
     form = {"do": "merge", "other": router.id, "sure": "yes"}
     assert (await page.send(note_url("notes", "Tea.md"), **form)).status_code == 303
+
+
+async def test_a_secret_over_the_end_of_a_shown_title_is_masked_too(web, page):
+    key = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
+    web.memory.write(Draft("A person.", project="notes", title="Ann", type="person"))
+    # The list of links shows 100 characters of a title, the others 120.
+    linking = f"{'w' * 85} {key}"
+    web.memory.write(Draft("[[Ann]] came.", project="notes", title=linking))
+    web.memory.write(Draft("Ann was here.", project="notes", title=f"{'v' * 105} {key}"))
+    about = await page.see("/page/about?name=Ann")
+    assert re.search("w{85} [^<]*redact", about)
+    assert re.search("v{105} [^<]*redact", about)
+    assert key[:8] not in plain(about)
+    # The panel beside a graph shows the beginning of a text, and blanks count once.
+    text = f"Tea.{' ' * 1180}{key}"
+    note = web.memory.write(Draft(text, project="notes", title="Cup"))
+    panel = await page.see(f"/page/graph?part=panel&note={note.id}")
+    assert "Tea." in panel
+    assert key[:8] not in panel

@@ -16,6 +16,8 @@ from memoranda.clients import hook
 _MOST_REQUEST_BYTES = 1 << 20
 # Environment variables with these beginnings are set by other programs that run Claude Code's hooks.
 _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
+# Words with which a request to remember begins, in the forms that JSON has for them.
+_REMEMBER = (b"remember", "记住".encode(), rb"\u8bb0\u4f4f")
 # The characters in the names of clients and events. Such names need no quoting in JSON.
 _NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")
 
@@ -36,12 +38,17 @@ def relayed(arguments: list[str]) -> str | None:
     if not socket_path or not os.path.exists(socket_path):
         return None
     end = time.monotonic() + hook.seconds_left()
+    payload = b""
     try:
-        request = _request(client, name, hook.read_event(end))
+        payload = hook.read_event(end)
+        request = _request(client, name, payload)
         if not request:
             return None
         reply = _ask(socket_path, request, end)
     except TimeoutError:
+        # The full command ends as soon as a request to remember is in a file.
+        if _may_ask_to_remember(payload):
+            return None
         # The time is up, so the full command must not be tried. The client gets no text.
         return ""
     except OSError:
@@ -117,6 +124,12 @@ def _request(client: str, name: str, payload: bytes) -> bytes:
         f' {{"client": "{client}", "name": "{name}", "payload": '
     )
     return head.encode() + payload + b"}}\n"
+
+
+def _may_ask_to_remember(payload: bytes) -> bool:
+    """Whether a payload has a word with which a request to remember something may begin."""
+    lower = payload.lower()
+    return any(word in lower for word in _REMEMBER)
 
 
 def _ask(path: str, request: bytes, end: float) -> bytes:

@@ -102,6 +102,8 @@ _MAX_REDIRECT_URIS = 20
 _MAX_REDIRECT_URI_CHARACTERS = 2_000
 _MAX_REQUEST_CHARACTERS = 8_000
 _MAX_LOGGED_CHARACTERS = 200
+# The grants that a client may have. It may tell any others of itself, and any number of them.
+_GRANT_TYPES = ("authorization_code", "refresh_token")
 # What a client tells of itself that nothing here uses.
 _UNUSED_FIELDS = (
     "client_uri",
@@ -569,9 +571,11 @@ def _may_be_kept(client: OAuthClientInformationFull) -> bool:
 
 
 def _forget_unused(client: OAuthClientInformationFull) -> None:
-    """Keep of a client's texts only its name, as an outside name."""
+    """Keep of a client's texts only its name, as an outside name, and what it may be granted."""
     if client.client_name is not None:
         client.client_name = outside_name(client.client_name)
+    client.grant_types = [name for name in _GRANT_TYPES if name in client.grant_types]
+    client.response_types = ["code"]
     for field in _UNUSED_FIELDS:
         setattr(client, field, None)
 

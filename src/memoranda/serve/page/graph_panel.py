@@ -48,7 +48,7 @@ def show(visit: Visit) -> Response:
     memory = visit.memory
     info = noted(memory, visit.text("note"))
     # Masked before it is cut: the beginning of a secret does not look like one.
-    text = memory.rules_for_reading().redacted(content_of(memory, info)[:_EXAMINED])
+    text = memory.rules_for_reading().redacted_beginning(content_of(memory, info), _EXAMINED)
     edges = [*memory.outgoing(info)[:_MAX_LINKS], *memory.incoming(info, limit=_MAX_LINKS)]
     relations = related_notes(edges)
     infos = [info, *chain.from_iterable(related.notes for related in relations)]

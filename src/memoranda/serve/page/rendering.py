@@ -152,14 +152,20 @@ def render_frame(template: str, language: str, **values: Any) -> str:
     return frame + MAIN
 
 
-def _titled(visit: Any, title: str) -> str:
+def _titled(visit: Any, title: str, most_characters: int | None = None) -> str:
     """Return a title as lists show it: with its secrets masked.
 
     visit: the request, whose memory has the rules for secrets. None for a page without a memory.
+    most_characters: how many characters are returned. A title that was cut before could end with the
+        beginning of a secret, which does not look like one. None: all.
     """
     if visit is None:
-        return title
-    masked: str = visit.memory.rules_for_reading().redacted(title)
+        return title[:most_characters]
+    rules = visit.memory.rules_for_reading()
+    if most_characters is None:
+        masked: str = rules.redacted(title)
+    else:
+        masked = rules.redacted_beginning(title, most_characters)
     return masked
 
 

@@ -8,6 +8,7 @@ import ast
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -15,6 +16,7 @@ from memoranda.clients import hook
 from memoranda.clients.hook_events import TOOL, HookEvent
 from memoranda.config import load
 from memoranda.engine import open_session
+from memoranda.engine.entries import NoteEntries
 from memoranda.engine.read_session import ReadSession
 from serve.process import environment
 
@@ -103,6 +105,17 @@ def test_a_note_that_only_other_agents_may_see_from_now_on_is_not_told(shop, age
     assert shop.told() == ""
     shop.index()
     assert bool(shop.told(session="other")) is is_told
+
+
+def test_a_note_is_told_while_another_process_writes_and_an_entry_has_expired(shop):
+    with open_session(shop.home, watch=False) as other:
+        NoteEntries(other).put("default", "once", f"{LINE} expired", ttl=1)
+        other.sync()
+        time.sleep(1.1)
+        with other.engine.writing():
+            told = shop.told()
+    assert LINE in told
+    assert "expired" not in told
 
 
 def test_an_index_that_is_missing_is_made_before_a_note_is_told(shop):

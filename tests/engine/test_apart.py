@@ -19,7 +19,13 @@ from memoranda.engine import MemorySession, open_session
 from memoranda.engine.engine import Engine
 from memoranda.engine.graphs import open_graph
 from memoranda.engine.transaction import Transaction
-from memoranda.errors import Exists, SecretRefused, StorageError
+from memoranda.errors import (
+    Exists,
+    NotWritable,
+    ProjectNotFound,
+    SecretRefused,
+    StorageError,
+)
 from memoranda.faces import ALL, registry
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.ledger import Ledger
@@ -231,10 +237,10 @@ class Ahead:
         self.written = 0
         write = Ledger.write_ahead
 
-        def write_ahead(ledger: Ledger, steps: Sequence[Step]) -> None:
+        def write_ahead(ledger: Ledger, execution: Execution, steps: Sequence[Step]) -> None:
             with ThreadPoolExecutor(1) as threads:
                 threads.submit(work).result(timeout=SECONDS)
-            write(ledger, steps)
+            write(ledger, execution, steps)
             self.written = sum(step.stamp is not None for step in steps)
 
         monkeypatch.setattr(Ledger, "write_ahead", write_ahead)
@@ -250,6 +256,98 @@ def test_others_read_and_write_while_the_files_of_a_large_change_are_written(
     assert "more" in memory.read("notes/short").content
     assert memory.stats().projects["notes"] == MANY + 1
     assert temporary_files(memory) == []
+
+
+class Behind:
+    """Does `work` after the files of a large change are written ahead, the first time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]):
+        self.written = 0
+        write = Ledger.write_ahead
+
+        def write_ahead(ledger: Ledger, execution: Execution, steps: Sequence[Step]) -> None:
+            write(ledger, execution, steps)
+            if not self.written:
+                self.written = sum(step.stamp is not None for step in steps)
+                with ThreadPoolExecutor(1) as threads:
+                    threads.submit(work).result(timeout=SECONDS)
+
+        monkeypatch.setattr(Ledger, "write_ahead", write_ahead)
+
+
+def move_folder(memory: MemorySession) -> None:
+    memory.move_folder("notes", "old", "new")
+
+
+def rename_folder(memory: MemorySession) -> None:
+    os.rename(memory.home / "notes" / "old", memory.home / "notes" / "new")
+
+
+def remove_temporary_files(memory: MemorySession) -> None:
+    for path in (memory.home / "notes" / "old").glob(".tmp*"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("work", [move_folder, rename_folder, remove_temporary_files])
+def test_files_written_ahead_that_are_gone_from_their_places_are_written_again(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch, work: Callable[[MemorySession], None]
+) -> None:
+    memory.write(Draft("short", title="Short", folder="old"))
+    behind = Behind(monkeypatch, lambda: work(memory))
+    memory.write_many([Draft(f"amber {n}", title=f"Note {n}", folder="old") for n in range(MANY)])
+    assert behind.written == MANY
+    paths = [path for path in (memory.home / "notes").rglob("*") if path.is_file()]
+    assert sum(path.parent.name == "old" and "Note" in path.name for path in paths) == MANY
+    assert len(paths) == MANY + 1
+    assert memory.stats().projects["notes"] == MANY + 1
+
+
+def test_a_project_removed_while_the_files_are_written_gets_none(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "alpha"
+    folder.mkdir()
+    memory.add_project("alpha", str(folder))
+    behind = Behind(monkeypatch, lambda: memory.remove_project("alpha"))
+    with pytest.raises(ProjectNotFound):
+        memory.write_many([Draft("amber", title=f"{n}", project="alpha") for n in range(MANY)])
+    assert behind.written == MANY
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
+def test_a_project_that_gets_another_folder_while_the_files_are_written_has_them_there(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folders = [tmp_path / "alpha", tmp_path / "beta"]
+    for folder in folders:
+        folder.mkdir()
+
+    def move() -> None:
+        memory.remove_project("alpha")
+        memory.add_project("alpha", str(folders[1]))
+
+    memory.add_project("alpha", str(folders[0]))
+    Behind(monkeypatch, move)
+    memory.write_many([Draft("amber", title=f"{n}", project="alpha") for n in range(MANY)])
+    assert [len(list(folder.rglob("*.md"))) for folder in folders] == [0, MANY]
+
+
+def test_a_project_made_read_only_while_the_files_are_written_gets_none(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "alpha"
+    folder.mkdir()
+
+    def make_read_only() -> None:
+        with (memory.home / "config.yaml").open("a") as settings:
+            settings.write("access:\n  alpha:\n    read_only: true\n")
+        memory.list(Query())
+
+    memory.add_project("alpha", str(folder))
+    Behind(monkeypatch, make_read_only)
+    with pytest.raises(NotWritable, match="read-only"):
+        memory.write_many([Draft("amber", title=f"{n}", project="alpha") for n in range(MANY)])
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
 def test_a_note_made_while_the_files_are_written_is_kept_and_the_change_repeated(

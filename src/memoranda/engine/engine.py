@@ -390,8 +390,7 @@ class Engine:
         if not (self.follows_disk or self.is_writing or whole):
             # A process that does not follow the disk uses the index as it is, unless it is empty.
             self.index.pin()
-            if self.index.notes.has_any():
-                self.freshness.retire_expired()
+            if self.index.notes.has_any() and self._has_retired_expired():
                 return result
         if self._has_seen_all() and not whole:
             self.freshness.retire_expired()
@@ -406,6 +405,18 @@ class Engine:
         if self.freshness.late:
             self._start_catching_up()
         return result
+
+    def _has_retired_expired(self) -> bool:
+        """Hide expired entries, and return whether that was possible.
+
+        It is not if another process holds the home's lock, or if the disk is full or read-only.
+        """
+        try:
+            with waits_at_most(_SECONDS_A_READ_WAITS):
+                self.freshness.retire_expired()
+        except (StorageError, OSError, sqlite3.OperationalError):
+            return False
+        return True
 
     def _start_catching_up(self) -> None:
         """Let a thread compare the late projects with the disk, unless one does so already."""

@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from memoranda.engine.engine import Engine, is_repeated
 from memoranda.engine.guard import Again
@@ -42,6 +42,9 @@ from memoranda.sources.layout import PRIVATE
 from memoranda.sources.source import FileEdit
 from memoranda.sources.step import Step, StepKind
 from memoranda.text.remembered import remembering
+
+if TYPE_CHECKING:
+    from memoranda.ledger.execution import Execution
 
 
 def check_access(
@@ -127,17 +130,22 @@ class WritingSession(HomeSession):
 
         fresh: whether to bring the index up to date with the disk first.
 
-        Raises Conflict if another thread changed a file that the change was made from. Raises the
-        errors of `Transaction.commit`, too.
+        Raises Conflict if meanwhile a file that the change was made from changed, or the folder or
+        the rights of its project. Raises AgentPaused, and the errors of `Transaction.commit`.
         """
         with ExitStack() as memory:
             with self.engine.apart():
                 transaction.foresee()
                 memory.enter_context(remembering())
                 transaction.foresee_removals()
+            ahead = None
             if transaction.has_many_files:
-                memory.enter_context(self._files_ahead(transaction, fresh=fresh))
+                ahead = memory.enter_context(self._files_ahead(transaction, fresh=fresh))
             with self._critical(fresh=fresh):
+                self.check_not_paused()
+                transaction.check_projects()
+                if ahead is not None:
+                    self.engine.ledger.renew_ahead(ahead, transaction.steps)
                 try:
                     transaction.commit(may_wait=True)
                 except Exists as error:
@@ -146,11 +154,12 @@ class WritingSession(HomeSession):
                     raise Conflict(error.path, "of another note", "none") from error
 
     @contextmanager
-    def _files_ahead(self, transaction: Transaction, *, fresh: bool) -> Iterator[None]:
+    def _files_ahead(self, transaction: Transaction, *, fresh: bool) -> Iterator[Execution]:
         """Write the new files of a change beside their places, and keep them for the block.
 
-        The block commits the change, which moves the files to their places. Writing many files
-        takes long, and two kinds of callers are treated differently meanwhile:
+        The block commits the change, which moves the files to their places. Yields the execution
+        that wrote them, for `Ledger.renew_ahead`. Writing many files takes long, and two kinds of
+        callers are treated differently meanwhile:
 
         - Other threads of this process may use the home (`Engine.apart`).
         - Other processes may not write. The home's lock is kept from before the first file is
@@ -162,20 +171,21 @@ class WritingSession(HomeSession):
         ledger = self.engine.ledger
         with self._critical(fresh=fresh):
             transaction.make_roots()
-            ledger.place_ahead(transaction.steps)
+            execution = ledger.place_ahead(transaction.steps)
             # Without this, the end of the `with` block would free the lock.
             ledger.lock.keep()
         try:
             with self.engine.apart():
-                ledger.write_ahead(transaction.steps)
-            yield
+                ledger.write_ahead(execution, transaction.steps)
+            yield execution
         finally:
             # The lock is entered, so that it becomes free at the end of this `with` block.
             with ledger.lock:
                 # If the commit got to the ledger, the ledger has moved or removed the files.
                 if not transaction.is_planned:
-                    ledger.remove_ahead(transaction.steps)
+                    ledger.remove_ahead(execution, transaction.steps)
                 ledger.lock.let_go()
+            execution.close()
 
 
 # A change with more bytes or files is large: checking it takes some hundredths of a second, during
@@ -259,6 +269,8 @@ class Transaction:
         self._planned: PlannedChange | None = None
         self._is_admitted = False
         self._prepared_notes: PreparedNotes | None = None
+        # The settings by which the change is planned
+        self._settings = session.engine.settings
 
     def put(
         self, project: str, path: str, data: bytes, *, old: File | None = None, **step_fields: Any
@@ -342,6 +354,18 @@ class Transaction:
     def is_planned(self) -> bool:
         """Whether the ledger got the change, to make it or to refuse it."""
         return self._planned is not None
+
+    def check_projects(self) -> None:
+        """Raise Conflict if a project of the change was removed, or got another folder or other
+        rights, since the change was planned. The Conflict makes the verb plan the change again.
+        """
+        before = self._settings
+        now = self._engine.settings
+        for project, step in {step.project: step for step in self.steps}.items():
+            has_same_folder = before.projects.get(project) == now.projects.get(project)
+            has_same_rights = before.access.get(project) == now.access.get(project)
+            if not (has_same_folder and has_same_rights):
+                raise Conflict(step.path, "of a project with new settings", "none")
 
     def foresee(self) -> None:
         """Check the texts that the change writes, and prepare the notes for the index.

@@ -183,6 +183,19 @@ class Execution:
             )
             step.stamp = stamp_of(status)
 
+    def has_temp(self, step: Step) -> bool:
+        """Whether the temporary file of a `put` step is at its place, as it was written."""
+        try:
+            temp = self._temp(step)
+        except MemorandaError:
+            return False
+        status = stat_in(temp.name, temp.folder)
+        return (
+            status is not None
+            and step.stamp is not None
+            and step.stamp.is_same_file(stamp_of(status))
+        )
+
     def sync_temps(self, puts: Sequence[Step], threads: Executor | None = None) -> None:
         """Sync the temporary files of `put` steps to the disk.
 

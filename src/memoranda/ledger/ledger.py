@@ -341,41 +341,52 @@ class Ledger:
         steps = list(chain.from_iterable(planned.steps for planned in made))
         self.file_sync.add([planned.change.number for planned in made], places_of(steps))
 
-    def place_ahead(self, steps: Sequence[Step]) -> None:
+    def place_ahead(self, steps: Sequence[Step]) -> Execution:
         """Set where the temporary files of a large change will be. The lock must be held.
 
         From here until `make` or `remove_ahead`, the lock must be kept (`HomeLock.keep`). So the
         next holder removes the files if this process dies.
-        """
-        self._place_temps([step for step in steps if step.do == StepKind.PUT])
 
-    def write_ahead(self, steps: Sequence[Step]) -> None:
+        Returns an execution for the other methods about these files. The caller closes it. Its open
+        folders reach the files even if somebody moves a folder with them.
+        """
+        from memoranda.ledger.execution import Execution
+
+        # A folder that the change moves must not have the files, so all steps are looked at.
+        self._place_temps(steps)
+        return Execution(holds_truth=self.holds_truth)
+
+    def write_ahead(self, execution: Execution, steps: Sequence[Step]) -> None:
         """Write the temporary files of a large change before `make`, which writes only others.
 
         Other threads may use the home. If the disk refuses, `make` tries again and raises the error.
         """
-        from memoranda.ledger.execution import Execution
-
-        execution = Execution(holds_truth=self.holds_truth)
-        try:
-            execution.write_temps([step for step in steps if step.do == StepKind.PUT])
-        except (OSError, MemorandaError):
-            self.remove_ahead(steps)
-        finally:
-            execution.close()
-
-    def remove_ahead(self, steps: Sequence[Step]) -> None:
-        """Remove the files of `write_ahead`, of a change that is not made or is made otherwise."""
-        from memoranda.ledger.execution import Execution
-
         puts = [step for step in steps if step.do == StepKind.PUT]
-        execution = Execution(holds_truth=self.holds_truth)
         try:
-            execution.remove_temps(puts)
-            if not execution.remove_refused():
-                self.lock.leave_torn()
+            execution.write_temps(puts)
+        except (OSError, MemorandaError):
+            self.remove_ahead(execution, puts)
+
+    def renew_ahead(self, execution: Execution, steps: Sequence[Step]) -> None:
+        """Have `make` write those files of `write_ahead` again that are not at their places now.
+
+        Somebody may have deleted such a file, or moved a folder with it.
+        """
+        from memoranda.ledger.execution import Execution
+
+        present = Execution(holds_truth=self.holds_truth)
+        try:
+            lost = [step for step in steps if step.stamp is not None and not present.has_temp(step)]
         finally:
-            execution.close()
+            present.close()
+        self.remove_ahead(execution, lost)
+
+    def remove_ahead(self, execution: Execution, steps: Sequence[Step]) -> None:
+        """Remove the files of `write_ahead`, of a change that is not made or is made otherwise."""
+        puts = [step for step in steps if step.do == StepKind.PUT]
+        execution.remove_temps(puts)
+        if not execution.remove_refused():
+            self.lock.leave_torn()
         for step in puts:
             step.temp = ""
             step.stamp = None

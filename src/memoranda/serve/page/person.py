@@ -67,15 +67,16 @@ class About:
     parts: the notes of that name, in all projects.
     relations: the links of these notes, by relation, each with its notes, the newest first.
     telling: other notes with the name by kind, each kind the newest first: `memories`, `notes`,
-        `reminders`, and `over` for what does not hold any more and nothing replaced.
-    total: how many passages have the name.
+        `reminders`, `later` for what does not hold yet, and `over` for what does not hold any more
+        and nothing replaced.
+    has_more: whether more notes have the name than were looked at.
     """
 
     name: str
     parts: list[Part] = field(default_factory=list)
     relations: list[RelatedNotes] = field(default_factory=list)
     telling: dict[str, list[Learned]] = field(default_factory=dict)
-    total: int = 0
+    has_more: bool = False
 
     @property
     def last(self) -> NoteInfo | None:
@@ -145,14 +146,16 @@ def _about(memory: MemorySession, name: str) -> About:
     # A name is searched as a phrase, so that its words must be together.
     phrase = '"{}"'.format(name.replace('"', " "))
     hits = memory.search(Query(text=phrase, archived=False), limit=_MAX_HITS)
-    page.total = hits.total
     page.telling = _telling(memory, [hit for hit in hits if hit.note.row not in own_rows])
     # A search leaves out what does not hold any more, a list does not.
     of_memories = Query(text=phrase, projects=(CATEGORY_PROJECT,), archived=False, order="created")
-    infos, _ = memory.list(of_memories, limit=_MAX_HITS)
-    over = _over(memory, infos, page.telling)
-    if over:
-        page.telling["over"] = over
+    infos, total = memory.list(of_memories, limit=_MAX_HITS)
+    page.has_more = max(hits.total, total) > _MAX_HITS
+    # A search finds the nearest memories, of which the newest may be none.
+    _add_newest(memory, infos, page.telling)
+    for learned in _not_holding(memory, infos, page.telling):
+        kind = "later" if _is_later(memory, learned.info) else "over"
+        page.telling.setdefault(kind, []).append(learned)
     return page
 
 
@@ -169,10 +172,32 @@ def _telling(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Learn
     return telling
 
 
-def _over(
+def _add_newest(
+    memory: MemorySession, infos: Sequence[NoteInfo], telling: dict[str, list[Learned]]
+) -> None:
+    """Add the notes among `infos` that hold now, do not look planted and are missing in `telling`."""
+    holding = holding_now(memory, [info.row for info in infos])
+    told = {learned.info.row for learned in chain.from_iterable(telling.values())}
+    for info in infos:
+        if info.row in holding and info.row not in told and not memory.is_held_back(info):
+            learned = Learned(info, info.title, _before(memory, info))
+            telling.setdefault(_kind(info), []).append(learned)
+    for items in telling.values():
+        items.sort(key=lambda learned: learned.info.created, reverse=True)
+
+
+def _is_later(memory: MemorySession, info: NoteInfo) -> bool:
+    """Whether a note holds only from a later time."""
+    if not info.may_say(("valid_from",)):
+        return False
+    begin = memory.read(info, count=False).valid_from
+    return begin is not None and begin > memory.clock()
+
+
+def _not_holding(
     memory: MemorySession, infos: Sequence[NoteInfo], telling: Mapping[str, Sequence[Learned]]
 ) -> list[Learned]:
-    """Return the notes among `infos` that do not hold any more and do not look planted.
+    """Return the notes among `infos` that do not hold now and do not look planted.
 
     telling: the notes that hold. What they replaced is told below them and left out.
     """

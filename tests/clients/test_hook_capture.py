@@ -196,6 +196,17 @@ def test_a_transcript_that_cannot_be_read_leaves_no_trace(memory, tmp_path, plac
     assert memory.list(TRACES)[1] == 0
 
 
+def test_a_character_that_was_cut_in_two_does_not_cost_the_trace(memory, tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    message = {"role": "user", "content": "Make the importer faster \ud83d"}
+    transcript.write_text(json.dumps({"type": "user", "message": message}))
+    hook.answer(
+        memory, HookEvent("claude-code", END, "SessionEnd", "s1", transcript=str(transcript))
+    )
+    (trace,), _ = memory.list(TRACES)
+    assert "Make the importer faster" in memory.read(trace).body
+
+
 def test_a_long_transcript_is_read_at_its_ends(memory, tmp_path):
     lines = claude_lines()
     filler = {

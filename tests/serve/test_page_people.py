@@ -10,6 +10,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.serve.page import people
+from memoranda.serve.page import person as person_page
 from serve.test_page import memory, plain
 
 pytestmark = pytest.mark.anyio
@@ -185,3 +186,29 @@ async def test_the_links_of_a_name_are_told_in_words_the_newest_note_first(web, 
     assert "+ 2 more" in plain(about)
     bob = await page.see("/page/about?name=Bob")
     assert "Leads Bob" in plain(bob)
+
+
+async def test_what_will_be_true_is_not_told_as_over(web, page):
+    begin = (web.now + timedelta(days=3)).isoformat()
+    memory(web, "Ann moves to Rome.", category="people", valid_from=begin)
+    about = await page.see("/page/about?name=Ann")
+    (later,) = listed_under(about, "Not true yet")
+    assert later.startswith("Ann moves to Rome.")
+    assert "not any more" not in about
+
+
+async def test_of_many_memories_of_a_name_the_newest_is_told_and_more_are_announced(
+    web, page, monkeypatch
+):
+    monkeypatch.setattr(person_page, "_MAX_HITS", 5)
+    for number in range(5):
+        web.now += timedelta(hours=2)
+        memory(web, f"Ann: Ann said to Ann {number}.", category="people")
+    about = await page.see("/page/about?name=Ann")
+    assert "the newest first 5 " in plain(about)
+    web.now += timedelta(hours=2)
+    words = "At the end of a long walk along the coast, after much rain and wind, the guide was Ann"
+    memory(web, f"{words}.", category="people")
+    about = await page.see("/page/about?name=Ann")
+    assert listed_under(about, "Remembered")[0].startswith(words)
+    assert "the newest first 6+ " in plain(about)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from memoranda.clients.hook_context import project_names
 from memoranda.clients.hook_conversation import transcript_entries
-from memoranda.clients.hook_events import HookEvent
+from memoranda.clients.hook_events import HookEvent, storable
 from memoranda.clients.hook_waiting import asked_in
 from memoranda.clients.hook_words import FENCED, own_words
 from memoranda.engine import MemorySession
@@ -112,7 +112,7 @@ def _extract(event: HookEvent, session: SessionRows) -> str:
         ("Commands", _lines(commands, _COMMAND_CHARACTERS)),
         ("Last answer", _lines([last_answer], _ANSWER_CHARACTERS)),
     )
-    return "\n\n".join(_part(title, lines) for title, lines in parts if lines)
+    return storable("\n\n".join(_part(title, lines) for title, lines in parts if lines))
 
 
 def _lines(texts: list[str], most_characters: int) -> list[str]:

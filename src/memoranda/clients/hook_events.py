@@ -310,13 +310,13 @@ def _tool_event(
     if not isinstance(tool_input, str):
         tool_input = json.dumps(tool_input, ensure_ascii=False)
     tool = _text(payload, dialect.keys.get("tool", "tool_name"), _NAME_CHARACTERS)
-    event = event._replace(tool=tool, given=_storable(tool_input[:_INPUT_CHARACTERS]))
+    event = event._replace(tool=tool, given=storable(tool_input[:_INPUT_CHARACTERS]))
     if event.kind == TOOL:
         return event
     output = _failure(payload)
     if not output:
         return None
-    return event._replace(output=_storable(output[-_OUTPUT_CHARACTERS:]))
+    return event._replace(output=storable(output[-_OUTPUT_CHARACTERS:]))
 
 
 # The keys under which clients send the output of a tool.
@@ -398,11 +398,11 @@ def _text(payload: Mapping[str, Any], key: str, most_characters: int) -> str:
     """Return the first `most_characters` characters of the text at `key`; "" if there is no text."""
     value = payload.get(key)
     if isinstance(value, str):
-        return _storable(value[:most_characters])
+        return storable(value[:most_characters])
     return ""
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Return a text without the halves of characters that a client cut in two.
 
     UTF-8 has no form for such a half, so the text could not be stored.

@@ -67,16 +67,17 @@ class About:
     parts: the notes of that name, in all projects.
     relations: the links of these notes, by relation, each with its notes, the newest first.
     mentions: the other notes that mention the name, by kind: `memories`, `notes` and `reminders`
-        for notes that are valid now, and `over` for memories that are no longer valid and that no
-        other memory replaced. The newest comes first in each kind.
-    total: how many passages have the name.
+        for notes that are valid now, `later` for memories that are valid only from a later time,
+        and `over` for memories that are no longer valid and that no other memory replaced. The
+        newest comes first in each kind.
+    has_more: whether more notes have the name than were looked at.
     """
 
     name: str
     parts: list[Part] = field(default_factory=list)
     relations: list[RelatedNotes] = field(default_factory=list)
     mentions: dict[str, list[Learned]] = field(default_factory=dict)
-    total: int = 0
+    has_more: bool = False
 
     @property
     def last(self) -> NoteInfo | None:
@@ -146,14 +147,16 @@ def _about(memory: MemorySession, name: str) -> About:
     # A name is searched as a phrase, so that its words must be together.
     phrase = '"{}"'.format(name.replace('"', " "))
     hits = memory.search(Query(text=phrase, archived=False), limit=_MAX_HITS)
-    page.total = hits.total
     page.mentions = _mentions(memory, [hit for hit in hits if hit.note.row not in own_rows])
-    # A search leaves out memories that are no longer valid. A list has them.
+    # A search leaves out what does not hold any more, a list does not.
     of_memories = Query(text=phrase, projects=(CATEGORY_PROJECT,), archived=False, order="created")
-    infos, _ = memory.list(of_memories, limit=_MAX_HITS)
-    over = _over(memory, infos, page.mentions)
-    if over:
-        page.mentions["over"] = over
+    infos, total = memory.list(of_memories, limit=_MAX_HITS)
+    page.has_more = max(hits.total, total) > _MAX_HITS
+    # A search finds the nearest memories, of which the newest may be none.
+    _add_newest(memory, infos, page.mentions)
+    for learned in _not_holding(memory, infos, page.mentions):
+        kind = "later" if _is_later(memory, learned.info) else "over"
+        page.mentions.setdefault(kind, []).append(learned)
     return page
 
 
@@ -173,10 +176,32 @@ def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Lear
     return mentions
 
 
-def _over(
+def _add_newest(
+    memory: MemorySession, infos: Sequence[NoteInfo], mentions: dict[str, list[Learned]]
+) -> None:
+    """Add the notes among `infos` that hold now, do not look planted and are missing in `mentions`."""
+    holding = holding_now(memory, [info.row for info in infos])
+    told = {learned.info.row for learned in chain.from_iterable(mentions.values())}
+    for info in infos:
+        if info.row in holding and info.row not in told and not memory.is_held_back(info):
+            learned = Learned(info, info.title, _before(memory, info))
+            mentions.setdefault(_kind(info), []).append(learned)
+    for items in mentions.values():
+        items.sort(key=lambda learned: learned.info.created, reverse=True)
+
+
+def _is_later(memory: MemorySession, info: NoteInfo) -> bool:
+    """Whether a note holds only from a later time."""
+    if not info.may_say(("valid_from",)):
+        return False
+    begin = memory.read(info, count=False).valid_from
+    return begin is not None and begin > memory.clock()
+
+
+def _not_holding(
     memory: MemorySession, infos: Sequence[NoteInfo], mentions: Mapping[str, Sequence[Learned]]
 ) -> list[Learned]:
-    """Return the notes among `infos` that are no longer valid and do not look planted.
+    """Return the notes among `infos` that do not hold now and do not look planted.
 
     mentions: the notes that are valid. The notes that they replaced are left out, because the page
         shows each of them below its successor.

@@ -254,9 +254,7 @@ def _run(programs: Path, home: Path, port: int) -> bool:
     try:
         assert daemon.stdout is not None
         address = next(
-            has_fact[0]
-            for line in daemon.stdout
-            if (has_fact := re.search(r"http://\S+/mcp", line))
+            match[0] for line in daemon.stdout if (match := re.search(r"http://\S+/mcp", line))
         )
         token = subprocess.check_output(["memory", "token", "add", "claude", "--json"], env=environ)
         environ["MEMORY_TOKEN"] = json.loads(token)["secret"]

@@ -699,10 +699,10 @@ def test_the_graph_has_the_same_layout_at_each_visit_also_with_more_notes(visit,
     after = places(1440)
     for info in infos:
         memory.delete((info.project, info.path))
-    kept_card = before.keys() & after.keys()
-    assert len(kept_card) > len(before) - 4
+    common_urls = before.keys() & after.keys()
+    assert len(common_urls) > len(before) - 4
     ways = [
-        hypot(after[url][0] - before[url][0], after[url][1] - before[url][1]) for url in kept_card
+        hypot(after[url][0] - before[url][0], after[url][1] - before[url][1]) for url in common_urls
     ]
     assert median(ways) < 60
 

@@ -14,12 +14,12 @@ from memoranda.cli.lifecycle_commands import archive
 @pytest.mark.promise("001-18.2")
 def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -> None:
     first = terminal.write("water boils at 100 degrees")
-    two = terminal.write("we decided to use SQLite")
+    second = terminal.write("we decided to use SQLite")
     assert terminal("archive", first, "ffffffff").status == 1
     assert terminal.ok("list", "--archived") == "No memories found.\n"
-    assert terminal.ok("archive", first, two, "--dry-run") == "Would archive 2 memories\n"
+    assert terminal.ok("archive", first, second, "--dry-run") == "Would archive 2 memories\n"
     assert terminal.ok("list", "--archived") == "No memories found.\n"
-    assert terminal.ok("archive", first[:8], two, first) == "Archived 2 memories\n"
+    assert terminal.ok("archive", first[:8], second, first) == "Archived 2 memories\n"
     rows = terminal("list", "--archived", "--json").json["memories"]
     assert {(archived["category"], archived["archived_by"]) for archived in rows} == {
         ("knowledge", "user"),
@@ -34,9 +34,9 @@ def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -
         "soul",
         None,
     )
-    assert terminal.ok("delete", two) == f"Deleted memory: {two}\n"
+    assert terminal.ok("delete", second) == f"Deleted memory: {second}\n"
     assert terminal.ok("undo").startswith("Undid #")
-    assert terminal.ok("read", two).splitlines()[1:3] == [
+    assert terminal.ok("read", second).splitlines()[1:3] == [
         "Phase:   organized",
         "Category: decisions",
     ]

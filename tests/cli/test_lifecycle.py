@@ -125,13 +125,13 @@ def test_the_report_of_a_deep_dream_is_printed_and_shown_again(terminal: Any) ->
     first = terminal.write(
         "Kestrel 4.2.7 is our billing service", "--category", "project", "--tags", "billing"
     )
-    two = terminal.write(
+    second = terminal.write(
         "Kestrel 4.2.7 cost us a night", "--category", "lessons", "--tags", "billing"
     )
     terminal.write("我喜欢简洁的回答")
     printed = terminal.ok("dream", "--level", "3")
-    a, b = sorted((first, two))
-    kinds = {first: "project", two: "lessons"}
+    a, b = sorted((first, second))
+    kinds = {first: "project", second: "lessons"}
     head, *rest = printed.splitlines()
     assert head == "Dream (level 3) processed 2 items"
     assert rest[:4] == [

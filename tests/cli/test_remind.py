@@ -285,13 +285,13 @@ def test_the_list_goes_by_time_and_ends_with_what_has_none(terminal: Any) -> Non
 
 def test_doctor_names_the_reminders_that_will_not_fire(terminal: Any) -> None:
     fine = remind(terminal, "every day at 9am fine")["memory"]
-    first, two, three = (
+    first, second, third = (
         remind(terminal, f"every day at 9am {name}")["memory"] for name in ("one", "two", "three")
     )
     for memory, old, new in (
         (first, "due_at: 2026-05-07T09:00:00Z", "due_at: soon"),
-        (two, "FREQ=DAILY;", "FREQ=FULLMOON;"),
-        (three, "version: 1", "version: 1\nlocked: true"),
+        (second, "FREQ=DAILY;", "FREQ=FULLMOON;"),
+        (third, "version: 1", "version: 1\nlocked: true"),
     ):
         place = terminal.home / memory["path"]
         assert old in place.read_text()
@@ -307,20 +307,20 @@ def test_doctor_names_the_reminders_that_will_not_fire(terminal: Any) -> None:
             "bad_frontmatter",
             'due_at "soon" is no time, so the reminder never fires',
         ),
-        two["path"]: (
+        second["path"]: (
             "warning",
             "bad_frontmatter",
             'repeat "FREQ=FULLMOON;BYHOUR=9;BYMINUTE=0" is no rule or has no time left, so the reminder fires'
             " once at most",
         ),
-        three["path"]: ("warning", "bad_frontmatter", "the reminder is locked, so it never fires"),
+        third["path"]: ("warning", "bad_frontmatter", "the reminder is locked, so it never fires"),
     }
     assert fine["path"] not in findings
 
 
 @pytest.mark.promise("001-17.9")
 def test_all_adds_what_fired_and_what_is_done(terminal: Any) -> None:
-    first, two = (
+    first, second = (
         remind(terminal, f"{name} tomorrow at 3pm")["memory"]["id"] for name in ("one", "two")
     )
     assert terminal.ok("notify", "--now", LATE) == "Notified 2 reminders\n"
@@ -328,7 +328,7 @@ def test_all_adds_what_fired_and_what_is_done(terminal: Any) -> None:
     assert terminal.ok("remind", "--list") == "No reminders.\n"
     assert {line[:8] for line in terminal.ok("remind", "--list", "--all").splitlines()} == {
         first[:8],
-        two[:8],
+        second[:8],
     }
 
 

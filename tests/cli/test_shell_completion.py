@@ -71,15 +71,15 @@ def test_names_are_offered(
 def test_what_the_home_holds_is_offered(
     terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str, values: list[str]
 ) -> None:
-    two = terminal.write("the second", "--tags", "infra,naming", "--scope", "agent:claude")
+    second = terminal.write("the second", "--tags", "infra,naming", "--scope", "agent:claude")
     first = terminal.write("the first")
     terminal.configure("projects:\n  work: /nowhere\n")
     before = sorted(terminal.home.rglob("*"))
-    completions = offered(terminal, monkeypatch, line.replace("TW", two[:4]))
-    assert completions == [{"ONE": first, "TWO": two}.get(value, value) for value in values]
+    completions = offered(terminal, monkeypatch, line.replace("TW", second[:4]))
+    assert completions == [{"ONE": first, "TWO": second}.get(value, value) for value in values]
     assert sorted(terminal.home.rglob("*")) == before
     monkeypatch.setenv("MEMORY_AGENT", "copilot")
-    assert two not in offered(terminal, monkeypatch, "memory read ")
+    assert second not in offered(terminal, monkeypatch, "memory read ")
 
 
 def test_an_id_is_offered_with_a_preview_and_fast(

@@ -27,10 +27,13 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def servers(home: Path) -> Iterator[list[ServerProcess]]:
     """Two servers on one home, after their handshakes."""
-    with connected(home, "--tools", "memory") as first, connected(home, "--tools", "memory") as two:
-        for server in (first, two):
+    with (
+        connected(home, "--tools", "memory") as first,
+        connected(home, "--tools", "memory") as second,
+    ):
+        for server in (first, second):
             server.call("memory", {"command": "view", "path": "/memories"})
-        yield [first, two]
+        yield [first, second]
 
 
 def send_at_once(

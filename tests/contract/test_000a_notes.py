@@ -32,10 +32,10 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def servers(home: Path) -> Iterator[list[ServerProcess]]:
     """Two servers with both toolsets on one home: what one writes, both must find."""
-    with connected(home) as first, connected(home) as two:
-        for server in (first, two):
+    with connected(home) as first, connected(home) as second:
+        for server in (first, second):
             assert found(server, "anything") == []
-        yield [first, two]
+        yield [first, second]
 
 
 @pytest.fixture

@@ -200,14 +200,14 @@ def test_ids_in_the_links_of_memories_are_relations(tools: Tools) -> None:
     first = tools(
         "write_note", title="one", content="the first", directory="inbox", project="categories"
     )
-    two = tools(
+    second = tools(
         "write_note", title="two", content="the second", directory="inbox", project="categories"
     )
-    tools.memory.link(("categories", first["file_path"]), ("categories", two["file_path"]))
+    tools.memory.link(("categories", first["file_path"]), ("categories", second["file_path"]))
     (relation,) = relations(tools, first["permalink"], "categories")
     assert (relation["type"], relation["permalink"], relation["state"]) == (
         "links_to",
-        two["permalink"],
+        second["permalink"],
         "resolved",
     )
 

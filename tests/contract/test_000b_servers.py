@@ -45,10 +45,10 @@ def servers(home: Path) -> Iterator[list[Server]]:
     """Two servers of one home, each for another agent; no two tests use the same notes."""
     with (
         Server("--home", str(home), "--agent", "one") as first,
-        Server("--home", str(home), "--agent", "two") as two,
+        Server("--home", str(home), "--agent", "two") as second,
     ):
-        yield [first, two]
-        assert [server.close() for server in (first, two)] == [0, 0]
+        yield [first, second]
+        assert [server.close() for server in (first, second)] == [0, 0]
 
 
 def index_of(home: Path, query: str) -> list[tuple[Any, ...]]:
@@ -166,8 +166,8 @@ def test_of_two_servers_that_write_the_same_new_note_one_wins(
     calls = [
         [("write_note", {"title": f"Race {n}", "content": who}) for n in range(40)] for who in "ab"
     ]
-    first_answers, two = both(servers, calls)
-    for number, (a, b) in enumerate(zip(first_answers, two, strict=True)):
+    first_answers, second_answers = both(servers, calls)
+    for number, (a, b) in enumerate(zip(first_answers, second_answers, strict=True)):
         assert a["isError"] != b["isError"]
         loser, winner = (a, "b") if a["isError"] else (b, "a")
         assert loser["structuredContent"]["code"] == "exists"
@@ -175,9 +175,9 @@ def test_of_two_servers_that_write_the_same_new_note_one_wins(
 
 
 def test_a_checksum_of_before_the_other_servers_edit_is_a_conflict(servers: list[Server]) -> None:
-    first, two = servers
+    first, second = servers
     read = first.data("write_note", title="Guarded", content="start\n")["checksum"]
-    two.data("edit_note", identifier="Guarded", operation="append", content="two\n")
+    second.data("edit_note", identifier="Guarded", operation="append", content="two\n")
     late = first.call(
         "edit_note",
         identifier="Guarded",

@@ -275,12 +275,12 @@ def test_two_repositories_of_one_name_get_two_banks_and_keep_them(
         ]["id"]
 
     first = ground.repository("a/app")
-    two = ground.repository("b/app")
+    second = ground.repository("b/app")
     assert id_at(first) == "app"
-    second_id = id_at(two)
+    second_id = id_at(second)
     assert second_id.startswith("app-")
     assert len(second_id) == len("app-") + 6
-    assert [id_at(first), id_at(two), id_at(first)] == ["app", second_id, "app"]
+    assert [id_at(first), id_at(second), id_at(first)] == ["app", second_id, "app"]
     cloned = "https://user:secret@example.org/lib.git"
     assert id_at(ground.repository("c/lib", origin=cloned)) == "lib"
     assert id_at(ground.repository("d/lib", origin=cloned)) == "lib"
@@ -454,15 +454,15 @@ def test_two_servers_with_forty_appends_each_leave_eighty_blocks(
 ) -> None:
     root = tmp_path / "root"
     root.mkdir()
-    first, two = (
+    first, second = (
         Server("--as", "memory-bank", "--home", str(tmp_path / home), MEMORY_BANK_ROOT=str(root))
         for home in homes
     )
-    with first, two:
+    with first, second:
         for number in range(APPENDS):
             append(first, f"one {number}")
-            append(two, f"two {number}")
-        for server in (first, two):
+            append(second, f"two {number}")
+        for server in (first, second):
             assert not any(server.receive()["result"]["isError"] for _ in range(APPENDS))
     text = (root / "projects/p/notes/ideas.md").read_text()
     for name in ("one", "two"):

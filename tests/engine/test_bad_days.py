@@ -320,13 +320,13 @@ def test_after_closing_every_call_says_so_and_closing_again_is_harmless(tmp_path
 
 
 def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_path):
-    with open_session(tmp_path / "home") as first, open_session(tmp_path / "home") as two:
+    with open_session(tmp_path / "home") as first, open_session(tmp_path / "home") as second:
         note(first, "a", "text")
-        assert two.search("text").total == 1
+        assert second.search("text").total == 1
         first.reindex()
         note(first, "b", "text")
-        assert two.search("text").total == 2
-        note(two, "c", "text")
+        assert second.search("text").total == 2
+        note(second, "c", "text")
         assert first.search("text").total == 3
 
 
@@ -341,9 +341,7 @@ def test_a_home_that_is_away_is_told_of_in_plain_words(memory, tmp_path: Path):
 
 
 def test_the_doctor_names_notes_in_a_folder_nobody_may_look_into(memory, monkeypatch):
-    memory_of_test = memory.write(
-        Draft("likes coffee", project="categories", category="preferences")
-    )
+    note = memory.write(Draft("likes coffee", project="categories", category="preferences"))
     memory.write(Draft("likes tea", project="categories", category="preferences"))
     as_ever = os.open
 
@@ -356,9 +354,9 @@ def test_the_doctor_names_notes_in_a_folder_nobody_may_look_into(memory, monkeyp
     findings = [(finding.level, finding.code, finding.text) for finding in doctor.examine(memory)]
     assert findings == [("error", "unreadable", "permission denied; it is shown as it was")] * 2
     with pytest.raises(
-        errors.CannotRead, match=rf"Could not read {memory_of_test.path}: permission denied\.$"
+        errors.CannotRead, match=rf"Could not read {note.path}: permission denied\.$"
     ):
-        memory.read(memory_of_test.id)
+        memory.read(note.id)
 
 
 def test_the_first_of_many_notes_is_named_when_the_folder_of_their_project_is_missing(

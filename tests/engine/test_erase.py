@@ -730,8 +730,8 @@ def test_another_open_home_sees_that_it_is_gone(place: Place) -> None:
 def test_what_was_archived_superseded_and_shown_to_a_session_goes_too(place: Place) -> None:
     with place.open() as memory:
         first = memory.write(Draft("zq4712old lives in Bern", "categories", category="people"))
-        two = memory.write(Draft("zq4713new lives in Basel", "categories", category="people"))
-        memory.supersede(first, two)
+        second = memory.write(Draft("zq4713new lives in Basel", "categories", category="people"))
+        memory.supersede(first, second)
         info = memory.memory_id(first.id)
         Upkeep(memory).archive_all([info], {})
         session_rows = memory.engine.ledger.session("claude-code", "1")

@@ -24,13 +24,13 @@ def write(memory, text, **more):
 
 def test_tags_and_links_added_later_stand_where_a_new_memory_has_them(memory):
     first = write(memory, "one")
-    two = write(memory, "two")
+    second = write(memory, "two")
     memory.tag(first, add=["home", "Home", "work"])
-    memory.link(first, two)
+    memory.link(first, second)
     note = memory.read(first.id, count=False)
     assert keys(note) == list(MEMORY_KEYS)
     assert note.tags == ("home", "work")
-    assert note.links == (two.id,)
+    assert note.links == (second.id,)
 
 
 def test_a_batch_is_written_as_a_whole_or_not_at_all(memory):

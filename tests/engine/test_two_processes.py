@@ -60,11 +60,11 @@ def test_a_memory_that_another_process_moves_to_its_category_is_still_found_by_w
     both: tuple[MemorySession, MemorySession], verb: str
 ) -> None:
     memory, other_memory = both
-    first_id, two = (
+    first_id, second_id = (
         memory.write(Draft(text, project="categories")).id for text in ("green tea", "black tea")
     )
     held_id = memory.memory_id(first_id)
-    second = memory.memory_id(two)
+    second = memory.memory_id(second_id)
     Upkeep(other_memory).change(
         other_memory.memory_id(first_id), {"phase": "organized"}, "upgrade", category="skills"
     )
@@ -95,7 +95,7 @@ def test_what_another_program_writes_between_the_first_look_at_the_disk_and_the_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_session(tmp_path / "home", watch=False) as memory:
-        hub, first_id, two = (
+        hub, first_id, second_id = (
             memory.write(Draft(text, project="categories")).id for text in ("hub", "one", "two")
         )
         (place,) = (tmp_path / "home" / "categories").rglob("hub-*.md")
@@ -109,5 +109,5 @@ def test_what_another_program_writes_between_the_first_look_at_the_disk_and_the_
             )
 
         monkeypatch.setattr(memory.engine, "catch_up", interrupted)
-        assert memory.link(hub, two)
-        assert {*memory.memory_id(hub).links} == {first_id, two}
+        assert memory.link(hub, second_id)
+        assert {*memory.memory_id(hub).links} == {first_id, second_id}

@@ -161,9 +161,9 @@ def test_of_two_memories_linked_by_a_job_both_must_be_as_they_were(memory, upkee
     with pytest.raises(Conflict):
         upkeep.link(a, b)
     assert memory.memory_id(a.id).links == ()
-    first_linked, two = upkeep.link(a, memory.memory_id(b.id))
-    assert (first_linked.links, two.links) == ((b.id,), (a.id,))
-    assert upkeep.link(first_linked, two) == []
+    first_linked, second_linked = upkeep.link(a, memory.memory_id(b.id))
+    assert (first_linked.links, second_linked.links) == ((b.id,), (a.id,))
+    assert upkeep.link(first_linked, second_linked) == []
     memory.undo()
     assert memory.memory_id(b.id).links == ()
 

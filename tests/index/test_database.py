@@ -123,14 +123,14 @@ def test_a_file_that_was_replaced_is_opened_anew_unless_it_is_pinned(tmp_path: P
     identity = first.index.identity
     first.index.pin()
     path.rename(tmp_path / "away.db")
-    two = Desk(path)
-    two.put("a.md", "words")
+    second = Desk(path)
+    second.put("a.md", "words")
     assert first.index.connection is before
     first.index.unpin()
     assert first.index.connection is not before
     assert first.index.identity != identity
     assert first.found("words") == ["a.md"]
-    for desk in (first, two):
+    for desk in (first, second):
         desk.index.close()
 
 

@@ -70,7 +70,10 @@ def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: MemorySessio
 def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> None:
     home = tmp_path / "home"
     question = "What did Ann say about walnts?"
-    with open_session(home, agent="one") as first_reader, open_session(home, agent="two") as two:
+    with (
+        open_session(home, agent="one") as first_reader,
+        open_session(home, agent="two") as second_reader,
+    ):
         first_reader.write(
             Draft(
                 "Ann: I like walnuts.",
@@ -81,15 +84,17 @@ def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> N
             )
         )
         for number in range(2):
-            two.write(
+            second_reader.write(
                 Draft("Ben: I like bread.", title=f"His {number}", folder="talk", date="2024-05-01")
             )
         for _ in range(2):
             hits = first_reader.search(question)
             assert hits[0].note.title == "Hers"
             assert "spelled: walnuts" in hits[0].why
-            assert "Hers" not in found(two, question)
-            assert not any("walnuts" in why for hit in two.search(question) for why in hit.why)
+            assert "Hers" not in found(second_reader, question)
+            assert not any(
+                "walnuts" in why for hit in second_reader.search(question) for why in hit.why
+            )
 
 
 def test_a_note_moved_to_another_folder_stands_with_those_there(memory: MemorySession) -> None:

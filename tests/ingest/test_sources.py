@@ -234,8 +234,8 @@ def test_a_name_composed_differently_by_the_file_system_is_the_same_file(tmp_pat
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     first = scanned("obsidian", tmp_path / "one", **{"Cafe\u0301.md": "x"})
-    two = scanned("obsidian", tmp_path / "two", **{"Caf\u00e9.md": "x"})
+    second = scanned("obsidian", tmp_path / "two", **{"Caf\u00e9.md": "x"})
     assert [document.source_ref for document in first.values()] == [
-        document.source_ref for document in two.values()
+        document.source_ref for document in second.values()
     ]
     assert list(first) == ["Caf\u00e9"]

@@ -321,7 +321,7 @@ def test_a_run_whose_changes_touch_one_memory_several_times_is_taken_back(home: 
 @pytest.mark.promise("001-18.5")
 def test_two_memories_somebody_parted_again_are_not_merged_again(home: Home) -> None:
     first_id = home.write("the same words here", "knowledge")
-    two = home.write("the same words here", "knowledge")
+    second_id = home.write("the same words here", "knowledge")
     (merged,) = home.job("consolidate").actions
     home.memory.undo()
     assert home.info(merged.id).header["kept_from"] == [f"merge:{merged.target}"]
@@ -330,7 +330,7 @@ def test_two_memories_somebody_parted_again_are_not_merged_again(home: Home) -> 
     home.write("the same words here", "knowledge")
     assert len(home.job("consolidate").actions) == 1
     assert home.job("consolidate").actions == ()
-    assert home.info(first_id).id != home.info(two).id
+    assert home.info(first_id).id != home.info(second_id).id
 
 
 def test_a_run_number_belongs_to_one_job_alone(home: Home) -> None:

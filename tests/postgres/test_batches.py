@@ -40,11 +40,11 @@ def failed(replies: dict[str, Reply | None]) -> dict[str, str]:
     }
 
 
-def agree(first: MemorySession, two: MemorySession, changes: int) -> None:
+def agree(first: MemorySession, second: MemorySession, changes: int) -> None:
     """Both copies are the same, and `changes` changes were made, each once."""
-    assert [change.number for change in two.log(limit=0)] == list(range(changes, 0, -1))
+    assert [change.number for change in second.log(limit=0)] == list(range(changes, 0, -1))
     first.list()
-    assert are_alike(first, two)
+    assert are_alike(first, second)
     assert not list(first.home.rglob(".tmp-*"))
 
 

@@ -208,15 +208,15 @@ def test_a_move_into_a_database_that_is_killed_goes_on(home, space, tmp_path):
 
 def test_a_mirror_of_a_space_follows_every_replica(space, replica, tmp_path):
     first = replica("a")
-    two = replica("b")
+    second = replica("b")
     first.as_caller("claude").write(Draft("one", project="notes", title="a"))
     copy = tmp_path / "copy"
-    Mirror(two, copy).run(git=True)
-    two.as_caller("cursor").write(Draft("two", project="notes", title="b"))
+    Mirror(second, copy).run(git=True)
+    second.as_caller("cursor").write(Draft("two", project="notes", title="b"))
     first.delete("notes/a.md")
-    mirrored = Mirror(two, copy).run()
+    mirrored = Mirror(second, copy).run()
     assert (mirrored.commits, mirrored.removed) == (1, 1)
-    assert files(copy) == files(two.home)
+    assert files(copy) == files(second.home)
     lines = subprocess.check_output(
         ["git", "-C", str(copy), "log", "--format=%an %s"], text=True
     ).splitlines()

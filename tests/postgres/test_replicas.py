@@ -39,9 +39,9 @@ def journal(home: Path) -> bytes:
         history.database.close()
 
 
-def are_alike(first: MemorySession, two: MemorySession) -> bool:
+def are_alike(first: MemorySession, second: MemorySession) -> bool:
     """Whether notes and journals are the same, byte for byte."""
-    return files(first.home) == files(two.home) and journal(first.home) == journal(two.home)
+    return files(first.home) == files(second.home) and journal(first.home) == journal(second.home)
 
 
 def test_what_one_replica_wrote_another_reads_finds_and_lists_at_once(replica: Replica):
@@ -68,14 +68,16 @@ def test_a_text_that_another_machine_replaced_is_not_kept_here_too(replica: Repl
 def test_moving_linking_and_deleting_reach_the_other_replica(replica: Replica):
     a = replica("a")
     b = replica("b")
-    first, two = (a.write(Draft(f"text {n}", title=n, folder="old/deep")) for n in ("One", "Two"))
-    a.link(first, two)
-    assert [backlink.title for backlink in b.backlinks(two.id)] == ["One"]
+    first, second = (
+        a.write(Draft(f"text {n}", title=n, folder="old/deep")) for n in ("One", "Two")
+    )
+    a.link(first, second)
+    assert [backlink.title for backlink in b.backlinks(second.id)] == ["One"]
     a.move(first.id, "new/One.md")
     assert b.read(("notes", "new/One.md")).title == "One"
-    b.delete(two.id)
+    b.delete(second.id)
     with pytest.raises(NotFound):
-        a.read(two.id)
+        a.read(second.id)
     assert files(a.home) == files(b.home)
 
 

@@ -43,11 +43,11 @@ def servers(
 
 
 def test_a_token_a_note_and_its_end_count_on_every_server(servers: tuple[Server, Server]):
-    first_server, two = servers
+    first_server, second_server = servers
     secret = first_server.token()
 
     async def conversation(first):
-        async with two.served() as second:
+        async with second_server.served() as second:
             await tool(first, secret, "write_note", title="Tea", content="green", directory="")
             assert "green" in await tool(second, secret, "read_note", identifier="tea")
             assert await tools(first, secret) == await tools(second, secret)
@@ -56,18 +56,18 @@ def test_a_token_a_note_and_its_end_count_on_every_server(servers: tuple[Server,
                 text = (await client.get("/metrics", headers=bearer(secret))).text
                 assert "memoranda_notes 1\n" in text
                 assert "memoranda_index_lag_changes 0\n" in text
-            two.access.revoke("laptop")
+            second_server.access.revoke("laptop")
             assert await status(first, secret) == await status(second, secret) == 401
 
     first_server.run(conversation)
 
 
 def test_each_step_of_oauth_may_go_to_another_server(servers: tuple[Server, Server]):
-    first_server, two = servers
+    first_server, second_server = servers
     secret = first_server.token(scope="write")
 
     async def conversation(first):
-        async with two.served() as second:
+        async with second_server.served() as second:
             id = await registered(first)
             location = (await asked(second, id)).headers["location"]
             code = query(await answered(first, location, secret))["code"]

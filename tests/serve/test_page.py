@@ -310,7 +310,7 @@ async def test_every_word_of_the_page_has_its_chinese(web, page):
         if path.is_file()
     ]
     texts = [source.read_text("utf-8") for source in sources]
-    used = {first or two for text in texts for first, two in call.findall(text)}
+    used = {first or second for text in texts for first, second in call.findall(text)}
     used |= {sentence for text in texts for pair in counted.findall(text) for sentence in pair}
     used |= set(review.TITLES.values())
     reasons = json.loads(PACKAGE.joinpath("texts", "reasons.json").read_text("utf-8"))

@@ -106,6 +106,7 @@ def test_orders_of_a_stranger_are_partly_marked(half: str, least: int, most_alar
     assert marked.count(False) <= most_alarms
 
 
+@pytest.mark.promise("gate-sets")
 def test_no_piece_of_a_secret_survives() -> None:
     survivors = []
     for case in rows("secrets.json")["cases"]:

@@ -248,14 +248,14 @@ RECORDS = st.builds(
 @given(records=st.lists(RECORDS, min_size=1, max_size=12, unique_by=lambda record: record.id))
 def test_export_and_import_into_an_empty_home_and_export_are_equal(tmp_path_factory, records):
     folder = tmp_path_factory.mktemp("homes")
-    with opened(folder / "one") as first, opened(folder / "two") as two:
+    with opened(folder / "one") as first, opened(folder / "two") as second:
         Upkeep(first).put(records, "import")
         before = lines(first)
         assert len(before) == len(records)
         text = "".join(f"{line}\n" for line in before)
-        assert take(two, text) == Tally(imported=len(records))
-        assert lines(two) == before
-        assert take(two, text) == Tally(unchanged=len(records))
+        assert take(second, text) == Tally(imported=len(records))
+        assert lines(second) == before
+        assert take(second, text) == Tally(unchanged=len(records))
         assert take(first, text) == Tally(unchanged=len(records))
 
 
@@ -270,11 +270,11 @@ def test_a_tree_of_the_reference_program_is_exported_with_nothing_lost(tmp_path,
         expires="2026-05-14T10:00:00Z",
         link=TWO,
     )
-    two = head.format(
+    second_head = head.format(
         id=TWO, hash="0" * 64, type="long", category="decisions", expires="null", link=ONE
     )
     hand_made(memory.home, f"short-term/inbox/{ONE}.md", first_head + "first\r\nline\r\n\n")
-    hand_made(memory.home, f"long-term/decisions/{TWO}.md", two + "second")
+    hand_made(memory.home, f"long-term/decisions/{TWO}.md", second_head + "second")
     records = [json.loads(line) for line in lines(memory)]
     assert [(row["id"], row["content"], row["phase"], row["category"]) for row in records] == [
         (ONE, "first\r\nline\r\n", "inbox", "inbox"),

@@ -408,7 +408,7 @@ def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
 
 
 def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
-    """Return a finding if there are vectors (embeddings) of texts that no note has any more."""
+    """Return a finding if there are vectors (embeddings) of texts that notes no longer have."""
     if not memory.engine.layout.vectors.exists():
         return []
     count = Embedding(memory).gone()
@@ -610,7 +610,7 @@ def _repair(memory: PlaceVerbs, finding: Finding) -> None:
 def _remove_link(memory: PlaceVerbs, finding: Finding) -> None:
     """Remove the link to a missing memory from the memory that a finding names.
 
-    Nothing is changed if the memory does not have the link any more.
+    Nothing is changed if the memory no longer has the link.
     """
     folder, _, path = finding.path.partition("/")
     project = CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT

@@ -253,7 +253,7 @@ class Embedding:
 
     @verb
     def gone(self) -> int:
-        """Return how many vectors belong to texts that no note has any more.
+        """Return how many vectors belong to texts that notes no longer have.
 
         While notes still have to be cut into passages, the result is 0.
         """

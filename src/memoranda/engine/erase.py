@@ -135,8 +135,8 @@ class Erasure:
         self.engine = memory.engine
         # The present texts of the notes.
         self._texts: list[bytes] = []
-        # For notes that have no file any more, the references by which the caller named them. The
-        # key is the place of the file.
+        # The references by which the caller named notes that no longer have a file, by the place
+        # that the file had.
         self._gone: dict[Location, str] = {}
 
     @verb

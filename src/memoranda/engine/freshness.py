@@ -167,7 +167,7 @@ class Freshness:
 
     @property
     def is_swept(self) -> bool:
-        """Whether no project has to be swept any more."""
+        """Whether all projects have been swept."""
         return not self._pending
 
     @property
@@ -322,7 +322,7 @@ class Freshness:
                 self._look_at_files(self.sources[project], sorted(shared_paths), result)
 
     def _forget_removed_projects(self) -> None:
-        """Remove the projects that do not exist any more from the index and from the warnings."""
+        """Remove the projects that no longer exist from the index and from the warnings."""
         index = self._index
         self._troubles = {
             name: texts for name, texts in self._troubles.items() if name in self.sources
@@ -809,7 +809,7 @@ class Freshness:
         name = source.name
         skipped = self._skipped
         # At first these are all files that are not notes. Each file that is listed is taken out, so
-        # in the end only files are left that do not exist any more.
+        # in the end only files are left that no longer exist.
         removed = {
             path
             for project, path in self.unreadable.keys() | skipped.keys()

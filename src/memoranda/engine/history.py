@@ -85,8 +85,8 @@ class Revision:
     def is_text_lost(self) -> bool:
         """Whether the change made one text of another, and the history does not keep both.
 
-        The text after a change is lost if an editor saved the file before the next change of ours
-        and the index did not have it any more. Of entries with a time to live no text is kept.
+        The text after a change is lost if an editor saved the file before our next change, and the
+        index no longer had the text. The texts of entries with a time to live are never kept.
         """
         if self.touched.do == StepKind.MOVE and self.touched.new is None:
             return False

@@ -71,8 +71,8 @@ def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntr
     """Return the notes about the person, each once.
 
     Notes that the owner wrote or confirmed come before claims of agents. In both groups, pinned
-    notes come first.  Notes are left out if they are not valid any more, archived, suspicious, or
-    another agent's.
+    notes come first. Notes that are no longer valid, archived, suspicious or another agent's are
+    left out.
     """
     memory.engine.fresh()
     reasons: dict[int, tuple[NoteInfo, str]] = {}

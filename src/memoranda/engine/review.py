@@ -262,8 +262,8 @@ class ReviewVerbs(RestoreVerbs):
     def decide_all(self, keys: Iterable[str], choice: str) -> list[ReviewItem]:
         """Give the same answer to many open questions of one kind, as one change.
 
-        keys: the keys of the questions. Those that are not open any more are passed over, and so
-            are those that do not offer the answer.
+        keys: the keys of the questions. Questions that are no longer open or do not offer this
+            answer are skipped.
         choice: the letter of one of `shared_answers`.
 
         Returns the questions that were answered. Raises InvalidInput, and NotFound if there is none.
@@ -310,7 +310,7 @@ class ReviewVerbs(RestoreVerbs):
         """Return the open question with a key, and the single questions that are combined in it.
 
         A single question is returned with itself. Raises NotFound, and InvalidInput if the single
-        questions are not the same any more.
+        questions are no longer the same.
         """
         kind = _kind_of(key)
         items: list[ReviewItem] = []

@@ -143,7 +143,7 @@ class PreparedNotes:
 class Shown:
     """The effect of a change on the index.
 
-    removed: the places (project, path) that have no note any more.
+    removed: the places (project, path) from which the change took the note away.
     """
 
     def __init__(self, engine: Engine, prepared_notes: PreparedNotes | None = None):

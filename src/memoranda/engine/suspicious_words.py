@@ -53,7 +53,7 @@ class SuspiciousWords:
 def suspicious_words(rules: Rules, note: Note) -> SuspiciousWords:
     """Return the words of a note that match the rules by which it is suspicious.
 
-    rules: the rules of the home. A rule that was changed since may match nothing any more.
+    rules: the rules of the home. A rule that was changed since may no longer match.
     """
     spans: list[Span] = []
     elsewhere: list[WordsElsewhere] = []

@@ -414,7 +414,7 @@ class Trail:
     def _drop_lost_folders(self, change: Change, lost_folders: Collection[Location]) -> None:
         """Remove the steps on lost folders from a change.
 
-        lost_folders: folders that do not exist any more.
+        lost_folders: folders that no longer exist.
 
         A step stays if another remaining step of the change is about a file in the folder.
         """

@@ -471,7 +471,7 @@ def is_upkeep(change: Change) -> bool:
 
 
 def is_blank(change: Change) -> bool:
-    """Whether a change has no content any more, because everything it changed was erased.
+    """Whether a change no longer has content, because everything it changed was erased.
 
     Such a change only keeps its number in the ledger.
     """

@@ -779,7 +779,7 @@ class IngestedTexts:
         identity: the id of the memory.
         texts: the SHA-256 of each text.
 
-        Returns the hashes of those former texts that no memory has any more.
+        Returns the hashes of the former texts that no memory has now.
         """
         before = self.texts.get(identity, frozenset())
         self.hashes.update(texts)

@@ -136,9 +136,12 @@ def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
 def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteInfo | None:
     """Return the memory whose id is in the file name of `place`, wherever the memory is now.
 
-    `…/tea-1a2b3c4d.md` names the memory whose id begins with `1a2b3c4d`. If that was merged into
-    another memory, return the other one, or None with `only_same`. None if the memory does not
-    exist, too.
+    The file `tea-1a2b3c4d.md` names the memory whose id begins with `1a2b3c4d`. If that memory was
+    merged into another one, the other one is returned.
+
+    only_same: do not return the other one.
+
+    None if there is no such memory.
     """
     project, path = place
     match = _ID_IN_NAME.search(path)

@@ -55,9 +55,9 @@ class EntityRow(NamedTuple):
 
 
 def rows_of(note: Note) -> list[Row]:
-    """Return the row of table `entity` for a note of project `graph`, [] for any other note.
+    """Return the row of table `entity` for a note, without the column that names the note.
 
-    The row lacks the column that names the note.
+    The result is empty for a note that is not in project `graph`.
     """
     if note.project != GRAPH_PROJECT:
         return []
@@ -368,9 +368,9 @@ class EntityQueries(Queries):
         )
 
     def last_created(self) -> int:
-        """Return the latest time of creation of all entities and placeholders, 0 without any.
+        """Return when the newest entity or placeholder was created, in microseconds since 1970.
 
-        It is in microseconds since 1970.
+        0 if there are no entities.
         """
         return self._db.execute("select max(created) from entity").fetchone()[0] or 0
 

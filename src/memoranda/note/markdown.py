@@ -582,7 +582,11 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
 
 
 class _MemoryPlace(NamedTuple):
-    """The folder of a memory, "" if it has none, and the phase its path names, None if none."""
+    """The folder and the phase of a memory, by its path.
+
+    folder: "" if the memory is in no folder.
+    phase: None if the path names no phase.
+    """
 
     folder: str
     phase: str | None

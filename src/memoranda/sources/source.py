@@ -91,13 +91,16 @@ class Source(EditableSource[Any], Protocol):
     def version(self) -> Stamp | None:
         """Return the stamp of a source that is one file.
 
-        None if the file is missing, and for a folder, whose state only `list` can tell.
+        None if the file is missing, or if the source is a folder, whose state only `list` knows.
         """
 
     def list(self, below: str = "") -> Listing:
-        """List the notes below a folder with their stamps, "" for all.
+        """Return the notes below a folder with their stamps.
 
-        Folders that cannot be read are named: their notes must not be taken for deleted.
+        The listing also names the folders that cannot be read, so that the notes in them are not
+        taken for deleted.
+
+        below: the path of the folder. "" lists all notes.
         """
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:

@@ -55,6 +55,7 @@ async def test_each_place_is_decided_and_without_a_decision_both_stay(
     assert answer.status_code == 409
     assert "claude changed the note meanwhile" in answer.text
     assert "&lt;&lt;&lt;" not in answer.text
+    assert "<p>my first</p>" in answer.text, "without its line end"
     assert len(set(re.findall(r'name="(place\d)"', answer.text))) == 2
     saved = await page.send(ADDRESS, **fields_of(answer.text) | decisions)
     assert saved.status_code == 303

@@ -32,3 +32,9 @@ async def test_an_older_page_gets_the_file_of_now_which_is_not_kept(web, page):
         assert again.status_code == 304
     for address in (f"/page/static/{version()}/../routes.py", f"/page/static/{version()}/x.css"):
         assert (await page.client.get(address)).status_code == 404
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_the_page_of_help_has_no_link_to_a_page_that_the_server_lacks(web, page, language):
+    html = await page.see("/page/help", **{"accept-language": language})
+    assert re.findall(r'href="[^"]*\.md[^"]*"', html) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -14,11 +15,19 @@ from memoranda.serve.page.visit import Visit
 _TRANSLATED = {"zh": "how-it-fits-together.zh.md"}
 
 
+# A link to another page of the documentation, which the server does not have.
+_LINK = re.compile(r"\[([^\]]+)\]\([\w-]+\.md[^)]*\)")
+
+
 @cache
 def _text(language: str) -> str:
-    """Return the text in a language. English if it has no translation."""
+    """Return the text in a language, without links to other pages of the documentation.
+
+    The text is English if it has no translation.
+    """
     name = _TRANSLATED.get(language, "how-it-fits-together.md")
-    return files(__package__).joinpath("texts", name).read_text("utf-8")
+    text = files(__package__).joinpath("texts", name).read_text("utf-8")
+    return _LINK.sub(r"\1", text)
 
 
 def show(visit: Visit) -> Response:

@@ -73,8 +73,9 @@ def told_name(agent: str) -> str:
     """
     name = agent[:_MOST_NAME_CHARACTERS]
     # Loading the rules takes long, and most agents have a name of one word. In some scripts, a whole
-    # sentence has no blanks, so only ASCII letters are one word for certain.
-    if not (name.isascii() and name.isalpha()):
+    # sentence has no blanks, and several English words need none either: `ignoreAllRules`.
+    is_one_word = name.isascii() and name.isalpha() and (name.isupper() or name[1:].islower())
+    if not is_one_word:
         from memoranda.text.gate import default_rules
 
         if default_rules().name_suspicions(agent):

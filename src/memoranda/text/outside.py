@@ -18,9 +18,11 @@ MOST_NAME_CHARACTERS = 100
 WITHHELD = "[name withheld: it may be an instruction]"
 """The name in place of one that seems to give orders to its reader."""
 # Names that hold neither a secret nor an order, as nearly all do: one or two words with a version, a
-# UUID or our own number of a session. Loading the rules for them would delay a hook.
+# UUID or our own number of a session. Loading the rules for them would delay a hook. A word with
+# capitals inside may be several words: `ignoreAllRules`.
+_PLAIN_WORD = r"(?:[A-Za-z][a-z]{0,19}|[A-Z]{2,20})"
 _PLAIN_NAME = lazy_pattern(
-    r"[A-Za-z]{1,20}(?:[ -][A-Za-z]{1,20})?(?: v?\d{1,4}(?:\.\d{1,4}){0,3})?"
+    rf"{_PLAIN_WORD}(?:[ -]{_PLAIN_WORD})?(?: v?\d{{1,4}}(?:\.\d{{1,4}}){{0,3}})?"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{8}",
     re.ASCII,
 )

@@ -41,6 +41,14 @@ def test_each_program_found_is_named_with_the_files_that_would_change(home_of_us
     assert next(iter(programs)) == "claude-code", "connected ones come first"
 
 
+def test_a_program_whose_file_cannot_be_read_is_not_connected(home_of_user):
+    (home_of_user / ".claude.json").unlink()
+    # The system lets nobody read the beginning of this file.
+    (home_of_user / ".claude.json").symlink_to("/proc/self/mem")
+    programs = {program.id: program for program in installed_programs()}
+    assert not programs["claude-code"].is_connected
+
+
 async def first_page(page, monkeypatch, *names):
     """The first page while clients of these names are connected."""
     sessions = [SimpleNamespace(client=name) for name in names]

@@ -86,10 +86,16 @@ def installed_programs() -> list[InstalledProgram]:
 
 
 def _is_connected(file: Path | None) -> bool:
-    """Return whether the configuration file of a client has the word "memoranda"."""
-    if file is None or not file.is_file():
+    """Return whether the configuration file of a client has the word "memoranda".
+
+    A file that cannot be read counts as one without it.
+    """
+    try:
+        if file is None or not file.is_file():
+            return False
+        return "memoranda" in file.read_text("utf-8", "replace")
+    except OSError:
         return False
-    return "memoranda" in file.read_text("utf-8", "replace")
 
 
 def _with_tilde(file: Path | None) -> str:

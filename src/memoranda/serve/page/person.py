@@ -20,6 +20,7 @@ from memoranda.index.rows import Edge, Hit, NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS, Observation
 from memoranda.note.names import Looseness
 from memoranda.query import Query
+from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.graph_panel import RelatedNotes, related_notes
 from memoranda.serve.page.visit import Visit
 
@@ -92,7 +93,14 @@ def show(visit: Visit) -> Response:
     if not name:
         raise InvalidInput("Say a name.")
     about = _about(visit.memory, name)
-    return visit.html("about.html", about=about, most_facts=_MAX_FACTS, most_shown=_SHOWN)
+    linked_notes = chain.from_iterable(related.notes for related in about.relations)
+    return visit.html(
+        "about.html",
+        about=about,
+        titles={info.row: shown_title(visit, info) for info in linked_notes},
+        most_facts=_MAX_FACTS,
+        most_shown=_SHOWN,
+    )
 
 
 def notes_called(memory: MemorySession, name: str) -> list[NoteInfo]:

@@ -182,3 +182,29 @@ def test_many_files_that_a_reader_fails_at_are_read_a_few_times_each(
     assert len(titles(memory)) == count - count // share
     assert len(memory.unreadable) == count // share
     assert reads < 3 * count
+
+
+@pytest.mark.usefixtures("reader")
+def test_a_file_at_which_the_daemon_of_another_version_fails_is_read_by_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_session(tmp_path / "home", watch=False) as memory:
+        folder = memory.engine.layout.built_in["notes"]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "bad.md").write_text("words of zqbad\n")
+        assert titles(memory) == []
+        index = memory.engine.layout.index.stat()
+        projects = {name: source.root for name, source in memory.engine.sources.items()}
+    asked: list[str] = []
+
+    def answer(socket: object, method: str, *more: object) -> dict[str, Any]:
+        asked.append(method)
+        return {"index": [index.st_dev, index.st_ino], "projects": projects}
+
+    monkeypatch.undo()
+    monkeypatch.setattr("memoranda.engine.daemon_client.ask", answer)
+    monkeypatch.setattr("memoranda.__version__", "99.0")
+    with open_session(tmp_path / "home", watch=False) as memory:
+        assert titles(memory) == ["bad"]
+        assert memory.unreadable == {}
+    assert asked

@@ -128,6 +128,8 @@ class Freshness:
         self._troubles: dict[str, list[str]] = {}
         # By (project, path), the stamp of a file that is not text.
         self._skipped: dict[tuple[str, str], Stamp] = {}
+        # The projects with files at which another version failed, perhaps the daemon's
+        self._failed_elsewhere: set[str] = set()
         self._shared: dict[str, set[str]] = {}
         """By project, the paths of notes whose file has a second name (a hard link).
 
@@ -404,7 +406,8 @@ class Freshness:
         self._load_skipped()
         # A project of the same name may be another folder for the daemon, which a preset gave it.
         watched_folders = answer["projects"]
-        return {name for name in projects if watched_folders.get(name) == self.sources[name].root}
+        trusted = projects - self._failed_elsewhere
+        return {name for name in trusted if watched_folders.get(name) == self.sources[name].root}
 
     def _is_own_index(self, daemon_index: Sequence[int]) -> bool:
         """Whether the index file that the daemon brought up to date is the one in use here.
@@ -424,6 +427,7 @@ class Freshness:
         self.unreadable = {key: why for key, (_, why) in skipped.items() if why}
         failed_elsewhere = self._index.notes.failed_elsewhere()
         if failed_elsewhere:
+            self._failed_elsewhere |= {project for project, _ in failed_elsewhere}
             self._notice_all(failed_elsewhere)
 
     def retire_expired(self) -> None:

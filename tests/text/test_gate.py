@@ -75,6 +75,11 @@ def test_thirty_kinds_of_secrets_are_known() -> None:
     assert sum(rule.kind == SECRET for rule in RULES.values()) >= 30
 
 
+def test_a_branch_that_is_pinned_is_no_secret() -> None:
+    assert said("When the importer fails in Wiki: pin the branch in the pipeline.") == []
+    assert said("Write the PIN of the card down and pin it to the public wiki.") != []
+
+
 @pytest.mark.parametrize("place", PROSE, ids=lambda place: place.name)
 def test_prose_raises_no_alarm(place: Path) -> None:
     text = place.read_text(encoding="utf-8")

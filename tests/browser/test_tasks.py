@@ -212,7 +212,7 @@ def test_see_all_about_a_person(visit):
         person.click(page.locator("#rail").get_by_role("link", name="People"))
         person.click(page.get_by_role("link", name="Mara Lindqvist"))
         expect(page.locator("h1")).to_have_text("Mara Lindqvist")
-        expect(page.locator("main")).to_contain_text("Links to here")
+        expect(page.locator("main")).to_contain_text("Works with Mara Lindqvist")
         assert person.steps == 2
 
 

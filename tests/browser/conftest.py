@@ -18,9 +18,9 @@ from browser.house import Served, furnish
 from memoranda.engine import open_session
 
 
-# Of all files here, as it takes seconds to start; not of other folders, as Playwright keeps the event
-# loop of its thread
-@pytest.fixture(scope="package")
+# For one file: Playwright keeps the event loop of its thread, which tests of other folders need.
+# With `scope="package"` it was still open in a worker when such tests began.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with open_browser() as opened:
         yield opened

@@ -366,3 +366,22 @@ async def test_a_secret_over_the_end_of_a_shown_title_is_masked_too(web, page):
     panel = await page.see(f"/page/graph?part=panel&note={note.id}")
     assert "Tea." in panel
     assert key[:8] not in panel
+
+
+async def test_a_secret_over_the_end_of_a_title_on_today_is_masked_too(web, page):
+    key = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
+    # A row of Today shows 220 characters of a title.
+    kept = web.memory.write(Draft("x", project="notes", title=f"{'w' * 200} {key}"))
+    gone = web.memory.write(Draft("x", project="notes", title=f"{'v' * 200} {key}"))
+    web.memory.delete(gone.id)
+    change = web.memory.log()[0].number
+    for address in ("/page", f"/page/change/{change}"):
+        html = await page.see(address)
+        assert key[:8] not in plain(html), address
+        assert re.search("v{200} [^<]*redact", html), address
+    web.later(minutes=5)
+    file = web.memory.home / "notes" / kept.path
+    file.write_text(file.read_text().replace("\nx", "\ny"))
+    html = await page.see("/page")
+    assert "Outside of memory" in html
+    assert key[:8] not in plain(html)

@@ -22,7 +22,7 @@ from memoranda.engine.whereabouts import where_now
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.titles import MAX_CHARACTERS, title_of_path, title_of_revision
+from memoranda.serve.page.titles import title_of_path, title_of_revision
 from memoranda.serve.page.visit import HOME
 from memoranda.text.word_diff import SAME, Part
 
@@ -38,6 +38,8 @@ _LINES = 3
 _CONTEXT_CHARACTERS = 40
 # Lines of a difference that are examined for those that say something.
 _LINES_EXAMINED = 40
+# Characters of a line.
+_MAX_CHARACTERS = 220
 PRIVATE = ".memoranda"
 """The project by which the log names the folder of the home's own files."""
 LEARNED = "learned"
@@ -134,7 +136,7 @@ class RowWriter:
     def _title(self, change: Change, info: NoteInfo | None, revision: Revision | None) -> str:
         """Return the title of the note, or if it is gone its first line, or the name of its file."""
         if info is not None:
-            return info.title[:MAX_CHARACTERS]
+            return info.title
         return title_of_revision(revision) or title_of_path(change.path)
 
     def _address(self, change: Change, info: NoteInfo | None) -> str:
@@ -227,6 +229,6 @@ def _trimmed(line: Line) -> Line:
 
 def _cut(text: str) -> str:
     """Cut a text to the length of a line, with `…` at its end."""
-    if len(text) <= MAX_CHARACTERS:
+    if len(text) <= _MAX_CHARACTERS:
         return text
-    return f"{text[: MAX_CHARACTERS - 1]}…"
+    return f"{text[: _MAX_CHARACTERS - 1]}…"

@@ -19,7 +19,6 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.change_rows import CHANGED, snippet
-from memoranda.serve.page.titles import MAX_CHARACTERS
 from memoranda.serve.page.writers import is_upkeep
 
 # Notes whose files changed last that are looked at.
@@ -64,7 +63,7 @@ def _row(info: NoteInfo, edit: OutsideEdit) -> Document:
         lines = snippet(differences.between(edit.text_before, edit.text_after))
     return {
         "word": CHANGED,
-        "title": info.title[:MAX_CHARACTERS],
+        "title": info.title,
         "url": note_url(info.project, info.path),
         "time": edit.time,
         "since": edit.since,

@@ -10,8 +10,6 @@ from memoranda.engine.history import Revision
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Touched
 
-MAX_CHARACTERS = 220
-"""Characters of a title, and of a line of a change."""
 # Header keys with the time until which a reminder is put off, in the order in which they count.
 _PUT_OFF_KEYS = ("snoozed_until", "due_at")
 
@@ -21,11 +19,11 @@ def title_in(text: str) -> str:
     header, body = differences.split(text)
     title = header.get("title")
     if isinstance(title, str) and title.strip():
-        return title.strip()[:MAX_CHARACTERS]
+        return title.strip()
     for line in body.splitlines():
         words = line.strip("# \t")
         if words:
-            return words[:MAX_CHARACTERS]
+            return words
     return ""
 
 

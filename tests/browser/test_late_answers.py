@@ -10,6 +10,7 @@ import pytest
 from browser.chromium import missing
 from memoranda import Draft
 from memoranda.note.edit import Append
+from memoranda.serve.page.static_files import static_url
 
 why = missing()
 if why:
@@ -185,3 +186,23 @@ def test_reasons_stay_with_the_hit_they_were_opened_at(visit):
         opened_hit = page.locator("#hits .hit:has(details[open])")
         expect(opened_hit.locator("h2")).to_have_text(opened)
         expect(opened_hit.locator(".shares")).to_be_visible()
+
+
+def test_one_choice_among_several_stays_chosen_when_a_part_is_replaced(visit):
+    with visit("/page/search") as page:
+        choices = page.evaluate(
+            """async (address) => {
+                const { keeping } = await import(address);
+                const form = document.createElement("form");
+                const html = ["mine", "theirs", "both"].map((value) =>
+                    `<input type="radio" name="place" value="${value}" ${value === "both" ? "checked" : ""}>`
+                ).join("");
+                form.innerHTML = html;
+                document.querySelector("main").append(form);
+                form.querySelector("[value=mine]").checked = true;
+                keeping(form, () => { form.innerHTML = html; });
+                return [...form.elements].map((choice) => [choice.value, choice.checked]);
+            }""",
+            static_url("keep.js"),
+        )
+    assert choices == [["mine", True], ["theirs", False], ["both", False]]

@@ -3,6 +3,7 @@
 import { cards, here, mark } from "./cards.js";
 
 const FIELDS = "input:not([type=hidden]), textarea, select";
+const CHOICE = "[type=checkbox], [type=radio]";
 const FOCUSABLE = `a[href], button, summary, [tabindex], ${FIELDS}`;
 // Hidden fields that say where an answer leads, not which form this is.
 const VOLATILE = new Set(["csrf", "back", "next", "base", "checksum"]);
@@ -66,7 +67,7 @@ function formKey(form) {
 }
 
 function fieldKey(field) {
-  const choice = field.matches("[type=checkbox]") ? field.value : "";
+  const choice = field.matches(CHOICE) ? field.value : "";
   return [formKey(field.form), field.name, choice].join("\n");
 }
 
@@ -79,7 +80,7 @@ function rewrite(root, kept) {
   for (const field of root.querySelectorAll(FIELDS)) {
     const before = kept.get(fieldKey(field));
     if (!before) continue;
-    if (field.matches("[type=checkbox]")) field.checked = before.checked;
+    if (field.matches(CHOICE)) field.checked = before.checked;
     else field.value = before.value;
   }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -72,6 +73,18 @@ async def test_the_first_page_lists_every_program_with_what_is_done_to_it(
     )
     assert "a copy of each is kept" in html_shown
     assert "Waiting for the first call." in html_shown
+
+
+async def test_the_first_page_says_where_the_notes_are(web, page, monkeypatch):
+    sentence = "Nothing leaves this machine."
+    assert sentence in await first_page(page, monkeypatch)
+    url = "postgresql://ann:pa55word@db.example/memory"
+    settings = replace(web.memory.settings, url=url, space="ann")
+    monkeypatch.setattr(type(web.memory), "settings", property(lambda memory: settings))
+    html = await first_page(page, monkeypatch)
+    assert sentence not in html
+    assert "pa55word" not in html
+    assert "Plain Markdown in the database postgresql://ann@db.example/memory?space=ann." in html
 
 
 async def test_the_step_is_ticked_once_a_program_has_called(web, page, monkeypatch):

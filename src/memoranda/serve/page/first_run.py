@@ -18,6 +18,7 @@ def show(visit: Visit, since: str) -> Response:
     """
     connected = [session.client for session in visit.connected() if session.client]
     clients = programs_of(visit)
+    settings = visit.memory.settings
     return visit.html(
         "first_run.html",
         clients=clients,
@@ -25,7 +26,8 @@ def show(visit: Visit, since: str) -> Response:
         connected=connected,
         calling={client.id for client in clients if _is_here(client.id, connected)},
         since=since,
-        home=visit.memory.settings.shown_home,
+        home=settings.shown_home,
+        is_on_disk=settings.url is None,
     )
 
 

@@ -46,7 +46,7 @@ class Shop:
     def told(self, command=COMMAND, session="s"):
         tool_input = json.dumps({"command": command})
         event = HookEvent(
-            "claude-code", TOOL, "PreToolUse", session, "/work", tool="Bash", given=tool_input
+            "claude-code", TOOL, "PreToolUse", session, "/work", tool="Bash", arguments=tool_input
         )
         return hook.answer_to(event, load(self.home), None)
 

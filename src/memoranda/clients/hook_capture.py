@@ -132,8 +132,8 @@ def _line(text: str, most_characters: int) -> str:
     return cut(" ".join(visible(text).split()), most_characters)
 
 
-class _Seen(NamedTuple):
-    """The texts found in a transcript, each list in the order of the transcript.
+class _Ends(NamedTuple):
+    """The texts in the first and last lines of a transcript, each list in the order of the transcript.
 
     files: the paths of the files that tools changed.
     commands: the command lines that tools ran.
@@ -145,13 +145,13 @@ class _Seen(NamedTuple):
     commands: list[str]
 
 
-def _read_ends(transcript: str) -> _Seen:
+def _read_ends(transcript: str) -> _Ends:
     """Return the prompts, answers, changed files and commands in the first and last lines of a
     transcript.
 
     transcript: the path of the file.
     """
-    ends = _Seen([], [], [], [])
+    ends = _Ends([], [], [], [])
     for entry in transcript_entries(transcript, first_bytes=_HEAD_BYTES, last_bytes=_TAIL_BYTES):
         # Claude Code calls it message, Codex payload.
         message = entry.get("message", entry.get("payload"))
@@ -171,8 +171,8 @@ def _read_ends(transcript: str) -> _Seen:
     return ends
 
 
-def _add_text(seen: _Seen, role: Any, text: str) -> None:
-    """Add a text of the person or the agent to `seen`. Other texts are ignored.
+def _add_text(ends: _Ends, role: Any, text: str) -> None:
+    """Add a text of the person or the agent to `ends`. Other texts are ignored.
 
     role: "user" or "assistant"; other values mean neither.
     """
@@ -180,14 +180,13 @@ def _add_text(seen: _Seen, role: Any, text: str) -> None:
         return
     # Clients also record texts in the person's name that nobody wrote.
     if role == "user" and not text.lstrip().startswith(_NOT_SAID):
-        seen.prompts.append(text)
+        ends.prompts.append(text)
     elif role == "assistant":
-        seen.answers.append(text)
+        ends.answers.append(text)
 
 
-def _add_call(seen: _Seen, part: dict[str, Any]) -> None:
-    """Add the changed files or the command to `seen`, if this part of a message is a call of a
-    tool.
+def _add_call(ends: _Ends, part: dict[str, Any]) -> None:
+    """Add the changed files or the command to `ends`, if this part of a message is a call of a tool.
 
     For example, `{"name": "Bash", "input": {"command": "ls"}}` adds the command `ls`.
     """
@@ -198,13 +197,13 @@ def _add_call(seen: _Seen, part: dict[str, Any]) -> None:
     path = arguments.get("file_path") or arguments.get("path") or arguments.get("notebook_path")
     command = arguments.get("command") or arguments.get("cmd")
     if name in _EDITS and isinstance(path, str):
-        seen.files.append(path)
+        ends.files.append(path)
     elif name in _COMMANDS and command:
         words = command if isinstance(command, list) else [command]
-        seen.commands.append(" ".join(map(str, words)))
+        ends.commands.append(" ".join(map(str, words)))
     patch = arguments.get("input")
     if isinstance(patch, str):
-        seen.files.extend(_PATCHED.findall(patch))
+        ends.files.extend(_PATCHED.findall(patch))
 
 
 def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:

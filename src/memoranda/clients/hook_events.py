@@ -51,7 +51,7 @@ class HookEvent(NamedTuple):
     transcript: the path of the file with the session so far.
     answer: the last answer of the model.
     tool: the name of the tool.
-    given: the tool's arguments as JSON.
+    arguments: the tool's arguments as JSON.
     output: the output of a tool that failed.
     """
 
@@ -65,7 +65,7 @@ class HookEvent(NamedTuple):
     transcript: str = ""
     answer: str = ""
     tool: str = ""
-    given: str = ""
+    arguments: str = ""
     output: str = ""
 
 
@@ -167,7 +167,7 @@ CLIENTS = {
             "postToolUse": FAILED,
         },
         lambda _, text: {"additionalContext": text},
-        {"session": "sessionId", "tool": "toolName", "given": "toolArgs"},
+        {"session": "sessionId", "tool": "toolName", "arguments": "toolArgs"},
         (START, TOOL, FAILED),
         ("conversation_id", "workspace_roots"),
         lambda _, text: {"permissionDecision": "deny", "permissionDecisionReason": text},
@@ -306,11 +306,11 @@ def _tool_event(
     Some clients send an event of kind FAILED at every end of a tool. If the tool did not fail, the
     result is None.
     """
-    tool_input = payload.get(dialect.keys.get("given", "tool_input"), "")
+    tool_input = payload.get(dialect.keys.get("arguments", "tool_input"), "")
     if not isinstance(tool_input, str):
         tool_input = json.dumps(tool_input, ensure_ascii=False)
     tool = _text(payload, dialect.keys.get("tool", "tool_name"), _NAME_CHARACTERS)
-    event = event._replace(tool=tool, given=storable(tool_input[:_INPUT_CHARACTERS]))
+    event = event._replace(tool=tool, arguments=storable(tool_input[:_INPUT_CHARACTERS]))
     if event.kind == TOOL:
         return event
     output = _failure(payload)

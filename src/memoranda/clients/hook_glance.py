@@ -13,7 +13,7 @@ from memoranda.transcripts.recall import MAX_NOTES, Action, ActionTerms, line_ab
 
 def action_of(event: HookEvent) -> Action:
     """Return the action (a tool and its arguments) that an event is about."""
-    return Action(event.cwd, event.tool, event.given, event.output)
+    return Action(event.cwd, event.tool, event.arguments, event.output)
 
 
 def may_be_known(event: HookEvent, home: Path) -> bool:

@@ -93,7 +93,7 @@ class Plan:
     files: (project, path, root, etag) of the files that the notes have now.
     entities: the names of entities, by graph file.
     rows: (folder, namespace, key) of entries in JSON files.
-    asked: the keys of the agent's requests to the owner, if all notes of an agent are erased.
+    requests: the keys of the agent's requests to the owner, if all notes of an agent are erased.
     """
 
     latest: tuple[int, ...]
@@ -103,7 +103,7 @@ class Plan:
     files: list[tuple[str, str, str, str]] = field(default_factory=list)
     entities: dict[str, list[str]] = field(default_factory=dict)
     rows: list[tuple[str, str, str]] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def is_before(self, number: int) -> bool:
         """Whether the change with this number was made before the plan."""
@@ -119,7 +119,7 @@ class Plan:
         return sorted(
             {
                 *paths,
-                *self.asked,
+                *self.requests,
                 *(f"{folder}/{space}.json:{key}" for folder, space, key in self.rows),
             }
         )
@@ -430,7 +430,7 @@ class Erasure:
             for path, root in self.engine.ledger.history.places_of(name):
                 self._add_file(plan, (name, path, root))
         if agent is not None:
-            plan.asked = review.asked_by(self.memory, agent)
+            plan.requests = review.asked_by(self.memory, agent)
             selected += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
             for place in made_by(self.engine, agent):
                 self._add_place(plan, place)

@@ -82,7 +82,7 @@ class About:
 
     @property
     def last(self) -> NoteInfo | None:
-        """The newest note that mentions the name and is valid now. None without one."""
+        """The newest note that mentions the name and is not over. None without one."""
         newest = [notes[0].info for kind, notes in self.mentions.items() if kind != "over"]
         return max(newest, key=lambda info: info.created, default=None)
 

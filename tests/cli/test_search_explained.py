@@ -60,12 +60,19 @@ def test_list_by_time_has_nothing_to_explain(harbour: Any) -> None:
     [
         ("search", "harbour"),
         ("search", "harbour", "--ranked"),
+        ("search", "walrus"),
+        ("search", "walrus", "seal", "--ranked"),
         ("list",),
         ("recent", "--since", "7d"),
+        ("backlinks", "Note 1"),
+        ("orphans",),
+        ("status",),
+        ("log", "-p"),
+        ("diff", "Note 1"),
     ],
     ids=" ".join,
 )
-def test_list_and_the_count_below_it_look_at_the_disk_once(
+def test_a_command_that_only_reads_looks_at_the_disk_once(
     harbour: Any, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     looks = []

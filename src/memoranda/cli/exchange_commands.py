@@ -517,7 +517,7 @@ def graph_show(call: Invocation, *words: str) -> None:
     The words of NAME are joined by blanks.
     """
     name = " ".join(words)
-    with call.memory() as memory:
+    with call.memory(looks_once=True) as memory:
         graph = _graph(memory)
         matches = graph.named([name])
         if not matches:

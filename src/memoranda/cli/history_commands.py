@@ -91,7 +91,7 @@ def log(
     All changes of one run of a job are one line; --run opens it. Traces of sessions are left out
     unless asked for.
     """
-    with call.memory() as memory:
+    with call.memory(looks_once=True) as memory:
         start = None
         if since is not None:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
@@ -216,7 +216,7 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
     The history lacks a text that an editor replaced if the index was lost, too. It keeps no text of
     an entry with a time to live. Then the answer says so.
     """
-    with call.memory() as memory:
+    with call.memory(looks_once=True) as memory:
         if number is None:
             change_number = None
         else:

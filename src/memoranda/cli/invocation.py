@@ -114,29 +114,38 @@ class Invocation:
 
     @contextmanager
     def memory(
-        self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
+        self,
+        projects: Mapping[str, os.PathLike[str]] | None = None,
+        *,
+        watch: bool = False,
+        looks_once: bool = False,
     ) -> Iterator[MemorySession]:
         """Open the memory of the home for this command. At the end, mention unreadable files once.
 
         projects: name -> folder of projects that only this command has.
         watch: whether to watch the files for changes. A command of many calls uses this, so that
             not every call looks at every file.
+        looks_once: whether only the first call looks at the files. A command that only reads uses
+            this.
         """
         from memoranda.engine.memory import MemorySession
 
         with self._open(MemorySession, projects, watch=watch) as memory:
+            memory.engine.looks_once = looks_once
             yield memory
 
     @contextmanager
     def reading(self) -> Iterator[ReadSession]:
         """Open the memory for a command that changes no note.
 
-        This loads no code that writes, so the command starts in half the time.
+        This loads no code that writes, so the command starts in half the time. Only the first call
+        looks at the files.
         """
         from memoranda.engine.read_session import ReadSession
 
         with self._open(ReadSession) as memory:
             _finish_left_work(memory)
+            memory.engine.looks_once = True
             yield memory
 
     @contextmanager

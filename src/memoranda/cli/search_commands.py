@@ -474,7 +474,7 @@ def context(
 @project_option
 def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
     """List the notes that link to a note, newest first."""
-    with call.memory() as memory:
+    with call.memory(looks_once=True) as memory:
         info = memory.find_any(ref)
         names = {memory.project(name).name for name in projects}
         infos = [
@@ -498,7 +498,7 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     """List the notes that link to no note and that no note links to, newest first."""
     from memoranda.engine.link_walk import relations
 
-    with call.memory() as memory:
+    with call.memory(looks_once=True) as memory:
         query = within(memory, Query(order="created"), projects)
         linked: set[int] = set()
         for source, target, _ in relations(memory):

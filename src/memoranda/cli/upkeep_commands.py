@@ -47,7 +47,7 @@ _STATE_KEYS = (
 )
 def status(call: Invocation) -> None:
     """Show what the memory contains, and whether anything needs attention."""
-    with call.memory() as memory:
+    with call.memory(looks_once=True) as memory:
         row = _status(memory)
         texts = _status_texts(memory, row)
         if _has_only_own_memories(row):

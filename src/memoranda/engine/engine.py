@@ -166,6 +166,11 @@ class Engine:
         """Whether verbs bring the index up to date with the disk first. Otherwise they answer from
         the index as it is, unless it is empty.
         """
+        self.looks_once = False
+        """Whether only the first verb compares the index with the disk, and the others rely on it.
+        This saves a short command that calls several verbs the time of comparing all files again
+        and again. The first verb that writes ends it.
+        """
         self._depth = 0
         self.is_writing = False
         self.is_closed = False
@@ -637,6 +642,10 @@ class Engine:
         if self.is_writing and self.guard.is_mine:
             yield
             return
+        if self.looks_once:
+            # What is written must follow from what is on the disk now.
+            self.looks_once = False
+            self.freshness.is_current = False
         try:
             with waits_at_most(self.call_waits), self.guard:
                 self._check_open()
@@ -851,7 +860,8 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
             finally:
                 engine._depth -= 1
                 if is_outermost:
-                    engine.freshness.is_current = False
+                    if not engine.looks_once:
+                        engine.freshness.is_current = False
                     engine.index.unpin()
 
     return call

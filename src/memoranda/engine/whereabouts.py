@@ -202,6 +202,7 @@ def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | No
             removed.append((touched.project, touched.path))
         elif touched.do == StepKind.PUT and touched.old is None:
             is_new |= (touched.project, touched.path) == place
+
     if not is_new:
         return None
     return next((old for old in removed if _is_same_note(memory, change, old, place)), None)
@@ -209,6 +210,9 @@ def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | No
 
 def _before_move(touched: Touched, place: Place) -> Place | None:
     """Return the place from which a step moved a note to `place`, alone or with its folder.
+
+    touched: the step.
+    place: the project and path of the note after the step.
 
     None if the step did not move a note there.
     """
@@ -281,6 +285,9 @@ def _texts_of(
     """Return the text that a change removed at one place, and the text that it wrote at another.
 
     A text is None if the history does not have it.
+
+    removed: the place of the removed text.
+    written: the place of the written text.
     """
     before: str | None = None
     after: str | None = None

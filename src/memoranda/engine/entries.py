@@ -372,7 +372,7 @@ class NoteEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        """Find entries in the index, and read only those of the page (see `Entries.search`)."""
+        """Find entries in the index, and read only the page (see `Entries.search`)."""
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()

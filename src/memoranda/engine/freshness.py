@@ -502,7 +502,7 @@ class Freshness:
         """Return each folder to watch as (project, folder of the project, folder).
 
         sources: all projects to watch. Those that do not exist yet have no folders.
-        late_sources: those of them that are late. Finding all folders of a large project takes
+        late_sources: the late projects among them. Finding all folders of a large project takes
             long. So only the folders in which the index has notes are watched at first.
         """
         folders: list[tuple[str, str, str]] = []

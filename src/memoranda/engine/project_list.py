@@ -36,7 +36,7 @@ class ProjectList(HomeSession):
 
     @property
     def projects(self) -> list[Project]:
-        """The projects that the caller may use.
+        """See `Memory.projects`: the projects that the caller may use.
 
         The archive is not among them. Neither is the project of session traces while it has no
         folder.

@@ -136,12 +136,14 @@ def _bundle_folder(form: str, folder: Text, *, has_filter: bool) -> Path:
 
     Raises Usage for options that do not fit a bundle.
 
+    form: the value of `--to`.
+    folder: the value of `--output`.
     has_filter: whether the command line selects notes, which a bundle does not support.
     """
     if form != "okf":
         raise Usage(f'invalid value "{form}" for --to: must be okf')
     if folder is None or has_filter:
-        raise Usage("--to okf needs --output DIR, and takes --project alone besides")
+        raise Usage("--to okf needs --output DIR, and takes no other option than --project")
     return user_path(folder)
 
 
@@ -305,7 +307,12 @@ def import_(
 
 
 def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool) -> None:
-    """Import the lines of `memory export` from a file. None means stdin."""
+    """Import the lines of `memory export`.
+
+    file: the file. None means stdin.
+    dry_run: whether only to say what would be imported.
+    skip_bad: whether to leave out bad lines, instead of importing nothing.
+    """
     from memoranda.transfer.jsonl import Import, Tally
     from memoranda.transfer.note_lines import NoteImport
 
@@ -323,6 +330,8 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
             notes.run(conversations, output.notice, say)
             return _answer_imported(call, "Would import", tally, conversations)
         if not skip_bad:
+            # One bad line must prevent the whole import, so all lines are read once before the
+            # first is written.
             importing.check()
             notes.run(Tally(), output.notice, lambda line: None)
         tally = Tally()
@@ -336,7 +345,8 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
 def _answer_imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
     """Answer with the counts of imported notes. If all are memories, the answer calls them so.
 
-    verb: the word for the import, such as `imported`.
+    verb: the word for the import, such as `Imported`.
+    memories, conversations: the counts of both kinds of lines.
     """
     counts = {
         name: number + asdict(conversations)[name] for name, number in asdict(memories).items()
@@ -441,6 +451,10 @@ def _plan(
     memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
 ) -> MovePlan:
     """Return the plan for importing the store at `place`.
+
+    kind: the kind of store, such as `basic-memory`.
+    project: the project for the notes; "" leaves the choice to the plan.
+    skip_bad: whether to leave out notes that cannot be read.
 
     Raises Failure if the store contains the memory itself.
     """
@@ -704,7 +718,11 @@ def _planned_lines(plans: Sequence[IngestPlan]) -> list[str]:
 
 
 def _ingested_lines(outcomes: Mapping[str, Ingestion], total: int) -> list[str]:
-    """Return the lines of `ingest`: one or two lines for each source, and the total."""
+    """Return the lines of `ingest`: one or two lines for each source, and the total.
+
+    outcomes: the outcome of each source, by its name.
+    total: the number of new memories.
+    """
     lines = []
     for source, outcome in outcomes.items():
         lines.append(f"Ingested {outcome.ingested} memories from {source}")
@@ -781,6 +799,8 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
 def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
     """Print what a run of `mirror` did.
 
+    folder: the folder of the copy, as the user wrote it.
+    outcome: the counts of the run, and its problems.
     only_changes: print nothing if the run had nothing to do.
     """
     for place in outcome.left:
@@ -838,7 +858,10 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
 
 
 def _size_of_copy(files: int, changes: int, texts: int) -> str:
-    """Return the size of a copy in words: `3 files, 1 change, 2 older texts`."""
+    """Return the size of a copy in words: `3 files, 1 change, 2 older texts`.
+
+    files, changes, texts: how many files, changes of the history, and replaced texts it has.
+    """
     return f"{plural(files, 'file')}, {plural(changes, 'change')}, {plural(texts, 'older text')}"
 
 

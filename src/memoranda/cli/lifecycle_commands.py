@@ -150,7 +150,10 @@ def unpin(call: Invocation, *refs: str) -> None:
 
 
 def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
-    """Pin or unpin the notes that the references name."""
+    """Pin or unpin the notes that the references name.
+
+    pinned: True pins them, False unpins them.
+    """
     with call.memory() as memory:
         from memoranda.engine.upkeep import Upkeep
 
@@ -267,7 +270,12 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
 
 
 def _answer(call: Invocation, text: str, outcomes: Sequence[Outcome], **data: Any) -> int:
-    """Answer with what was done and report what went wrong. Returns the exit status."""
+    """Answer with what was done, and report what went wrong. Returns the exit status.
+
+    text: the answer for a person.
+    outcomes: the outcome of each job, some perhaps with an error.
+    data: the keys of the JSON document.
+    """
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     messages = [f"{failed_outcome.job}: {failed_outcome.failure}" for failed_outcome in failed]
     if failed:
@@ -393,7 +401,11 @@ def remind(
 
 
 def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
-    """Mark a reminder as done, so that it is no longer pending."""
+    """Mark a reminder as done, so that it is no longer pending.
+
+    ref: the reminder.
+    dry_run: whether only to say what would be done.
+    """
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
@@ -412,7 +424,11 @@ def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
 def _set_reminders(
     call: Invocation, text: str, when: str | None, *, dry_run: bool, **new: Any
 ) -> None:
-    """Set a reminder for each time of the text, or of `when`: several joined by "and"."""
+    """Set a reminder for each time of the text, or of `when`: several joined by "and".
+
+    when: the words of the time; None finds them in `text`.
+    dry_run: whether only to say when the reminders would fire.
+    """
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
@@ -434,7 +450,12 @@ def _set_reminders(
 def _reading_row(
     memory: MemorySession, text: str, reading: Reading, *, is_stored: bool
 ) -> dict[str, Any]:
-    """Return a reading of a time as JSON has it. Its key `reading` has the time in words."""
+    """Return a reading of a time as JSON has it. Its key `reading` has the time in words.
+
+    text: the text of the reminder.
+    reading: the time that was read from the text.
+    is_stored: whether a reminder was made of it.
+    """
     local = reading.due.astimezone(memory.settings.reading_zone)
     shown_text = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
     shown_text += f" ({one_line(reading.phrase)})"
@@ -541,7 +562,11 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
 
 
 def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> None:
-    """Ask one question after another until none is left or `q` is pressed."""
+    """Ask one question after another until none is left or `q` is pressed.
+
+    items: the questions.
+    has_more: whether there are more questions than these.
+    """
     import click
 
     # The position of a question, and the change its answer made
@@ -551,6 +576,7 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> N
         item = items[index]
         output.text(_question(item, f"{index + 1} of {len(items)}{'+' if has_more else ''}"))
         key = click.getchar()
+        # `q`, Ctrl-C, Ctrl-D or Escape.
         if key in "q\x03\x04\x1b":
             break
         if key == "u":

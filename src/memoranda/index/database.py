@@ -476,6 +476,8 @@ def _inode(path: Path) -> tuple[int, ...]:
 def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
     """Open the index at `path` and read a little of every table.
 
+    option: a parameter of the file's URI, such as `mode=ro`; "" for none.
+
     None if the index has another version or is damaged.
     """
     # SQLite would wait forever for a pipe.

@@ -262,7 +262,11 @@ def stored_chunks(text: str) -> StoredChunks | None:
 
 
 def spans_from_index(cuts: bytes, speakers: str | None) -> list[ChunkSpan]:
-    """Return the chunks that `stored_chunks` stored."""
+    """Return the chunks that `stored_chunks` stored.
+
+    cuts: start, stop and words of each chunk, as bytes.
+    speakers: the speakers as a JSON list. None if nobody is named.
+    """
     numbers = _CUT.iter_unpack(cuts)
     if speakers is None:
         return [ChunkSpan(start, stop, words, None) for start, stop, words in numbers]
@@ -299,7 +303,11 @@ def _stems(text: str) -> set[str]:
 
 
 def _stems_beyond_ascii(words: set[str]) -> set[str]:
-    """Return the words, but words with signs in them cut at the signs, and joined without them."""
+    """Return words as the stemmed table has them.
+
+    A word with signs in it is cut at the signs, and is also joined without them. Words without
+    signs stay as they are.
+    """
     with_signs = [word for word in words if not word.isalnum()]
     if not with_signs:
         return words

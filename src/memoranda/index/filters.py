@@ -135,6 +135,7 @@ def with_writer(facet: str, provenance: Provenance) -> str:
     """Return the facet tokens of a note and of its writer, for the `facet` columns.
 
     facet: the tokens of the note, as `facet_text` returns them.
+    provenance: where the text comes from: its writer and the writer's client.
     """
     pairs = [(BY, provenance.who)]
     client = provenance.client
@@ -165,6 +166,8 @@ def _excluded_projects(
     """Return the tokens of projects to leave out if a query names no projects.
 
     These are the traces and, if the query excludes it, the archive.
+
+    ids_by_name: the ids of all projects by case-folded name.
     """
     tokens = []
     archive = ids_by_name.get(ARCHIVE_PROJECT)
@@ -299,9 +302,10 @@ def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
 
 
 def passes(facets: str, needed: Iterable[str], unwanted: Iterable[str]) -> bool:
-    """Whether a note passes the filters that `wanted` returned.
+    """Whether a note passes the filters of a query.
 
     facets: all facet tokens of the note (column `facet`).
+    needed, unwanted: the lists that `wanted` returns.
     """
     note_tokens = set(facets.split(" "))
     return note_tokens.isdisjoint(unwanted) and not any(

@@ -160,6 +160,7 @@ def link_key(target: str, path: str) -> str | None:
 class Candidate(NamedTuple):
     """A note that a target may mean.
 
+    row, project, path, id, permalink, title, scope: the properties of the note.
     aliases: a JSON list. None if it has no aliases.
     created: in microseconds since 1970.
     opening: the beginning of a memory's text. None for other notes.
@@ -376,7 +377,11 @@ class Resolver:
     def _former_target(self, target: str, home: str, candidates: list[Candidate]) -> LinkTarget:
         """Return the note that was at this address before upkeep moved it.
 
-        To be asked when no note has the name now.
+        This is asked when no note has the name now.
+
+        target: the address, such as `decisions/use-tea`.
+        home: the project that the link leads into.
+        candidates: the notes that have a name like the end of `target`.
         """
         # Only an address with a folder is remembered.
         if not self.knows_former_addresses or "/" not in target:
@@ -546,7 +551,10 @@ def _without_project(name: str, project: str) -> str:
 
 
 def _by_path(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes at this path, which may lack the extension."""
+    """Return the notes at this path, which may lack the extension.
+
+    form: the form in which names are compared.
+    """
     address = form.address(path)
     # `/` alone is not a path.
     if not address.strip("/ "):
@@ -562,6 +570,8 @@ def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidat
     """Return the notes whose path ends in `/path`, with or without the extension.
 
     `b/c` matches `a/b/c.md` but not `a/xb/c.md`.
+
+    form: the form in which names are compared.
     """
     ending = f"/{form.address(path)}"
     if not ending.strip("/ "):
@@ -575,7 +585,10 @@ def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidat
 
 
 def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes whose file has this name, with or without the extension."""
+    """Return the notes whose file has this name, with or without the extension.
+
+    form: the form in which names are compared.
+    """
     address = form.address(name)
     matches = []
     for note in notes:
@@ -586,7 +599,10 @@ def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candida
 
 
 def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes with this permalink. The project may be in front of either, or missing."""
+    """Return the notes with this permalink. The project may be in front of either, or missing.
+
+    form: the form in which names are compared.
+    """
     address = form.address(name)
     matches = []
     for note in notes:
@@ -658,6 +674,8 @@ def find(
         characters of an id.
     project: the project to look in. None means the default project and the project that the
         identifier begins with, then all others together.
+    default_project: the name of the project that is tried first.
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     looseness: how much the name may differ from the note's name.
 
     Ids and beginnings of UUIDs come first, because anybody can give a note a name.
@@ -838,6 +856,7 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
     one.
 
     text: the id, or at least its first four characters.
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
 
     Raises NotFound if no memory matches, Ambiguous if several do.
     """
@@ -857,7 +876,11 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
 def _suggestions(
     db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
 ) -> list[str]:
-    """Return up to five permalinks of notes with a similar name, the most similar first."""
+    """Return up to five permalinks of notes with a similar name, the most similar first.
+
+    viewer: the agent that asks; None for the owner.
+    project: the only project to look in. None means all.
+    """
     # Importing it takes 3 ms, and only errors need it.
     import difflib
 
@@ -882,6 +905,8 @@ def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[
     """Return the rows of notes whose name begins like `target`, or has one of its words.
 
     The rows are the keys of the result, in the order in which they were found.
+
+    target_key: the folded form of the last part of `target` (`key`).
     """
     from memoranda.text.tokens import fts_text, words
 
@@ -907,6 +932,7 @@ def _by_prefix(
 ) -> list[Candidate]:
     """Return the notes of `project` with this id, or else the notes whose id begins with it.
 
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     project: None means all projects.
     """
     may_be_id = _MIN_ID_CHARACTERS <= len(target) <= _MAX_ID_CHARACTERS and " " not in target
@@ -932,6 +958,7 @@ def _ids(
     id was merged.
 
     minimum: how many characters `text` needs to be the beginning of an id.
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     project: None means all projects.
     """
     allowed_projects: Sequence[str] | None = None

@@ -71,6 +71,8 @@ _first_person = lru_cache(_CACHE_SIZE)(first_person)
 class MatchedWords(NamedTuple):
     """The words of the query that a note contains.
 
+    title: the words in its title, headings and tags.
+    text: the words in its text.
     spelled: words of its text that are in place of misspelled words of the query.
     has_longer: whether a word of the query is only the beginning of a longer word.
     """
@@ -125,6 +127,8 @@ class Chunk:
 class _Passage(NamedTuple):
     """The part of a note from `start` to `stop` that may answer a question.
 
+    row: the row of the note.
+    score: the score of this part.
     bits: the words of the query that it contains (`word_marks`).
     """
 
@@ -393,7 +397,7 @@ class ChunkReading:
         return marks
 
     def _held_bits(self, text: NoteText) -> int:
-        """Return the bits of a note: the words of the query that it contains (`word_marks`)."""
+        """Return the words of the query that a note contains, as bits (`word_marks`)."""
         row = text.row
         if not self.is_strict:
             return self._ranking.bits_of(row)
@@ -560,6 +564,7 @@ class ChunkReading:
     ) -> None:
         """Set the score of a chunk, without the features that need its text (`_read_closely`).
 
+        piece: the chunk.
         from_note: the part of the score that comes from the features of the note.
         from_neighbors: the part that comes from the best chunks before and after. 0 if there are no
             such chunks.
@@ -688,6 +693,7 @@ class ChunkReading:
 def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
     """Set `word_score` of each chunk: its score by words, as in BM25 with k1 = 1.2. The best chunk gets 1.
 
+    scorer: gives the weight of the words of a chunk.
     brevity: how much longer texts get less, from 0 to 1 (the b of BM25).
     """
     if not chunks:

@@ -711,6 +711,8 @@ def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:
     """Return (first day, last day) of each time named relative to `today`.
 
     `yesterday` is one day, `two weeks ago` a week around the day two weeks before.
+
+    lower_text: a text in lower case.
     """
     spans: list[tuple[date, date]] = []
     for match in _RELATIVE.finditer(lower_text):

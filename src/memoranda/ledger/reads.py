@@ -81,7 +81,10 @@ class Reads:
     # --- counting
 
     def count_read(self, key: str, times: int = 1) -> None:
-        """Count reads of `key`."""
+        """Count reads of the note with this key.
+
+        times: how many reads.
+        """
         self._add([(key, ReadRow(times, int(self._clock().timestamp())))])
 
     def note_use(self, keys: Iterable[str], moment: datetime) -> None:

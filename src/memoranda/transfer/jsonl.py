@@ -202,7 +202,10 @@ def read(
 
 
 def _phase(values: Mapping[str, Any], category: Any) -> Any:
-    """Return the phase of a record, by its key `phase`, the former key `type`, or the category."""
+    """Return the phase of a record: `inbox`, `organized` and so on.
+
+    It is the value of the key `phase`, or of its former name `type`, or follows from the category.
+    """
     if values.get("phase"):
         return values["phase"]
     former = values.get("type")
@@ -228,7 +231,11 @@ def _content(values: Mapping[str, Any]) -> str:
 
 
 def _check_words(category: Any, phase: Any, scope: Any, sees: Callable[[str], bool]) -> None:
-    """Raise InvalidInput for a category or phase that does not exist, or a scope not seen."""
+    """Raise InvalidInput for a category or phase that does not exist, or a scope that is not
+    visible.
+
+    sees: whether the caller may see notes of a scope.
+    """
     for name, value in (("category", category), ("phase", phase), ("scope", scope)):
         if not isinstance(value, str):
             raise InvalidInput(f"{name} must be a text")
@@ -608,7 +615,11 @@ class Import:
         yield from self._plan_batch(batch, tally, warn)
 
     def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
-        """Count a bad record as skipped, or raise the error if bad records end the import."""
+        """Count a bad record as skipped, or raise the error if bad records end the import.
+
+        tally: counts the records.
+        warn: called with a sentence about the record; None warns nobody.
+        """
         if not self._skip_bad:
             raise error
         tally.skipped += 1
@@ -618,7 +629,11 @@ class Import:
     def _plan_batch(
         self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
     ) -> Iterator[list[_Action]]:
-        """Plan the records of a batch, let the caller carry the actions out, and count them."""
+        """Plan the records of a batch, let the caller carry the actions out, and count them.
+
+        tally: counts the records.
+        warn: see `run`.
+        """
         ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
         known_records = self._exchange.known(ids)
         survivors = self._exchange.survivors(
@@ -645,6 +660,7 @@ class Import:
     ) -> _Action:
         """Decide what to do with a record: take it as new, update a memory, or skip it.
 
+        parsed: the record.
         known_records: the memories that have an id of the batch, by id.
         survivors: the texts of the memories that others were merged into, by the merged id.
         """
@@ -678,9 +694,11 @@ class Import:
     def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
         """Decide about a record whose id a memory has: the newer of the two counts.
 
+        parsed: the record.
         info, content: the index entry and the text of the memory.
         """
         memory = self._memory
+        # The caller may learn that the id is taken, and nothing else about the memory.
         if not memory.sees(info.scope):
             raise InvalidInput(f"the id {info.id} is taken")
         before = compared(row(memory, info, content))

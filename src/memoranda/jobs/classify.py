@@ -170,7 +170,10 @@ class Classifier:
         return CategoryChoice(category, "correction", reason)
 
     def _times_in(self, text: str, created: datetime) -> list[timephrase.Reading | None]:
-        """Return the times that a text names. None is in the place of an unreadable time."""
+        """Return the times that a text names. None is in the place of an unreadable time.
+
+        created: when the text was written. "Tomorrow" counts from then.
+        """
         from memoranda.note import timephrase
 
         zone = self._settings.reading_zone
@@ -215,6 +218,8 @@ class Classifier:
         """Return the examples that are nearest in meaning, except for one category.
 
         Empty without a model, before `learn` has run, and for a text that the model cannot read.
+
+        excluded_category: a category that does not count; None for none.
         """
         known_examples = known_texts(self._settings, examples().texts)
         if not known_examples:
@@ -292,7 +297,11 @@ def category_of(memory: MemoryState, classifier: Classifier) -> str:
 
 
 def _by_table(classified: Classified, best_score: int) -> CategoryChoice:
-    """Choose the category of the table's words. A category with the same score is the second."""
+    """Choose the category of the table's words. A category with the same score is the second.
+
+    classified: the category that the table gives, and all scores.
+    best_score: the score of this category.
+    """
     category = classified.category
     equal_categories = [
         name
@@ -316,7 +325,11 @@ def _by_time(times: Iterable[timephrase.Reading | None]) -> CategoryChoice | Non
 
 
 def _votes(neighbours: Iterable[Neighbour], power: float) -> defaultdict[str, float]:
-    """Add up the votes for each category: each neighbour has its likeness to the given power."""
+    """Add up the votes for each category: each neighbour has its likeness to the given power.
+
+    neighbours: the examples that vote.
+    power: with a higher one, the nearest examples count more.
+    """
     votes = defaultdict[str, float](float)
     for neighbour in neighbours:
         votes[neighbour.category] += neighbour.likeness**power
@@ -326,7 +339,10 @@ def _votes(neighbours: Iterable[Neighbour], power: float) -> defaultdict[str, fl
 def _sum_of_votes(
     by_words: Mapping[str, float], by_meaning: Mapping[str, float]
 ) -> defaultdict[str, float]:
-    """Add two votes so that both have the same weight: each is divided by the sum of its votes."""
+    """Add two votes so that both have the same weight: each is divided by the sum of its votes.
+
+    by_words, by_meaning: the votes by category.
+    """
     sum_by_words = sum(by_words.values()) or 1.0
     sum_by_meaning = sum(by_meaning.values())
     votes = defaultdict[str, float](float)
@@ -339,6 +355,7 @@ def _sum_of_votes(
 def _elected(votes: Mapping[str, float], neighbours: Sequence[Neighbour]) -> CategoryChoice:
     """Choose the category with most votes. The second one is named if it is close.
 
+    votes: the votes by category.
     neighbours: the examples that voted, the nearest first.
     """
     (category, most_votes), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)

@@ -67,7 +67,12 @@ CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """Describe one memory to the plans of jobs. Times are aware UTC.
 
+    id, scope, content, category: the id, who may see it, its text, and its category.
+    created, updated, expires: when it was written and last changed, and when it expires.
+    phase: `inbox`, `organized` or `archived`.
+    access_count: how often it was read.
     due_at, repeat: as the header has them. They are only compared for equality.
+    tags: its tags.
     links: whole ids of the memories that it is linked to (contract 001, 2).
     unlinked: whole ids of memories from which somebody removed the link.
     merged: whole ids of memories that were merged into it.
@@ -217,6 +222,8 @@ def merged_into(survivor: MemoryState, merged_states: Iterable[MemoryState]) -> 
     `created` is the earliest. `expires` is None if any memory is organized, or else the latest.
     `merged` gains the ids of the merged memories, and the ids in their `merged`.
     Source: contract 001, 5, "Merging".
+
+    merged_states: the other memories.
     """
     merged_list = list(merged_states)
     states = [survivor, *merged_list]
@@ -352,7 +359,11 @@ class Outcome:
 
 @dataclass
 class _Tally:
-    """The actions of a job that were carried out so far, and the number of skipped ones."""
+    """The actions of a job so far.
+
+    carried_out: the actions that were carried out.
+    skipped: how many were left out, because their memories had changed.
+    """
 
     carried_out: list[Action] = field(default_factory=list)
     skipped: int = 0
@@ -512,6 +523,8 @@ def _is_kept_apart(
     """Whether a person once undid the same merge or link of any two memories of the two sides.
 
     verb: `merge` or `link`.
+    own_ids, target_ids: for each side, the ids of a memory and of the memories merged into it.
+    states: the memories by id.
     """
     for ids, other_ids in ((own_ids, target_ids), (target_ids, own_ids)):
         pair_verbs = [f"{verb}:{other_id}" for other_id in other_ids]
@@ -544,6 +557,7 @@ def apply(
 ) -> list[NoteInfo]:
     """Carry out one action as one change, which `undo` can reverse. Returns the memories it wrote.
 
+    upkeep: makes the change.
     info: the index entry of the memory to change. None if the memory is gone.
     target_info: the index entry of the action's target. None without a target, or if it is gone.
 
@@ -569,6 +583,7 @@ def organize_all(
 ) -> list[NoteInfo]:
     """Take memories out of the inbox as one change: all or none. Returns their new index entries.
 
+    upkeep: makes the change.
     actions: one action for each memory. None leaves the memory as it is.
 
     Raises errors as `apply` does.
@@ -641,6 +656,7 @@ def _relinked(
     """Return a memory with its new links. Links to merged memories lead to their survivors.
 
     survivors: the id of the survivor of each merged memory, by the merged memory's id.
+    new_links: the ids of further memories to link.
     """
     if not new_links and survivors.keys().isdisjoint(state.links):
         return state

@@ -115,7 +115,10 @@ def _failure_of(
 ) -> BankError:
     """Make the error of a tool.
 
+    reason: the reason, which follows the tool's own sentence.
+    details: a longer explanation; "" repeats the reason.
     code: "" means the code that this tool usually has.
+    bank: the key of the bank. None means that the caller made a mistake.
     """
     default, sentence = _FAILED[tool]
     return BankError(code or default, f"{sentence}: {reason}", details or reason, bank)
@@ -174,7 +177,9 @@ class ServerState:
         """Remember a failure.
 
         bank: the key of the bank.
+        description: what failed, in words.
         severity: error, warning or info.
+        moment: when.
         is_in_replies: see _RecordedFailure.
         """
         when = stamp(moment.replace(microsecond=0))
@@ -212,6 +217,7 @@ def toolset(
     debug: whether a dump is written beside each updated bank.
     llm_url, llm_model: an OpenAI-compatible endpoint that may choose the file of an update that
         names none.
+    llm_key: the API key of the endpoint; None if it needs none.
     """
     state = ServerState(debug)
     if llm_url and llm_model:
@@ -395,7 +401,11 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
 def _create(
     memory: MemorySession, bank: Bank, repository: Repository | None, arguments: Arguments
 ) -> None:
-    """Create a bank with the files of its template. Raises MemorandaError."""
+    """Create a bank with the files of its template. Raises MemorandaError.
+
+    repository: the Git repository that the bank belongs to; None for none.
+    arguments: the arguments of `activate`, which may name the project.
+    """
     name = title_case(bank.id)
     if repository is not None:
         name = repository.name
@@ -468,8 +478,11 @@ def _detected_id(
 ) -> str:
     """Return the id of a bank that the caller did not name. Raises BankError.
 
+    kind: the kind of bank: `global`, `project` or `code`.
+    repository: the repository at the caller's path; None without one.
     by_alias: whether the kind came as `conversation_type`.
     """
+    # There is only one bank of this kind.
     if kind == "global":
         return "default"
     if kind == "project":
@@ -515,7 +528,10 @@ def _hashed_id(id: str, repository: Repository) -> str:
 
 
 def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
-    """Return the instructions of `activate` for the model: directives, prompts and examples."""
+    """Return the instructions of `activate` for the model: directives, prompts and examples.
+
+    repository: the Git repository that the bank belongs to; None for none.
+    """
     data = banks.bank_data("instructions")
     prompts = data["prompts"]
     git = ""
@@ -759,6 +775,7 @@ def _write(
 def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
     """Return the files to write for an update.
 
+    placed: where and how to write the text.
     files: the files that the bank has now.
     """
     if placed.target in files.unreadable:
@@ -787,7 +804,11 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
 
 
 def _load_error(path: str, why: str, bank: Bank) -> BankError:
-    """Return the error for a file of a bank that cannot be read."""
+    """Return the error for a file of a bank that cannot be read.
+
+    path: the path of the file.
+    why: the reason.
+    """
     return BankError("cache_load_failed", f"Failed to load bank into cache: {path}", why, bank.key)
 
 

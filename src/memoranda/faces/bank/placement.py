@@ -169,6 +169,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
     """Return a placement as data for the log, with the files and headings related to its text.
 
+    placed: the placement.
     texts: the files of the bank.
     """
     text = placed.content
@@ -224,6 +225,7 @@ def place_by_llm(
 
     Raises NoAnswer if it cannot be asked, or if its answer breaks a rule (see `_checked_answer`).
 
+    endpoint: the language model.
     texts: the files of the bank.
     """
     excerpts = dict.fromkeys(
@@ -323,6 +325,7 @@ def append_block(text: str, block: str) -> str:
 def _section_named(headings: Sequence[Heading], level: int, name: str) -> Heading | None:
     """Return the first heading with exactly this text, or the first one in another case, or None.
 
+    headings: the headings of a file, in order.
     level: the level of the heading. 0 means any.
     """
     fitting = [

@@ -726,7 +726,11 @@ class ProjectWarning(str):
     project: str
 
     def __new__(cls, text: str, project: str = "") -> ProjectWarning:
-        """text: the sentence. project: the name of the project it is about."""
+        """Make a warning.
+
+        text: the sentence.
+        project: the name of the project it is about. Empty for all projects.
+        """
         warning = super().__new__(cls, text)
         warning.project = project
         return warning

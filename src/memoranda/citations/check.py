@@ -92,8 +92,10 @@ class CitationCheck:
     """
 
     def __init__(self, memory: ReadSession, folders: Iterable[str | Path] = ()):
-        """memory: the memory whose notes are checked. folders: the folders with code in which cited
-        paths are looked up.
+        """Prepare a check, with the results of earlier checks from the disk.
+
+        memory: the memory whose notes are checked.
+        folders: the folders with code in which cited paths are looked up.
         """
         self._memory = memory
         self._folders = [Path(folder) for folder in folders]

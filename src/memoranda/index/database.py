@@ -137,6 +137,8 @@ class Database:
             if must_keep or _inode(self.path) == self.identity[:2]:
                 return self._connection
             self.close()
+
+        # Open the file, or make it.
         try:
             # The lock keeps two processes from creating the index at once.
             with waits_at_most(_OPEN_WAIT_SECONDS), self._lock:

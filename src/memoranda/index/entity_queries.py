@@ -302,6 +302,8 @@ class EntityQueries(Queries):
         is_memory_faster = len(memory.entities) < _ENTITIES_PER_LOOKUP * len(names)
         if is_memory_faster and memory.version == version(self._db):
             return memory.visible(memory.relations_at(self._db, names), viewer)
+
+        # Look up the names in the index: first relations from them, then relations to them.
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
         condition = "e.note in (select note from note_fold where fold in ({marks}))"

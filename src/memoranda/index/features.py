@@ -212,6 +212,8 @@ def chunk(text: str) -> list[tuple[int, int]]:
     """
     if len(text) <= SHORT:
         return [(0, len(text))]
+
+    # Lists are split again, into their items.
     spans: list[tuple[int, int]] = []
     for start, stop in turns_or_passages(text):
         if stop - start >= _MIN_LIST_CHARACTERS:

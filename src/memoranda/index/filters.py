@@ -121,6 +121,8 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     for tag in tags:
         pairs += [(TAG, level) for level in levels(tag.lstrip("#"))]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
+
+    # A status may be in the header or in a field of the text.
     status = note.header.get("status", extra.fields.get("status"))
     if status is not None:
         pairs += [
@@ -202,6 +204,7 @@ def wanted(
     if query.projects is None:
         unwanted += _excluded_projects(db, query, ids_by_name)
     else:
+        # Projects are selected by their tokens, or by excluding the tokens of all others.
         ids = _named_projects(query, ids_by_name)
         other_ids = set(ids_by_name.values()).difference(ids)
         may_exclude = has_text and len(other_ids) <= _MAX_EXCLUDED_PROJECTS
@@ -261,6 +264,8 @@ def projects_of(
         if not are_projects:
             return None
         remaining = {name: number for name, number in remaining.items() if name in tokens}
+
+    # Scopes do not matter here: hidden notes are left out anyway.
     for this_token in unwanted:
         if not this_token.startswith(scope_marks):
             remaining.pop(this_token, None)

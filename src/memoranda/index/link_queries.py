@@ -131,6 +131,8 @@ class LinkQueries(Queries):
         ids_to_hide: Sequence[str] = ()
         if viewer is not None and note.project in MEMORY_PROJECTS:
             ids_to_hide = note.links
+
+        # All links are resolved at once.
         links = self._links("note", [note.row])
         resolver = self._resolver(viewer)
         answers = _answers(resolver, links)
@@ -362,6 +364,8 @@ class LinkQueries(Queries):
         for level in range(1, depth + 1):
             if level > 1 or links is None:
                 links = self._links_to(frontier, resolver)
+
+            # The notes that changed last come first, since very many are not visited.
             types = self._types_of_next(frontier, links, visited_rows, resolver)
             sort_keys = self._by_change(types)
             rows = sorted(types, key=sort_keys.__getitem__)[: MOST_VISITED - len(visited_rows)]

@@ -408,6 +408,8 @@ def columns(
     ]
     conditions: list[str] = [condition for condition, _ in column_values]
     values: list[object] = [value for _, value in column_values]
+
+    # Conditions that need more than one value.
     if query.as_of is not None:
         conditions.append(filters.HAS_BEGUN)
         values += filters.moment_values(query.as_of)

@@ -399,6 +399,8 @@ class NoteQueries(Queries):
         hides = self._hides(project, folder.strip("/"), viewer)
         # (path, row of the note); the row is None for a folder.
         entries: list[tuple[str, int | None]] = [(path, None) for path in sorted(folders)]
+
+        # A pattern, or hidden notes, must be looked for in every entry.
         if limit is None or glob or hides:
             max_slashes = prefix.count("/") + depth
             entries += self._notes_in(project, ranges, max_slashes, viewer)

@@ -105,6 +105,8 @@ def keys_of(
         posixpath.basename(path),
         *titles,
     }
+
+    # A page that Notion exported has its address in its name. Links may use only the address.
     page = file_address(posixpath.basename(without_extension))
     if page:
         names.add(page)
@@ -308,6 +310,8 @@ class Resolver:
         if question not in self._answers:
             self._answers[question] = self._answer(question, home)
         answer = self._answers[question]
+
+        # A link without a project means the note next to it, if several have its name.
         is_from_root = target.startswith("/")
         if target_project is None and answer.notes_by_folder and not is_from_root:
             return self._target_in_folder(target, folder, answer)
@@ -355,6 +359,8 @@ class Resolver:
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
             # A shortcut for most links: the only candidate has exactly this title.
             return _Answer(_target(inside), 0, notes_by_folder)
+
+        # From the strictest form to the loosest: as written, in any case, without signs.
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS and question.target_project is None:
                 # An exact name in another project counts more than a loose name in this one.
@@ -479,6 +485,8 @@ class Resolver:
             sql = f"select {_CANDIDATE} from note n {join} where n.id in ({marks})"
             notes = map(Candidate._make, self.db.execute(sql, ids))
             matches += [("\0" + note.id, note) for note in notes]
+
+        # A note that the caller may not see does not exist for a link.
         for name, candidate in matches:
             if may_see(candidate.scope, self.viewer):
                 self._candidates[name].append(candidate)
@@ -529,6 +537,8 @@ def _named(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
         # also be the permalink of another note, `x`. Then it is ambiguous.
         by_exact_permalink = [note for note in notes if note.permalink == name and "/" in name]
         return list(dict.fromkeys([*by_path, *by_exact_permalink]))
+
+    # Compare in the order of the docstring.
     names_in_project = [(note, _without_project(name, note.project)) for note in notes]
     return (
         _by_title(name, notes, form)
@@ -756,10 +766,14 @@ class _Search:
                 matches = self._by_beginning()
                 if matches:
                     return matches
+
+            # Notes of the default project come before notes of others.
             for notes in self._stages():
                 matches = _named(self.target, notes, form)
                 if matches:
                     return matches
+
+        # No note has the name now.
         notes_moved = self._by_former_address() if looseness is not Looseness.EXACT else []
         # With SIGNS the beginnings of ids were tried above.
         if notes_moved or looseness is Looseness.SIGNS:

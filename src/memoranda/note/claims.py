@@ -347,6 +347,8 @@ def item_claims(
         if claim is not None:
             name = f"{title}: {match[1]}"
             yield claim._replace(name=name, line=observation.line)
+
+    # Only types of relations that stand for a verb make claims: `lives_in` for "live".
     for relation in relations:
         kind = re.sub("[ -]", "_", relation.type.lower())
         verb = _words().relations.get(kind)
@@ -404,6 +406,8 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     words = _words()
     if not _is_promising(sentence):
         return None
+
+    # Read the sentence in its language.
     text = _without_signs(sentence)
     statement = words.openings.sub("", text).rstrip(" .!。！;；")
     if _has_han(statement):
@@ -490,6 +494,8 @@ def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Cl
     is_person = "@me" in who or subject[:1].isupper() or _has_han(subject)
     if not who or not is_person or (verb != "be" and not words):
         return None
+
+    # The same sentence with and without a negation has one key, and the values "no" and "yes".
     key = "|".join([f"polar {verb}", "polarity", " ".join([*who, *words])])
     value = "no" if negation else "yes"
     return Claim(key, f"{subject} {verb} {value_text}".strip(), value, 0)
@@ -646,6 +652,8 @@ def _verb_claim(text: str) -> Claim | None:
             # The groups of the alternatives that did not match are empty.
             subject, value = filter(None, match.groups())
             return _statement(subject, value, verb)
+
+    # Some verbs have the value before them: in "Anna leads the team", the lead of the team.
     if _words().any_reversed.search(text):
         for verb, form in _words().reversed:
             match = form.fullmatch(text)
@@ -805,6 +813,8 @@ def _kind_of(value: str) -> str:
         return ""
     tables = _words()
     first = fold(value).split()[0].strip(",.")
+
+    # The order matters: "Friday at 9:00" is a clock.
     if _CLOCK.search(value):
         return "clock"
     if fold(value) in tables.frequencies:
@@ -865,6 +875,8 @@ def _subject_words(subject: str) -> list[str]:
         return []
     if tables.of_a_moment.intersection(all_words):
         return []
+
+    # The order of the words does not matter: "port of staging" is "the staging port".
     words = {"@me" if word in tables.me else word for word in all_words}
     words = {_singular(word) for word in words - tables.fillers}
     if len(words) > _MOST_SUBJECT_WORDS:

@@ -184,6 +184,8 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
     )
     if is_file_name and not is_taken(name):
         return name
+
+    # The digest of the whole name keeps two names apart that look alike once they are cleaned.
     digest = sha256(name.encode())[:8]
     clean_name = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
     stem = f"{clean_name.strip().strip('.').strip() or 'entity'}-{digest}"
@@ -411,6 +413,8 @@ class EntityText:
             newline = "\n"
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
+
+        # Find the place: below the last item, else below the heading, else in a new section.
         new_lines = [f"- {item}" for item in items]
         item_lines = [item.line for item in self._items if item.section == section]
         heading = self._heading(section)

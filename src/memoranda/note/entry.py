@@ -161,6 +161,8 @@ def compose_entry(
         access_count,
     )
     header: dict[str, Any] = dict(zip(_KEYS, values, strict=True))
+
+    # A field called `scope`, for example, must not change who sees the entry.
     ambiguous_fields: dict[str, Any] = {}
     plain_fields: dict[str, Any] = {}
     for name, field_value in (other_keys or {}).items():
@@ -172,6 +174,8 @@ def compose_entry(
     if ambiguous_fields:
         header["fields"] = ambiguous_fields
     front = f"---\n{frontmatter.dump(header)}---\n"
+
+    # Keep the keys that somebody else put into the header of the replaced file.
     yaml_text, body_at = frontmatter.split(before)
     try:
         has_other_keys = yaml_text and frontmatter.parse(yaml_text).keys() - set(_KEYS)

@@ -195,6 +195,8 @@ class _UsualHeader:
                 return False
             self.rows[key] = _TYPED.get(value, value)
             return True
+
+        # Any other line is a key with a quoted value, an item of a list, a blank or a comment.
         row = _ROW.fullmatch(line)
         if row:
             return self._add_row(line, row)
@@ -291,6 +293,8 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
         else:
             place = ""
         raise ValueError(f"{getattr(error, 'problem', None) or 'it is no text'}{place}") from None
+
+    # An empty header has no keys. Anything else than a mapping cannot be read.
     if root is None:
         return {}
     is_bare_text = root.id == "scalar" and not root.style
@@ -361,6 +365,8 @@ def _built(node: Any, budget: list[int], depth: int, scalar_of: Callable[[str], 
         return scalar_of(node.value)
     if node.id == "sequence":
         return [_built(child, budget, depth + 1, scalar_of) for child in node.value]
+
+    # A mapping.
     rows: dict[str, Any] = {}
     for key, value in node.value:
         if key.id != "scalar":
@@ -498,6 +504,8 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
         if inner:
             return [name, *inner]
         return [f"{name} {{}}"]
+
+    # An empty mapping or list fits on the line of its key.
     if isinstance(value, (list, tuple, set, frozenset)):
         inner = []
         for item in value:
@@ -553,6 +561,8 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
         after.pop(key, None)
         if str(key) in read_back:
             after[key] = read_back[str(key)]
+
+    # Lines whose value stays keep their spelling.
     differing_lines = {
         key: key_lines
         for key, key_lines in lines.items()
@@ -563,6 +573,9 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     # Behind the line `---`.
     start = text.index("\n") + 1
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
+
+    # Replacing lines keeps the most. ruamel.yaml is the second choice, and each result is read to
+    # check it.
     for change_header in (partial(_by_lines, order=order), _by_round_trip):
         header = change_header(yaml_text, differing_lines, newline)
         changed = text[:start] + header + text[start + len(yaml_text) :]

@@ -220,9 +220,12 @@ class _Lines:
     items: list[ListItem] | None = None
 
     def __init__(self, body: str, *, graph: bool = False, outer: _Lines | None = None):
-        """body: the text whose lines are read. graph: whether the text is a note of the graph. Then
-        items count only below `Observations` and `Relations`. outer: the reader of the whole body,
-        if `body` is a quote in it.
+        """Prepare to read the lines of a body.
+
+        body: the text whose lines are read.
+        graph: whether the text is a note of the graph. Then items count only below `Observations`
+            and `Relations`.
+        outer: the reader of the whole body, if `body` is a quote in it.
         """
         self.graph = graph
         self.is_quoted = outer is not None
@@ -656,6 +659,8 @@ class _Lines:
             is_html_block = sign.start() == 0 and sign[0] == "<!--"
             if end < 0 and not is_html_block and not self._is_closed_later(closer):
                 continue
+
+            # The text before the comment counts, the comment does not.
             begins_with_comment = begins_with_comment or sign.start() == 0
             parts.append(text[line_position : sign.start()])
             if end < 0:

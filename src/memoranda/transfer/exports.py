@@ -471,6 +471,8 @@ def _chatgpt(path: Path) -> Found:
             saved_texts.add(memory.text)
             yield memory
         yield talk.whole()
+
+    # Many conversations repeat these lists, so only the newest of each kind counts.
     for context in newest_contexts.values():
         for memory in _context_memories(context):
             if memory.text not in saved_texts:
@@ -623,6 +625,8 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
         is_known = isinstance(last, str) and last in nodes
         end = last if is_known else _newest_leaf(nodes, parents)
         names = _way_to(end, parents)
+
+    # A node may have no message.
     messages = [(name, nodes[name].get("message")) for name in names]
     return [
         (str(message.get("id") or name), message)
@@ -787,6 +791,8 @@ def _claude_text(message: Mapping[str, Any]) -> str:
     else:
         texts = [str(message.get("text") or "")]
     parts = [text for text in texts if text]
+
+    # The texts of attachments follow the text of the message.
     for attachment in _rows(message.get("attachments")):
         content = attachment.get("extracted_content")
         if content:
@@ -820,6 +826,7 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
         return f"mem0 {label}", "it has no id or no text"
     if row.get("state") == "deleted" or row.get("deleted_at"):
         return f"mem0 {ref}", "it was deleted there"
+
     created = _time(row.get("created_at"))
     updated = _time(row.get("updated_at"))
     return Exported(str(ref), text, created, updated, _tags(row.get("categories")))
@@ -865,6 +872,8 @@ def _claude_mem(path: Path) -> Found:
         summaries = [*_rows(data.get("summaries"))]
     if not rows:
         raise WrongStore(f"{place} holds no observations of claude-mem")
+
+    # An observation is one memory, its facts are a list in it.
     for row in rows:
         lines = [row.get("title"), row.get("subtitle"), row.get("narrative") or row.get("text")]
         lines += [f"- {fact}" for fact in _list_from_json(row.get("facts"))]

@@ -98,6 +98,8 @@ class ParsedRecord:
                 lacking.pop("expires", None)
         if "updated" in self.fields:
             return replace(self.record, **lacking)
+
+        # Without a time of its own, the line only changes some fields of the record.
         record = replace(self.record, **lacking, further=existing.further | self.record.further)
         if record != existing:
             record = replace(record, updated=now)
@@ -162,6 +164,8 @@ def read(
     """
     values = _values(data)
     fields = _fields_of(values)
+
+    # A file may have the phase in `type`, its former key.
     has_old_phase = values.get("type") in OLD_PHASES
     if has_old_phase:
         fields["phase"] = "type"
@@ -171,6 +175,8 @@ def read(
         scope = scope.lower()
     phase = _phase(values, category)
     _check_words(category, phase, scope, sees)
+
+    # An inbox memory ends some time after it was written. Others stay.
     created = _time(values, "created_at") or now
     expires = _time(values, "expires_at")
     if "expires_at" not in values and phase == INBOX:
@@ -392,6 +398,8 @@ def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
     excluded_keys = _FIXED | {"extra"}
     if has_old_phase:
         excluded_keys |= {"type"}
+
+    # Keys with a meaning come in a fixed order, so that equal records have equal files.
     other_keys = {key: value for key, value in values.items() if key not in excluded_keys} | extra
     known_keys = {key: other_keys[key] for key in FURTHER if other_keys.get(key) is not None}
     return known_keys | {key: value for key, value in other_keys.items() if key not in FURTHER}
@@ -583,6 +591,8 @@ class Import:
         ids: set[str] = set()
         size = 0
         number = 0
+
+        # Read the lines, until a batch is full.
         self._source.seek(0)
         for data in iter(self._source.readline, b""):
             if number == 0:
@@ -720,6 +730,8 @@ class Import:
             info.version,
             _further_keys(info.header),
         )
+
+        # The line may lack fields, which the memory completes.
         record = parsed.over(existing, self._now)
         # A file would give the record its final form, in which it may equal the memory.
         note = parse_note(
@@ -730,6 +742,8 @@ class Import:
         )
         if compared(row(memory, note, note.content)) == before:
             return _Action(UNCHANGED, record, info)
+
+        # The record differs from the memory. The newer one counts.
         if record.updated <= existing.updated:
             return _Action(OLDER, record, info)
         if info.locked:

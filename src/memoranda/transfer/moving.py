@@ -234,6 +234,8 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
         # A name with a dot at its beginning is written with `%2E`.
         for folder in sorted((path / OWN).iterdir()):
             places.append((folder.name.replace("%2E", ".", 1), folder))
+
+    # Each folder gets a plan of its own. All are carried out together.
     plan = MovePlan(lambda items: None)
     plans = dict[str, MovePlan]()
     for name, folder in places:
@@ -324,6 +326,8 @@ def _bank_places(path: Path, name_bank: Callable[[Path], tuple[str, str]]) -> li
             places += _banks_below(path / kind, kind)
         if places:
             return places
+
+    # A folder with notes is a single bank, one without notes contains banks of one kind.
     if notes:
         return [_BankPlace(*name_bank(path), path)]
     kind = path.resolve().name
@@ -635,6 +639,8 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
             entries.keep_outdated(older)
 
     plan = MovePlan(act)
+
+    # Of several entries with one key, the newest is taken.
     newest: dict[tuple[str, str], _Incoming] = {}
     for stem in stems:
         try:

@@ -127,6 +127,8 @@ def _packed_text(text: str, about: About) -> bytes:
     # Keys cannot be added without a change of the note itself.
     if header is None or not is_usual or not _fits(header):
         return _enclosed(head, body, about, {})
+
+    # The keys go right above the end of the header.
     newline = "\r\n" if "\r\n" in head else "\n"
     added = {key: value for key, value in about.keys().items() if key not in header}
     added[_META] = {"project": about.project, "path": about.path}

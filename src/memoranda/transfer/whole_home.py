@@ -250,6 +250,8 @@ class FolderMove:
         if result_before:
             self._finish()
             return HomeMoved(**result_before)
+
+        # Copy the files.
         with ExitStack() as locks:
             memory = self._memory or locks.enter_context(open_session(self.source, watch=False))
             # Opening the home read its configuration, which may name another folder for the state.
@@ -281,6 +283,7 @@ class FolderMove:
                     put_reads(self._staged / _LEDGER, contents.reads())
                     self._digests[_LEDGER] = digest_of(self._staged / _LEDGER)
         with storing(str(self.target)):
+            # Everything is copied. Adapt the copy to its new place, and check it.
             source_digests = dict(self._digests)
             self._forget_state()
             if self._relocates:
@@ -431,6 +434,8 @@ class FolderMove:
             b"(%s)(?=[/\"'\\s]|$)" % b"|".join(re.escape(os.fsencode(path)) for path in spellings)
         )
         target_path = os.fsencode(self.target)
+
+        # A path counts only as a whole: `/home/a` must not change `/home/ab`.
         changed = []
         for name in _FILES_WITH_PATHS:
             if name in self._digests:

@@ -119,6 +119,8 @@ def search(
             notes = [note for note in notes if note.row in passing_rows]
         hits = _plain_hits(db, notes[offset : offset + limit], query)
         return _with_remarks(db, Hits(hits, len(notes)), query, viewer)
+
+    # Search by words. Hits far behind the page are not counted.
     with search_context(db, query, viewer) as context:
         result = _Search(context, limit, offset, explain).run(today, near)
         if result.total > (most := counted_to(offset + limit)):
@@ -249,6 +251,7 @@ class _Search:
             if relaxed.total:
                 return relaxed
 
+        # Strictly: every word must be in the note.
         hits = self._strict(parsed, today)
         if not hits.total:
             return self._without_strict_hits(parsed, kind, today, near, relaxed)
@@ -384,6 +387,8 @@ class _Search:
         rows_with_title: list[int] = []
         if total > _MAX_READ_BY_BM25:
             rows_with_title = context.same_title(match)
+
+        # Read the best, and the notes that the words name.
         best = ranked[:_MAX_READ_BY_BM25]
         extra = [row for row in dict.fromkeys([*rows_with_title, *named_rows]) if row not in best]
         if extra and context.is_filtered:

@@ -113,6 +113,8 @@ def serve(
         return None
     span = settings.interval if interval is None else _span("interval", interval)
     ends_after = None if idle is None else _span("idle", idle)
+
+    # A unit is only printed. It repeats the options of this call.
     if print_unit is not None:
         options: dict[str, str | bool | None] = {
             "--interval": interval,
@@ -135,6 +137,8 @@ def serve(
 
     toolsets = tuple(split_list(tools))
     offered_over_http = list(expand(toolsets or DEFAULT_TOOLSETS))
+
+    # One round of upkeep needs no tools.
     if once:
         return _serve(call, settings, Service(span, is_once=True))
     if not toolsets:
@@ -261,6 +265,8 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
             # Threads end with this process, so wait for this one.
             opening.join(_SECONDS_TO_OPEN)
         return None
+
+    # No server runs, so this command serves the page itself.
     from memoranda.serve.http import Place, place_of
 
     place = Place(*place_of(http or "127.0.0.1:8377"))
@@ -371,6 +377,8 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
         sessions = None
         if served is not None and listener is not None:
             sessions = _mcp_sessions(memory, callers, served)
+
+        # All parts are made. The daemon runs until a signal ends it.
         daemon = Daemon(
             Scheduler(memory, dream.endpoint_of(settings)),
             service.span,
@@ -547,6 +555,7 @@ def _web(
         )
     from memoranda.clients.preview import installed_programs, preview
 
+    # A space offers the same toolsets as the home.
     homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks))
     identity = ServerIdentity("memoranda", __version__, call.caller, memory.settings.agents)
     routes = []

@@ -104,6 +104,8 @@ def export(
         lines = _export_lines(
             memory, names, category, scope, redacts=redact, on_secret=notes_with_secrets.add
         )
+
+        # The first line tells whether there is anything to export, before a file is made.
         first = next(lines, None)
         if first is None:
             output.notice("No memories to export.")
@@ -436,6 +438,8 @@ def _move_in(
             if kind == "agent-memory":
                 noun = "entries"
             text = f"{number} {noun} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
+
+        # Show or carry out the plan, and say what happened.
         if dry_run and not call.json:
             for line in plan.lines():
                 output.text(flat(line))
@@ -474,6 +478,8 @@ def _plan(
         from memoranda.transfer.exports import plan_export
 
         return plan_export(memory, kind, place, project)
+
+    # Each kind of store has its own way to be read.
     if kind == "agent-memory":
         return moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
     if kind == "mirror":
@@ -542,6 +548,8 @@ def graph_show(call: Invocation, *words: str) -> None:
         if not matches:
             guesses = near(name, (candidate.name for candidate in names))
             raise Failure(f"no such entity: {name}", "not_found", guesses=guesses)
+
+        # Everything about the entity: its observations, and the relations from it and to it.
         entity = matches[0]
         observations = graph.observations(matches[:1])[0]
         edges = [

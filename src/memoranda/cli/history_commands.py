@@ -293,6 +293,8 @@ def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
             titles[change.number] = memory.find((change.project, change.path)).title
         except MemorandaError:
             removals.append(change)
+
+    # A deleted note has its title in the history.
     for number, revisions in memory.revisions_of(removals, limit=1).items():
         for revision in revisions:
             titles[number] = _title_of(memory, revision)
@@ -496,6 +498,8 @@ def erase(
             text = "\n".join(f"would erase {note}" for note in planned.notes)
             call.answer(text or "Nothing to erase.", **_erasure_keys(planned))
             return 0
+
+        # A person must agree, because nothing can bring the notes back.
         if not yes:
             _confirm_erasure(planned.notes)
         erasure = run()

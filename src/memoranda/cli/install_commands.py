@@ -381,6 +381,8 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
         is_wanted = output.confirmed("Read them?")
     if is_wanted is None:
         return ["", *text_lines, "Turn it on: memory transcripts on"]
+
+    # The option or the person decided.
     if is_wanted != is_on:
         with call.memory() as memory:
             memory.configure("transcripts.enabled", is_wanted)

@@ -84,6 +84,8 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
         texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
         if dry_run:
             texts = [_lines(line for line in actions if line)]
+
+        # A memory is also changed if it came back from the archive.
         rows = [documents.note(memory, info, content_of(memory, info)) for info in infos]
         changed = (
             action is not None or info.id in restored_ids
@@ -503,6 +505,8 @@ def _list_reminders(call: Invocation, *, includes_fired: bool) -> None:
                 caveat = reminder.caveat
             text = caveat + content_of(memory, info)
             rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
+
+        # A pipe gets the first characters of each reminder, a terminal the whole text.
         if not rows:
             return call.answer("No reminders.")
         call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}")

@@ -200,6 +200,8 @@ class Classifier:
         by_meaning = self._nearest_in_meaning(text, excluded_category)
         if not by_meaning and (not by_words or by_words[0].likeness < _LEAST_LIKENESS):
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
+
+        # Count the votes.
         votes = _votes(by_words, _POWER_BY_WORDS)
         is_nearly_an_example = False
         if by_meaning:
@@ -209,6 +211,8 @@ class Classifier:
             votes[by_words[0].category] = float("inf")
         if leaning is not None:
             votes[leaning] += _TABLE_SHARE * sum(votes.values())
+
+        # The category with most votes is chosen, but it may be doubtful.
         elected = _elected(votes, [*by_meaning, *by_words])
         # Votes alone are right too seldom. Nearly the same sentence, or the table, must confirm them.
         is_confirmed = is_nearly_an_example or elected.category == leaning
@@ -502,6 +506,8 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
                 features.append(word)
             if is_first:
                 features.append("^" if is_number else f"^{word}")
+
+        # Features of the form of the text.
         latin_words = _LATIN_WORD.findall(text)
         first_word = latin_words[0].lower() if latin_words else ""
         later_words = " " + " ".join(latin_words[1:]) + " "
@@ -587,6 +593,8 @@ def classify(text: str) -> Classified:
                     matched_until = end
                     matched[entry] = None
                 break
+
+    # Sum the weights of the entries by category.
     totals = Counter[str]()
     for entry in matched:
         totals[entry.category] += entry.weight

@@ -132,6 +132,8 @@ def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
         if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
             line = Line(f"{info.title}: {kind}", edge.target, edge.line)
             lines.setdefault(kind, []).append(line)
+
+    # An observation such as `City: Rome` gives a value, too.
     for observation in memory.observations(info):
         match = _KEY_VALUE.fullmatch(observation.content)
         if match is None or rules["over"].search(observation.context or ""):

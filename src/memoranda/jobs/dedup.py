@@ -438,6 +438,8 @@ def _nearness(a: _Statement, b: _Statement) -> float:
         return 0.0
     if _swaps_compared_things(a.words, b.words, shared) or _replaces_word(a, b):
         return 0.0
+
+    # The same words in another order may mean something else: "Anna called Bob".
     has_same_words = sorted(a.words) == sorted(b.words)
     if has_same_words and not _has_swapped_halves(a.words, b.words):
         return 0.0
@@ -645,6 +647,8 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
         has_nearly_all = min(len(a.content - b.content), len(b.content - a.content)) <= 1
         if len(rare_words) < _LEAST_RARE_WORDS or not has_nearly_all:
             continue
+
+        # A merge would mix two things up.
         names_of_two = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
         if not names_of_two and not _are_about_two_things(a, b):
             pairs.append(pair)
@@ -749,6 +753,8 @@ def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
                 share = overlap(own_terms, term_sets[other_position])
                 if share:
                     similar.append((-share, other_position))
+
+        # Link the most similar ones, as long as this memory may have more links.
         similar.sort()
         for negative_share, other_position in similar[: MOST_LINKS - link_counts[position]]:
             ids = sorted((memories[position].id, memories[other_position].id))

@@ -156,6 +156,7 @@ def run(
             endpoint, compared, {action.id for action in outcomes[0].actions}, links
         )
 
+    # Carry out the steps of the level, in order.
     turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
     outcomes = [
         turn.run(
@@ -172,6 +173,8 @@ def run(
     if level == 3:
         outcomes.append(turn.run("cross", cross))
         outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
+
+    # A dry run leaves no report.
     report = _report_of(turn, level, outcomes, skipped)
     if not dry_run:
         _store_report(memory, report)
@@ -219,6 +222,8 @@ def _classify(
     }
     planned = {id: action for id, action in actions_by_id.items() if action is not None}
     # The table is sure enough, so the model is not asked about these.
+
+    # A language model may help with the others.
     ids_by_table = {id for id, action in planned.items() if action.words}
     unsure = [
         memory_state
@@ -411,6 +416,8 @@ def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> _Propos
         raise ValueError("it links a memory that was not shown")
     if not fresh_ids.intersection(ids):
         raise ValueError("it links two memories that are not new")
+
+    # A person reads the reason, so it must be a plain text.
     reason = " ".join(str(row.get("reason") or "").split())[:_REASON_CHARACTERS]
     if not reason or not reason.isprintable():
         raise ValueError("it gives no reason")
@@ -610,6 +617,8 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
     """
     counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
     lines = [f"Classified: {counts or 'none'}"]
+
+    # A heading with the number of rows, then the rows.
     for part, (title, form) in _LINES.items():
         rows = parts[part]
         limit = MOST_SKIPPED if part == "skipped" else len(rows)

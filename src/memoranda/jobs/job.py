@@ -568,6 +568,8 @@ def apply(
         return upkeep.derive(target_info, action.record, {REMINDED: reminder_ids}, REMIND)
     if info is None or (action.target is not None and target_info is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
+
+    # Each verb has its own way to change a memory.
     if action.verb in _ORGANIZING:
         return organize_all(upkeep, [info], [action])
     if action.verb in _REMOVING:
@@ -598,6 +600,8 @@ def organize_all(
     verb = planned[0][1].verb
     if set_by or any(SET_BY in info.header for info, _ in planned):
         keys[SET_BY] = set_by or REMOVE
+
+    # All memories change together, so that one undo brings all back.
     categories = [(info, action.category) for info, action in planned]
     written_infos = {info.id: info for info in upkeep.change_all(categories, keys, verb)}
     return [written_infos.get(info.id, info) for info in infos]
@@ -629,6 +633,8 @@ def after_actions(
         elif action.verb == MERGE:
             survivors[action.id] = target
             merged_states[target].append(states[action.id])
+
+    # Apply merges and links to the states that remain.
     states_after = []
     for state in states.values():
         if state.id in survivors:

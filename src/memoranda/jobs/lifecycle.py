@@ -168,6 +168,8 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     )
     if memory.category in settings.keep or is_by_hand or is_read_often:
         return True
+
+    # Does the memory come from a file of another program that still exists?
     if not isinstance(ref, str):
         return False
     if not (isinstance(root, str) and os.path.isdir(root)):

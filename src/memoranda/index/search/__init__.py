@@ -630,6 +630,8 @@ def smart_search(
     # Notes that are no longer valid are better than nothing.
     if may_match_invalid_notes and query.as_of is None:
         return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
+
+    # The best memories, with their scores.
     memories = [
         ScoredMemory(
             note, round(candidate.final_score(candidate.row in archived), 2), candidate.tokens
@@ -845,16 +847,22 @@ def _chunks_that_fit(
         added = len(BELOW)
         if row not in used_rows:
             added = note_heading.length(is_shared=note_heading.group in groups) + len(BELOW) - 1
+
+        # Cut or leave out a passage for which there is no room.
         passage = visible(passage).replace("\n", BELOW)
         if len(passage) + added > space:
             # Only the first passage is cut. A later chunk may be short enough to fit whole.
             if used_rows or added >= space:
                 continue
             passage = passage[: space - added].rstrip()
+
+        # Leave out a passage that says nothing new.
         words = frozenset(tokens(passage))
         is_repeated = any(not words - other_words - stop_words() for other_words in seen_words)
         if not passage or is_repeated:
             continue
+
+        # The passage is taken.
         space -= len(passage) + added
         used_rows.add(row)
         groups.add(note_heading.group)

@@ -510,6 +510,8 @@ class ChunkReading:
         # The notes with chunks, as one chunk each
         whole = {row: _together(pieces, self._bits[row]) for row, pieces in self.chunks.items()}
         _score_words(whole.values(), scorer, brevity)
+
+        # All scores are shares of the best one.
         highest = max([scorer[piece.bits] for piece in (*whole.values(), *single.values())]) or 1.0
 
         neighbors = self._neighbor_scores(matching)
@@ -519,6 +521,8 @@ class ChunkReading:
             from_note = sum(self._about[row].values())
             for piece in pieces:
                 self._score_chunk(piece, from_note, neighbors.get(id(piece), 0.0), speakers)
+
+        # A note has the score of its best chunk.
         self._read_closely(all_chunks)
         for row, pieces in self.chunks.items():
             self.scores[row] = round(max(piece.score for piece in pieces), 6)
@@ -663,6 +667,8 @@ class ChunkReading:
                 is_request = piece.row in assisted or is_user(piece.speaker)
                 parts["asks"] = 0.0 if is_request else table.asks * style.question / 100
                 parts["timed"] = table.timed if self._question.when and style.has_time else 0.0
+
+            # The parts are kept apart, so that a hit can be explained.
             piece.parts |= parts
             piece.score += sum(parts.values())
 
@@ -716,6 +722,8 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
             if often > 1 and not marks_of(piece.bits, word) & TITLE:
                 repeated = often / (often + saturation) - 1 / (1 + saturation)
                 piece.word_score += scorer.weights[word] * repeated
+
+    # Divide by the highest score, so that the best chunk gets 1.
     highest = max((piece.word_score for piece in chunks), default=0.0) or 1.0
     for piece in chunks:
         piece.word_score /= highest

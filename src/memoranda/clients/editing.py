@@ -64,11 +64,21 @@ class Editor(ABC):
 
     @abstractmethod
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
-        """Return the value of the member. None if there is no such member. Raises Unsure."""
+        """Return the value of the member. None if there is no such member.
+
+        text: the whole text of the file.
+        path: the keys that lead to the container.
+        name: the key of the member, or a function that recognizes the item of a list.
+
+        Raises Unsure if the text cannot be read for sure.
+        """
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         """Add the member at the end of its container. If the member is there, replace its value.
+
+        text, path, name: as in `find`.
+        value: the value of the member.
 
         Returns the new text, and the hint for `drop`. Raises Unsure.
         """
@@ -532,6 +542,7 @@ def _without(text: str, node: Node, index: int, expected: Any) -> str:
         if _is_alone(text, node):
             tries.insert(0, [(node.start + 1, node.end - 1)])
 
+    # Take the first way that changes nothing but the member.
     for spans in tries:
         new = text
         for start, end in spans:

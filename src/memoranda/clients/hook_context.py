@@ -451,6 +451,8 @@ def _notes_of_others(
         for text in change.texts():
             if text.do == "put" and text.old is None:
                 writers.setdefault((text.project, text.path), change.agent)
+
+    # The history says who wrote a note. An import has no writer.
     infos, _ = memory.list(
         Query(created_from=since, archived=False, valid_at=now, order="created"), limit=60
     )

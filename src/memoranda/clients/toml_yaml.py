@@ -325,7 +325,12 @@ class YamlEditor(Editor):
         return _yaml(text.removeprefix(BOM)).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the member as the last one, or replace the present one. Raises Unsure."""
+        """Add the member as the last one of its container, or replace it if it is there.
+
+        The container may be missing, empty (`mcp:`), in brackets (`mcp: {a: 1}`) or a block of
+        lines. For each form, the new text and the values that it must have are made. See
+        `Editor.put` for arguments, result and errors.
+        """
         (key,) = path
         if text.startswith(BOM):
             start = BOM
@@ -341,6 +346,8 @@ class YamlEditor(Editor):
             node = None
         else:
             node = read.root.items[index].node
+
+        # A list is the container if the member is recognized by a function, not by a key.
         member = _NewMember(name, value, newline(text))
         container = (key, (member.tree,) if isinstance(name, str) else [member.tree])
         if node is None:
@@ -356,6 +363,9 @@ class YamlEditor(Editor):
             position = read.position(node, name)
             new = member.in_block(body, node, position)
             expected = with_changed_member(read.tree, path, position, member.tree)
+
+        # Read the new text back: any other value than the expected ones means that the edit went
+        # wrong.
         check(_yaml(new).tree, expected)
         return start + new, Hint(int(node is None))
 

@@ -177,7 +177,10 @@ class JsonEntries(Entries):
             row["namespace"] = namespace
 
         def plan(rows: Sequence[Row]) -> RowEdit:
-            """Return the edit that adds the row, and removes the rows with the same key."""
+            """Return the edit that adds the new row, and removes older rows with its key.
+
+            rows: the rows of the file.
+            """
             old = {
                 number: row_before
                 for number, row_before in enumerate(rows)

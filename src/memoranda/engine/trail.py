@@ -920,8 +920,10 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
 
 
 def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
-    """Yield all files of the home. Notes, texts that the history keeps and the configuration are
-    not ours.
+    """Yield all files of the home.
+
+    Files that memoranda did not make get a mention: notes, older texts that the history keeps, and
+    the configuration.
     """
     layout = engine.layout
     for folder, _, names in _folders_of_home(layout):

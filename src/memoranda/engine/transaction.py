@@ -557,10 +557,16 @@ class Transaction:
                 folder = os.path.dirname(folder)
 
     def _show(self, change: Change) -> None:
-        """Show the files in the index that the change wrote, removed or moved."""
+        """Show the files in the index that the change wrote, removed or moved.
+
+        change: the change as the ledger made it. Its `files` are the touched files, one for each
+            step.
+        """
         shown = Shown(self._engine, self._prepared_notes)
         # The ledger may first make missing folders. So the steps are the last ones of `files`.
         for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
+            # Files that the index does not hold: the home's own, and those of a project that is
+            # elsewhere now.
             is_of_home = touched.project == PRIVATE
             if is_of_home or not is_here(self._engine, touched.project, touched.root):
                 continue
@@ -571,6 +577,8 @@ class Transaction:
             elif touched.do == StepKind.MOVE:
                 shown.move(touched)
         self._notes = shown.notes
+
+        # Notes that look like instructions to their reader are marked, and the caller is told.
         self._marked = [
             f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); "
             "see memory review"

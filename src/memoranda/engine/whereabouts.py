@@ -157,14 +157,18 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteI
 def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | None:
     """Return the place to which the last change took the note of `place`.
 
-    None if no change took the note away. With `only_same`, None also if the note at the new place is
-    another one, into which the note was merged.
+    None if no change took the note away.
+
+    only_same: whether the note must be the same one at the new place. A merge takes a note into
+        another one, which then does not count.
     """
     with suppress(MemorandaError):
         for change in memory.log("/".join(place), limit=0):
             following = _moved_by(change, place)
             if following is not None:
                 return following
+
+            # The change removed the note. It may have written the text elsewhere.
             following = _left_by(change, place)
             if following is not None:
                 is_same = not only_same or _is_one_note(memory, change, place, following)

@@ -406,6 +406,8 @@ def _convert(value: Any, kind: str, coerce: str) -> Any:
         return value
     if coerce == "containers":
         return _from_json_container(value, kind)
+
+    # A text may be a list, a number or JSON, as the contract allows.
     text = value.strip()
     if kind == "list" or _is_bare_list(text, kind, coerce):
         return _stripped_items(text.split(","))

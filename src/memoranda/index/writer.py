@@ -945,9 +945,11 @@ class _Words(NamedTuple):
 
 @remembered
 def _words_without_facet(project: str, old: _Indexed) -> _Words:
-    """Compute the words of a note.
+    """Compute the words by which a search finds a note.
 
-    old: its fields; `facet` is empty, and `row` and `passages` are 0.
+    project: the name of its project.
+    old: its fields. `facet`, `row` and `passages` are left empty, so that equal notes give one
+        result, which is remembered.
     """
     titles = "\n".join([old.title, *_texts_of(old.aliases)])
     names = {

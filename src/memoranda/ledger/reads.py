@@ -262,7 +262,11 @@ def add_reads(connection: Connection, rows: Iterable[tuple[str, ReadRow]]) -> No
 
 
 def sum_of(before: ReadRow, later_row: ReadRow) -> ReadRow:
-    """Return two rows of one key as one: the sum of counts, the later of moments."""
+    """Return two rows of one key as one: the sum of counts, the later of moments.
+
+    before: the earlier row.
+    later_row: the later row. If counting began again with it, the earlier row is forgotten.
+    """
     if later_row.restarted:
         return later_row
     return ReadRow(

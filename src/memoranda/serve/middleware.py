@@ -232,7 +232,6 @@ class BodyInTime:
 
         try:
             await self._app(scope, bounded, watched)
-
         except (TimeoutError, RequestRefused) as error:
             if is_answered:
                 raise

@@ -189,6 +189,8 @@ def read_batch(data: bytes | str) -> Batch:
         value = {"tool_calls": value}
     if not isinstance(value, dict):
         raise InvalidInput("parse tool calls: neither an array nor an object")
+
+    # An array has only calls. An object may also have a prompt.
     prompt = value.get("prompt")
     calls = value.get("tool_calls")
     if calls is None:

@@ -83,6 +83,8 @@ class Placement:
             return self.content
         if self.operation == "append":
             return append_block(text, self.content)
+
+        # Insert the text into its section, with a blank line above and below.
         newline, block = breaks(text or self.content, self.content)
         blank = _BLANK_START.match(block)
         if blank:
@@ -141,6 +143,8 @@ def place_by_rules(kind: str, content: str) -> Placement:
         total = sum(counts.values())
         category = best if total else DEFAULT
         confidence = counts[best] / total if total else 0.0
+
+    # The category has a file in each kind of bank.
     targets = bank_data("categories")["targets"][kind]
     target = targets.get(category, targets[DEFAULT])
     return Placement(target, content, category=category, confidence=round(confidence, 2))
@@ -265,6 +269,8 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
         raise ValueError("it leaves out lines of the text")
     if has_surrogate(text):
         raise ValueError("its content is no valid text")
+
+    # The text is safe. The operation must not remove other texts.
     operation, position = _safe_operation(answer, texts.get(target, ""))
     confidence = _confidence_in(answer)
     return Placement(target, text, operation, position, category, confidence, BY_LLM)

@@ -277,6 +277,8 @@ class GraphReply:
                 size = self._form.size(entities[-1])
             room -= size
             last = item
+
+        # The relations of a page are in the order of the graph.
         relations.sort(key=lambda relation: relation.order)
         return {"entities": entities, "relations": relations_data(relations), **totals, **next_keys}
 
@@ -451,6 +453,8 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     ]
     new = {entity["name"] for entity in created}
     existing_names = [entity.name for entity in entities if entity.name not in new]
+
+    # The reply must not be longer than allowed.
     if form.indent is None and form.most and len(form.text(created)) > form.most:
         # Leave out the observations, which the caller has just sent.
         created = [{**entity, "observations": []} for entity in created]

@@ -164,7 +164,15 @@ class ReplicaFolder:
         self._new.unlink(missing_ok=True)
 
     def put(self, row: FileRow) -> None:
-        """Write the file, folder or link of a row. Raises StorageError, OSError."""
+        """Write the file, folder or link of a row.
+
+        A row may also be an entry of the ledger itself, such as an answer to a question of `memory
+        review`. It is stored there, because it has no place in the folder.
+
+        row: the row, as the database has it.
+
+        Raises StorageError, OSError.
+        """
         if is_row(row.project, row.path):
             self.review_rows.store(row.path, bytes(row.body or b""))
             return
@@ -173,9 +181,13 @@ class ReplicaFolder:
             self._make_folder(place)
             return
         self._make_folder(place.parent)
+
+        # A folder that is in the way of a file is removed.
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(os.lstat(place).st_mode):
                 shutil.rmtree(place)
+
+        # Written beside first, so that a reader sees the old file or the new one whole.
         fresh = self._new
         if row.kind == "link":
             os.symlink(row.link or "", fresh)

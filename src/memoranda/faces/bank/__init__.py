@@ -48,6 +48,7 @@ from memoranda.text.gate import default_rules
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.llm import Endpoint
+    from memoranda.sources.base import File
 
 _log = logging.getLogger("memoranda.bank")
 DUMP = "cache_memory_dump.json"
@@ -453,6 +454,8 @@ def _bank_of_arguments(
     id = arguments.get("bank_id", "auto" if by_alias else None)
     if id is None:
         raise _missing_error("bank_id", "activate")
+
+    # A folder of code belongs to the bank of its repository.
     path = arguments.get("current_path")
     repository = None
     if path and (kind == "code" or (by_alias and kind == "project")):
@@ -748,6 +751,7 @@ def _write(
             puts[DUMP] = (json.dumps(data, ensure_ascii=False, indent=2) + "\n", bank.read(DUMP))
         return puts
 
+    # Facts about the change that the history keeps with it.
     journal_fields = {key: arguments.get(name) for name, key in _JOURNAL_FIELDS.items()}
     details = {
         key: str(value)[:_JOURNAL_CHARACTERS]
@@ -773,8 +777,13 @@ def _write(
 
 
 def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
-    """Return the files to write for an update.
+    """Return the files to write for an update, each with its new text and the file that it
+    replaces.
 
+    A bank that does not exist yet gets all its first files.
+
+    memory: the memory of the caller.
+    bank: the bank to update.
     placed: where and how to write the text.
     files: the files that the bank has now.
     """
@@ -784,23 +793,35 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
         new_texts = {}
     else:
         new_texts = bank.first_files(bank.info(), memory.clock())
+
     old = bank.read(placed.target)
-    text = ""
-    if old is not None:
-        try:
-            text = old.data.decode()
-        except UnicodeDecodeError:
-            raise _load_error(placed.target, str(NotText(placed.target)), bank) from None
-    elif placed.target in new_texts:
-        text = new_texts[placed.target][0]
-    elif placed.operation == "insert":
-        stem = placed.target.rpartition("/")[2].removesuffix(".md")
-        text = (
-            banks.template_texts(bank.kind, bank.info()).get(placed.target)
-            or f"# {title_case(stem)}\n"
-        )
+    text = _text_to_change(bank, placed, old, new_texts)
     puts: Puts = {placed.target: (placed.apply(text), old)}
     return puts | {path: put for path, put in new_texts.items() if path != placed.target}
+
+
+def _text_to_change(bank: Bank, placed: Placement, old: File | None, new_texts: Puts) -> str:
+    """Return the text that an update changes: the file that is there, or the text it begins with.
+
+    placed: where and how to write the text.
+    old: the file that is there. None if it is missing.
+    new_texts: the first files of a bank that does not exist yet.
+
+    Raises BankError if the file is not a text.
+    """
+    if old is not None:
+        try:
+            return old.data.decode()
+        except UnicodeDecodeError:
+            raise _load_error(placed.target, str(NotText(placed.target)), bank) from None
+    if placed.target in new_texts:
+        return new_texts[placed.target][0]
+    # Only an insertion needs something that it can be inserted into.
+    if placed.operation != "insert":
+        return ""
+    stem = placed.target.rpartition("/")[2].removesuffix(".md")
+    template = banks.template_texts(bank.kind, bank.info()).get(placed.target)
+    return template or f"# {title_case(stem)}\n"
 
 
 def _load_error(path: str, why: str, bank: Bank) -> BankError:
